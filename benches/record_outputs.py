@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 import dpcore
-from dpcore.mechanisms.answers import rows_of
+from dpcore.mechanisms.answers import answer_rows
 from dpcore.recorded.independent_rows import doubts_of_order, judge_repetitions
 from dpcore.sampling.columns import refuse_clocks, refuse_row_numbers
 
@@ -176,7 +176,7 @@ def resample(rng: Random, kind: str) -> Any:
     if kind == "jitter":
         return values[rng.integers(400, size=SIZE)] + 1e-3 * rng.normal(size=SIZE)
     rows = [_FORMS[kind](value) for value in values.tolist()]
-    base = np.array(rows, dtype=object) if kind == "a frame" else rows_of("rows", rows, "rows")
+    base = np.array(rows, dtype=object) if kind == "a frame" else answer_rows("rows", rows, "rows")
     return base[rng.integers(400, size=SIZE)]
 
 
@@ -322,7 +322,7 @@ def measure_clean(sets: int) -> tuple[list[str], int]:
         found = 0
         for seed in range(FIRST_SEED, FIRST_SEED + sets):
             rng = np.random.default_rng(seed)
-            sides = tuple(rows_of("outputs", make(rng, x), "rows") for x in range(2))
+            sides = tuple(answer_rows("outputs", make(rng, x), "rows") for x in range(2))
             found += is_doubted(sides)  # type: ignore[arg-type]
         wrong += found
         lines.append(f"| {title} | {found} of {sets} |")

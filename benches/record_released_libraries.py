@@ -112,10 +112,10 @@ def describe_classifier_rows() -> list[str]:
     larger = sum(row["classifier"] > row["certified"] + 0.1 for row in rows)
     return [
         f"{len(rows)} rows that certify less than half of their claim were audited again with",
-        "boosted trees (`dpcore.attacks.Classifier`), with at most",
+        "an attack by boosted trees (`dpcore.attacks.Classifier`), with at most",
         f"{CLASSIFIER_TRIALS:,} draws on each of the two inputs.",
-        f"The trees refuted {refuted} of the claims.",
-        f"Their bound is larger by more than .1 in {larger} rows.",
+        f"This attack refuted {refuted} of the claims.",
+        f"In {larger} rows, its bound is larger than the first bound by more than .1.",
     ]
 
 
@@ -130,34 +130,42 @@ def make_page(rows: Sequence[Row], today: datetime.date) -> str:
     lines = [
         "# Released libraries",
         "",
-        "The experiment `released-libraries` audits mechanisms of released packages. It calls them",
-        "as their users do, unaltered, and it tests the claim of their authors. This page is built",
+        "The experiment `released-libraries` audits mechanisms of released packages. It calls each",
+        "mechanism as users of the package do, and tests the claim of the authors of the package.",
+        "The code of the packages is not changed. This page is built",
         "from the records in `benches/released_libraries/records`, which were made",
         f"on {dates[0]}." if dates[:1] == dates[-1:] else f"from {dates[0]} to {dates[-1]}.",
         f"This page was built on {today.isoformat()}.",
         "",
-        f"The experiment has {len(rows)} rows of {len(packages)} packages, one for each call.",
-        f"Verdicts of the named rows: {counts}.",
-        f"Of these rows, {hidden} are being reported: their authors are informed before they are "
-        "named."
+        f"The experiment calls mechanisms of {len(packages)} packages, and has one row for each of",
+        f"the {len(rows)} calls.",
+        f"In {hidden} rows the experiment found a fault that is not public yet. The authors "
+        "are informed before the page names these rows."
         if hidden
         else "",
-        "A row that is not refuted is not proved: one pair and one attack were tried.",
-        "A violation is refuted with 99.9 % confidence by two independent seeds.",
+        f"Verdicts of the other rows: {counts}.",
+        'The verdict "not refuted" does not prove the claim, because each row tries one pair of',
+        'inputs and one attack. The verdict "violation" means that two audits with independent',
+        'seeds refuted the claim, each with 99.9 % confidence. The verdict "relation unclear"',
+        "means that the claim was refuted, but that the package does not state which inputs are",
+        'neighbours. The verdict "failed" means that the call did not return outputs.',
         *describe_classifier_rows(),
         "",
         "```",
         "dpcore reproduce released-libraries --packages numpy,scipy",
         "```",
         "",
-        "The command audits the packages that are installed and shows where a verdict differs from",
-        "the record. Another version of a package is another row. It prints the same columns, and",
-        "its JSON also has the relation, the pair and the place where a claim is stated.",
+        "The command audits those of the named packages that are installed, and shows which",
+        "verdicts differ from the record. Each version of a package has its own rows. The command",
+        "prints a table with the columns that are explained below. Its JSON file also has the",
+        "neighbouring relation, the pair of inputs, and the place where the claim is stated.",
         "",
-        "*Draws* are those on each of the two inputs. *Certified* is a lower bound on epsilon at",
-        "95 % confidence, and *rounding* is the bound of an event that reads the last bits.",
-        "[`dpcore.trace`](../howto/which-line-leaks.md) computes the loss of the lines that it can",
-        "follow. This loss is not certified, and the page shows it only if it is within the claim.",
+        "In the tables, *draws* is the number of outputs that were counted on each of the two",
+        "inputs. *Certified* is a lower bound on epsilon at 95 % confidence, and *share* is this",
+        "bound divided by the claimed epsilon. *Rounding* is the bound from an event that reads",
+        "the last bits of the outputs. The column *trace* shows the privacy loss that",
+        "[`dpcore.trace`](../howto/which-line-leaks.md) computes. This loss is not certified. The",
+        "page shows this loss only if it is at most the claimed epsilon.",
     ]
     named = [row for row in public if row.verdict not in ("not refuted", "failed")]
     if named:

@@ -179,7 +179,7 @@ def count_made_up(blocks: int, block: int = 1000) -> tuple[float, Done]:
     source, workers = Source(draws, 1, blocks * block), MadeUpWorkers(block)
     begun, done = time.process_time(), Done()
     for shard in run_shards(source, workers, None, COUNT, [(0, blocks * block)]):
-        done = done.plus(shard)
+        done = done.add_shard(shard)
     return time.process_time() - begun - workers.seconds, done
 
 

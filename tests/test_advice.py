@@ -21,7 +21,7 @@ import dpcore
 from dpcore import cli, published
 from dpcore.cli.app import app
 from dpcore.cli.audits import SYSTEMS
-from dpcore.cli.options import OPTIONS, spell_proposals
+from dpcore.cli.options import OPTIONS, name_options
 from dpcore.text.words import CusText, Embedding
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcore.errors.AssumptionWarning")
@@ -411,7 +411,7 @@ def test_every_proposal_of_the_package_is_run_or_excused():
 def test_the_command_line_spells_every_argument_that_the_package_proposes():
     left = re.compile(rf"(?<![\w.-])(?<!\w\()(?:{ARGUMENTS})=(?!\{{)")
     for place, text in list_proposals():
-        spelled = re.sub(r"[\w.]+\((?:[^()]|\([^()]*\))*\)", "", spell_proposals(text))
+        spelled = re.sub(r"[\w.]+\((?:[^()]|\([^()]*\))*\)", "", name_options(text))
         assert not left.search(spelled), (place, spelled)
 
 
@@ -434,7 +434,7 @@ def test_the_command_line_spells_every_argument_that_the_package_proposes():
     ],
 )
 def test_arguments_become_options(text, spelled):
-    assert spell_proposals(text) == spelled
+    assert name_options(text) == spelled
 
 
 # What pages propose between backquotes; blocks of code are run with the pages.

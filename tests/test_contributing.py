@@ -556,7 +556,7 @@ NEW_FILES = {
     "mechanisms/toy.py": NOISE.replace("LAW", LAWS["all"]),
 }
 
-REMARK = "    remark: str = field(default='', metadata=field_rule(read_instance(str)))\n"
+REMARK = "    remark: str = field(default='', metadata=field_rule(instance_reader(str)))\n"
 EDITS = (
     # A bound: import, words, public name.
     ("bounds/__init__.py", "from .tradeoff import", "from .toy import toy\n"),

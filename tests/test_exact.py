@@ -19,7 +19,7 @@ import dpcore
 from dpcore import attacks, exact, mechanisms, published
 from dpcore.exact import VoteLaw, explain_infinite_loss, vote_log_probabilities, vote_loss
 from dpcore.mechanisms import DPTextNoise, Exponential, Gaussian, Identity, Laplace, Uniform
-from dpcore.mechanisms.native import log_votes
+from dpcore.mechanisms.native import log_tails
 from dpcore.pairs import zeros_ones
 from dpcore.records import Pair
 
@@ -149,7 +149,7 @@ def law_by_mpmath(noise, a, up):
 def test_one_entry_in_both_tails(noise, up):
     grid = [0.0, 1e-12, 1e-3, 0.3, 0.5, 0.9, 1.0, 1.3, 2.0, 9.0, 26.0, 200.0]
     grid += [-a for a in grid[1:]]
-    ours = log_votes(noise, np.array(grid), up)
+    ours = log_tails(noise, np.array(grid), up)
     with mp.workdps(400):
         for i, a in enumerate(grid):
             for mine, p in zip((ours[0][i], ours[1][i]), law_by_mpmath(noise, a, up), strict=True):
@@ -199,7 +199,7 @@ def test_unequal_votes_against_enumeration(logits):
 
 
 def test_unequal_and_equal_routes_agree_deep_in_the_tail():
-    log_p, log_q = (part.item() for part in log_votes(Laplace(0.1), np.array(0.5), True))
+    log_p, log_q = (part.item() for part in log_tails(Laplace(0.1), np.array(0.5), True))
     law = vote_log_probabilities(Laplace(0.1), zeros_ones(1024))
     ours = exact._unequal_majority(np.full(1024, log_p), np.full(1024, log_q))
     assert ours[0] == pytest.approx(law.log_p, rel=1e-12)

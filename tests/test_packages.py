@@ -14,8 +14,8 @@ import pytest
 import dpcore
 from dpcore import progress
 from dpcore.adapters import adapt
-from dpcore.errors import masked
-from dpcore.packages import imported_module, one_blas_thread
+from dpcore.errors import has_masked
+from dpcore.packages import imported_module, use_one_blas_thread
 from dpcore.sensitivity.search import is_torch_module
 from dpcore.streams import Generators, seeded_globals, torch_generators
 
@@ -39,12 +39,12 @@ def test_masked_arrays_are_looked_for_once_they_are_imported(half):
     # What an audit imports when it is first run needs the whole of numpy.
     dpcore.audit(dpcore.Laplace(1.0), ([0.0], [1.0]), **options)
     module = half("numpy.ma")
-    assert not masked([1.0])
+    assert not has_masked([1.0])
     assert dpcore.audit(dpcore.Laplace(1.0), ([0.0], [1.0]), **options).counts.n == 10**4
     # The control: that module is asked as soon as its import has ended, and has no answer.
     module.__spec__._initializing = False
     with pytest.raises(AttributeError, match="is_masked"):
-        masked([1.0])
+        has_masked([1.0])
 
 
 def test_half_of_another_package_is_none_of_it(half):
@@ -55,7 +55,7 @@ def test_half_of_another_package_is_none_of_it(half):
     assert not is_torch_module(abs)
     assert torch_generators() == []
     assert adapt(abs) is None
-    with seeded_globals(np.random.default_rng(1)), Generators.everywhere():
+    with seeded_globals(np.random.default_rng(1)), Generators.collect_everywhere():
         pass
 
 
@@ -115,7 +115,7 @@ def test_the_fit_takes_one_blas_thread_and_gives_the_others_back(monkeypatch):
         assert set().union(*numbers) == {1}
         assert count_blas_threads() == {2}
         # Contexts of two threads overlap: the first to begin is the first to end.
-        first, second = one_blas_thread(), one_blas_thread()
+        first, second = use_one_blas_thread(), use_one_blas_thread()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)

@@ -63,9 +63,7 @@ def count(
     """Count the votes for x' in the trials [start, stop), and the NaN entries in their outputs."""
 
 def count_outputs(
-    outputs: npt.NDArray[np.float64],
-    threshold: _Vector,
-    towards: npt.NDArray[np.int8],
+    outputs: npt.NDArray[np.float64], threshold: _Vector, towards: npt.NDArray[np.int8]
 ) -> tuple[int, int]:
     """Count the votes for x' in given outputs, shape (size, dim), and their NaN entries."""
 
@@ -87,11 +85,7 @@ def clip(x: _Vector, norm: str, radius: float) -> npt.NDArray[np.float64]:
     """Return the point clipped to a ball, as inside a mechanism."""
 
 def score_closer(
-    outputs: npt.NDArray[np.float64],
-    x: _Vector,
-    x_prime: _Vector,
-    norm: str,
-    out: _Vector,
+    outputs: npt.NDArray[np.float64], x: _Vector, x_prime: _Vector, norm: str, out: _Vector
 ) -> None:
     """Fill `out` with scores that are larger the closer an output is to `x` than to `x_prime`.
 
@@ -159,12 +153,7 @@ def compare_remainders(columns: _Matrix, split: int, moduli: _Vector) -> tuple[_
     """Return the same for remainders, moduli fastest; freedom 0 if a modulus does not apply."""
 
 def pairs_beyond(
-    law: tuple[str, float],
-    clip: tuple[str, float],
-    dim: int,
-    pairs: int,
-    seed: int,
-    threads: int,
+    law: tuple[str, float], clip: tuple[str, float], dim: int, pairs: int, seed: int, threads: int
 ) -> int:
     """Count pairs of random vectors that are more than 2C apart in L1 after clipping to radius C.
 
@@ -379,12 +368,7 @@ def table_ratios(
     """Fill `ahead` and `back`, shape (others, rows), with the largest log ratios of all pairs."""
 
 def table_sticks(
-    rows: _Matrix,
-    others: _Matrix,
-    factors: _Matrix,
-    ahead: _Matrix,
-    back: _Matrix,
-    threads: int,
+    rows: _Matrix, others: _Matrix, factors: _Matrix, ahead: _Matrix, back: _Matrix, threads: int
 ) -> None:
     """Compute hockey-stick divergences from probabilities and a factor for each pair."""
 

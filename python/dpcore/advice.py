@@ -89,18 +89,16 @@ _ATTRIBUTES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         (("lines", "print(report)"), ("plot", "plot()"), ("to_dict", "to_dict()")),
     ),
     ("n n_samples sample_size", (("trials", "trials"), ("counts", "counts"))),
-    (
-        "sample rvs draw randomise randomize release",
-        (("steps", "dpcore.sample({}, x, size)"),),
-    ),
+    ("sample rvs draw randomise randomize release", (("steps", "dpcore.sample({}, x, size)"),)),
 )
 """Expected attribute names, with pairs: the attribute that the class must have, and the advice."""
 
 
 def advise_on_attribute(cls: type, name: str) -> str:
-    """Return advice for an attribute that a class does not have but that other packages use.
+    """Return advice for a user who reads an attribute `name` that the class `cls` does not have.
 
-    The advice names the attributes of the class with this meaning. "{}" in the advice stands for
+    The user expects the attribute `name`, because it is common in other packages. The advice names
+    the attributes of `cls` with the same meaning. The text "{}" in the advice is to be replaced by
     the object. The result is "" if there is no advice.
 
     Example:
@@ -112,7 +110,9 @@ def advise_on_attribute(cls: type, name: str) -> str:
 
 
 def find_closest_word(word: str, words: Iterable[str]) -> str | None:
-    """Find the element of `words` that is most similar to `word`, ignoring case, or None.
+    """Find the element of `words` that is most similar to `word`, or None if none is similar.
+
+    Upper and lower case are not distinguished.
 
     Example:
         >>> find_closest_word("Trails", ["trials", "threads"])
@@ -127,9 +127,9 @@ def find_closest_word(word: str, words: Iterable[str]) -> str | None:
 
 
 def suggest_word(word: str, words: Iterable[str]) -> str:
-    """Return the end of an error message that suggests the most similar of `words`.
+    """Return the end of an error message that suggests the element of `words` closest to `word`.
 
-    The result is "" if no word is similar.
+    The result is "" if no element is similar to `word`.
 
     Example:
         >>> suggest_word("indep", ["independent", "one_run"])
@@ -140,10 +140,11 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
 
 
 def find_own_argument_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the name of dpcore's argument with the meaning of another package's argument.
+    """Return the name that dpcore uses for an argument of another package, or None.
 
-    `name` is the other package's argument, and `names` are the arguments of a dpcore function. The
-    result is None if the function has no such argument.
+    `name` is the name of the argument in the other package. `names` are the argument names of one
+    dpcore function. The result is the element of `names` with the same meaning, or None if the
+    function has no argument with this meaning.
 
     Example:
         >>> find_own_argument_name("seed", ["claim", "rng"])

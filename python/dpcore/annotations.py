@@ -32,7 +32,8 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 def hints_of(target: Any) -> dict[str, Any]:
     """Return the annotated types of a function's arguments or a class's fields, by name.
 
-    Annotations of a function are left out if they contain names that only type checkers import.
+    If an annotation of a function contains a name that only type checkers import, the argument is
+    left out.
     """
     if isinstance(target, type):
         return get_type_hints(target)
@@ -46,7 +47,8 @@ def hints_of(target: Any) -> dict[str, Any]:
 def fits_hint(value: Any, hint: Any) -> bool:
     """Return False if a value certainly does not have the annotated type `hint`.
 
-    numpy scalars count as numbers. The result is True in cases of doubt.
+    numpy scalars count as numbers. If it is not certain that the value has another type, the result
+    is True.
 
     Example:
         >>> fits_hint(("a", 1), tuple[str, ...]), fits_hint(np.int64(1), float | None)

@@ -39,10 +39,10 @@ _short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_
 
 
 class AssumptionWarning(UserWarning):
-    """Warning that an assumption of a certified bound is in doubt.
+    """Warning that an assumption behind a certified lower bound on epsilon may be false.
 
-    Examples are outputs of a mechanism that contradict the assumption, and outputs that cannot be
-    repeated with the same seed.
+    An audit issues this warning, for example, if the outputs of the mechanism contradict the
+    assumption, or if the same seed does not give the same outputs again.
     """
 
     def __init__(self, text: str) -> None:
@@ -50,9 +50,9 @@ class AssumptionWarning(UserWarning):
 
 
 class FileWarning(UserWarning):
-    """Warning that the file with the counts of a running audit could not be written.
+    """Warning that a running audit could not write the file with its counts.
 
-    If the process is killed, these counts are lost.
+    If the process is stopped, the counts are lost.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,13 +60,13 @@ class FileWarning(UserWarning):
 
 
 def show(value: object) -> str:
-    """Format a value for an error message: its repr on one line, about 80 characters at most.
+    """Return the repr of a value on one line, for an error message, shortened if it is long.
 
     Args:
         value: any object. A numpy scalar is shown as a plain Python number.
 
     Returns:
-        One line of text.
+        One line of text, with at most about 80 characters.
 
     Example:
         >>> import numpy as np
@@ -86,37 +86,37 @@ def show(value: object) -> str:
 
 
 def message(name: str, requirement: str, value: object) -> str:
-    """Format the error message "{name} must be {requirement}, got {value}"."""
+    """Return the error message "{name} must be {requirement}, got {value}"."""
     return make_visible(f"{name} must be {requirement}, got {show(value)}")
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
-    """Make a ValueError for a value of the right type that does not meet a requirement."""
-    return about(ValueError(message(name, requirement, value)), name)
+    """Return a ValueError for a value of the right type that does not meet a requirement."""
+    return tag(ValueError(message(name, requirement, value)), name)
 
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
-    """Make a TypeError for a value of the wrong type."""
+    """Return a TypeError for a value of the wrong type."""
     if isinstance(value, type) and value.__module__ != "builtins" and "class" not in requirement:
         requirement += f", an instance and not the class ({value.__name__}(...) makes one)"
-    return about(TypeError(message(name, requirement, value)), name)
+    return tag(TypeError(message(name, requirement, value)), name)
 
 
-def about(error: _Error, argument: str) -> _Error:
-    """Store in an exception the name of the argument that caused it, and return the exception.
+def tag(error: _Error, argument: str) -> _Error:
+    """Store in an exception the name of the argument that caused the error.
 
-    The command line uses other names for the arguments. Therefore it reads the attribute `argument`
-    of the exception instead of the text of the message.
+    The command-line program has other names for some arguments. This program uses the attribute
+    `argument` of the exception to show the other name in the message.
 
     Args:
-        error: the exception. The function sets its attribute `argument`.
-        argument: name of the argument, as at the beginning of the message.
+        error: the exception. The function sets the attribute `argument` of this exception.
+        argument: name of the argument.
 
     Returns:
         The exception itself.
 
     Example:
-        >>> about(ValueError("x must be new (old=True allows it)"), "x").argument
+        >>> tag(ValueError("x must be new (old=True allows it)"), "x").argument
         'x'
     """
     vars(error).update(argument=argument)
@@ -127,22 +127,23 @@ def argument_of(error: BaseException) -> str | None:
     """Return the name of the argument that caused an exception, or None if no name is stored.
 
     Example:
-        >>> argument_of(about(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
+        >>> argument_of(tag(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
         ('x', None)
     """
     return getattr(error, "argument", None)
 
 
 @contextlib.contextmanager
-def part_of(argument: str) -> Iterator[None]:
-    """Provide a context in which errors are attributed to `argument`, not to a part of it.
+def name_in_errors(argument: str) -> Iterator[None]:
+    """Return a context manager that names `argument` as the cause of each error in its block.
 
-    An example of a part is the entry `x` of the argument `pair`.
+    Without this context manager, an error may name only a part of the argument, such as the entry
+    `x` of the argument `pair`.
     """
     try:
         yield
     except (TypeError, ValueError) as error:
-        about(error, argument)
+        tag(error, argument)
         raise
 
 
@@ -186,7 +187,7 @@ def real(
         The value as a float.
 
     Raises:
-        TypeError: if the value does not have one of these types.
+        TypeError: if the value has another type.
         ValueError: if the value is not finite, or is outside the range.
 
     Example:
@@ -238,7 +239,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def count(name: str, value: Any) -> int:
-    """Check a number of trials and return it as an int. It may be a string such as "1e8".
+    """Check that a value is a whole number of trials, such as 100 or "1e8"; return it as an int.
 
     Args:
         name: name of the argument in error messages.
@@ -249,7 +250,7 @@ def count(name: str, value: Any) -> int:
         The number as an int, at least 1 and below 2**63.
 
     Raises:
-        TypeError: if the value does not have one of these types.
+        TypeError: if the value has another type.
         ValueError: if the value is not a whole number, or is outside the range.
 
     Example:
@@ -278,7 +279,7 @@ def count(name: str, value: Any) -> int:
 def whole(value: Any) -> Any:
     """Convert a float with an integral value to an int; return other values unchanged.
 
-    A string of a positive whole number, such as "1e8", is also converted.
+    A string that contains a positive whole number, such as "1e8", is also converted to an int.
     """
     with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
@@ -294,7 +295,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
         options: the allowed strings.
 
     Returns:
-        The value.
+        The string, unchanged.
 
     Raises:
         TypeError: if the value is not a string.
@@ -310,7 +311,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
     requirement = "one of " + ", ".join(repr(option) for option in options)
     if not isinstance(value, str):
         raise mistyped(name, requirement, value)
-    raise about(ValueError(message(name, requirement, value) + suggest_word(value, options)), name)
+    raise tag(ValueError(message(name, requirement, value) + suggest_word(value, options)), name)
 
 
 def flag(name: str, value: Any) -> bool:
@@ -321,7 +322,7 @@ def flag(name: str, value: Any) -> bool:
         value: a bool.
 
     Returns:
-        The value.
+        The bool, unchanged.
 
     Raises:
         TypeError: if the value is not a bool.
@@ -338,11 +339,11 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
-def masked(value: Any) -> bool:
-    """Return True if an array has masked entries, whose values numpy would use nevertheless.
+def has_masked(value: Any) -> bool:
+    """Return True if a value is a numpy masked array in which at least one entry is masked.
 
     Example:
-        >>> masked(np.ma.masked_array([1.0, 2.0], [False, True])), masked([1.0, 2.0])
+        >>> has_masked(np.ma.masked_array([1.0, 2.0], [False, True])), has_masked([1.0, 2.0])
         (True, False)
     """
     # Without the imported module, masked arrays cannot exist.
@@ -355,10 +356,11 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
 
     Args:
         name: name of the argument in error messages.
-        requirement: the requirement in error messages, such as "a matrix".
+        requirement: text in error messages that states which values are allowed, such as "a
+            matrix".
         value: any object that numpy reads as bools, integers or floats.
-        kinds: allowed values of numpy's `dtype.kind`: "b" bool, "u" unsigned, "i" integer, "f"
-            float.
+        kinds: allowed values of numpy's `dtype.kind`. The letters are "b" for bool, "u" for
+            unsigned integer, "i" for integer and "f" for float.
 
     Returns:
         The array. If the value is already an array, it is returned unchanged.
@@ -371,7 +373,7 @@ def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt
         >>> numeric("x", "a matrix", [[1, 2], [3, 4]]).shape
         (2, 2)
     """
-    if masked(value):
+    if has_masked(value):
         raise invalid(name, requirement, value)
     try:
         array = np.asarray(value)
@@ -401,7 +403,7 @@ def list_to_floats(value: Any) -> Any:
 
 
 def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.float64]:
-    """Check a vector of finite numbers, and return it as a contiguous, aligned float64 array.
+    """Check that a value is a vector of finite numbers, and return it as a float64 array.
 
     Args:
         name: name of the argument in error messages.
@@ -410,7 +412,8 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
         dim: required number of entries. None allows any number.
 
     Returns:
-        The vector. If the value is already such an array, it is returned unchanged.
+        The vector as a contiguous, aligned array. If the value is already such an array, the same
+        object is returned.
 
     Raises:
         TypeError: if the value does not hold real numbers.
@@ -445,7 +448,7 @@ def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
-    """Check that a value, such as a confidence, is strictly between 0 and 1, and return it."""
+    """Check that a value, such as a confidence level, is above 0 and below 1, and return it."""
     percentage = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
     if percentage or (_is_number(value) and 50 < value < 100):
         share = (float(percentage[1]) if percentage else value) / 100
@@ -453,10 +456,11 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
     return real(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
-def claim_level(value: Any) -> float:
-    """Check a claimed epsilon, at least 0, and return it.
+def check_epsilon(value: Any) -> float:
+    """Check that a claimed epsilon is a number of at least 0, and return it as a float.
 
-    If the value is a pair (epsilon, delta), the error message explains how to pass delta.
+    If the value is a pair (epsilon, delta), the function raises an error. The message explains how
+    to pass delta.
     """
     if isinstance(value, (tuple, list)) and len(value) == 2:
         need = f"a finite number at least 0 (claim={value[0]!r}, delta={value[1]!r})"
@@ -465,5 +469,5 @@ def claim_level(value: Any) -> float:
 
 
 def delta_level(value: Any, name: str = "delta") -> float:
-    """Check that delta is in [0, 1), and return it."""
+    """Check that a delta is at least 0 and below 1, and return it as a float."""
     return real(name, value, low=0.0, high=1.0, open_high=True)

@@ -21,7 +21,7 @@ from . import _core
 from .errors import instance, mistyped
 from .events import Vote
 from .mechanisms.declarations import is_native
-from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_votes
+from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_tails
 from .pairs import distance
 from .records import Pair, pair_of
 from .report.shown import Shown
@@ -49,16 +49,18 @@ _CLIP_ROUNDING: Final = 1e-12
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
-    """Probabilities of the result of the majority vote, on x and on x', as natural logarithms.
+    """Probabilities of the two results of the majority vote, as natural logarithms.
 
-    In the majority vote, entry i of an output votes for x' if it is nearer to x'_i than to x_i, and
-    otherwise for x. The result of the vote is x or x'.
+    The majority vote guesses from one output if the input of the mechanism was x or x'.
+
+    Entry i of the output votes for x' if the entry is nearer to x'_i than to x_i, and otherwise for
+    x. The result of the vote is x or x'.
 
     Args:
-        log_p: ln P(vote is x' | x).
-        log_q: ln P(vote is x | x).
-        log_p_prime: ln P(vote is x' | x').
-        log_q_prime: ln P(vote is x | x').
+        log_p: ln P(result is x' | input x).
+        log_q: ln P(result is x | input x).
+        log_p_prime: ln P(result is x' | input x').
+        log_q_prime: ln P(result is x | input x').
     """
 
     log_p: float
@@ -69,26 +71,29 @@ class VoteLaw(Shown):
 
 @suggest_arguments
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
-    """Compute the exact probabilities of the result of the majority vote, on x and on x'.
+    """Compute the exact probabilities of the results of the majority vote, on x and on x'.
 
-    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if it
-    is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if more than
-    half of the voting entries vote for x'.
+    The majority vote guesses from one output if the input of the mechanism was x or x'.
+
+    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if
+    the entry is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if
+    more than half of the voting entries vote for x', and otherwise x.
 
     The entries vote independently. Entry i votes for x' with a probability p_i that has a closed
-    form. The probability of the result x' is a binomial tail if all p_i are equal, and a
-    Poisson-binomial tail otherwise. All sums are computed in logarithms. Therefore ln P has a
-    relative error of about 1e-12, even if P itself underflows.
+    form. If all p_i are equal, the probability of the result x' is a tail of a binomial
+    distribution. Otherwise the probability is a tail of a Poisson-binomial distribution. All sums
+    are computed in logarithms. Therefore ln P has a relative error of about 1e-12, even if P itself
+    underflows.
 
     Args:
-        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
-            `dpcore.Laplace`.
+        mechanism: a mechanism, such as `dpcore.Laplace`. A mechanism is native if the compiled core
+            of dpcore draws the outputs.
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The logarithms of the probabilities. The result is None if the mechanism is not native, if
-        dpcore does not know the distribution of its noise, or if more than 4096 entries vote and
-        their p_i differ.
+        The logarithms of the four probabilities: two results, each on x and on x'. The result is
+        None if the mechanism is not native, or if dpcore does not know the distribution of its
+        noise. The result is also None if more than 4096 entries vote and the p_i are not all equal.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.
@@ -119,14 +124,17 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
 
 @suggest_arguments
 def loss(law: VoteLaw) -> float:
-    """Compute the privacy loss of the vote: ``max over results Y of abs(ln P(Y|x) - ln P(Y|x'))``.
+    """Compute the privacy loss of a majority vote from the probabilities of its two results.
+
+    The majority vote guesses from one output if the input was x or x'. The loss is the larger value
+    of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
 
     Args:
-        law: the probabilities of the result of the vote, on x and on x'.
+        law: the probabilities of the two results of the vote, on input x and on input x'.
 
     Returns:
-        The privacy loss. The loss is inf if a result has probability 0 on exactly one of x and x'.
-        A result with probability 0 on x and on x' is skipped.
+        The privacy loss. The loss is inf if a result has probability 0 on one input and a positive
+        probability on the other input. A result with probability 0 on both inputs is skipped.
 
     Source:
         Habernal (2022), equation 12, with a uniform prior.
@@ -143,19 +151,20 @@ def loss(law: VoteLaw) -> float:
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute the exact privacy loss of the majority vote between two inputs x and x'.
 
-    Entry i of an output votes for x' if it is nearer to x'_i than to x_i, and otherwise for x. The
-    result of the vote is the input with more votes. The loss is the largest
-    ``abs(ln P(result|x) - ln P(result|x'))`` of the two results.
+    The majority vote guesses from one output if the input was x or x'. Entry i of the output votes
+    for x' if the entry is nearer to x'_i than to x_i, and otherwise for x. Entries with x_i equal
+    to x'_i do not vote. The result of the vote is the input with more votes. The loss is the larger
+    value of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
 
     Args:
-        mechanism: a native mechanism, whose outputs the compiled core of dpcore draws, such as
-            `dpcore.Laplace`.
+        mechanism: a mechanism, such as `dpcore.Laplace`. A mechanism is native if the compiled core
+            of dpcore draws the outputs.
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The privacy loss. The result is None if the mechanism is not native, if dpcore does not know
-        the distribution of the noise, or if more than 4096 entries vote and the probability of a
-        vote for x' is not the same for all entries.
+        The privacy loss. The result is None if the mechanism is not native, or if dpcore does not
+        know the distribution of its noise. The result is also None if more than 4096 entries vote,
+        and at least two of them vote for x' with different probabilities.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.
@@ -180,11 +189,14 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Explain why the privacy loss of a native mechanism is infinite between two inputs x and x'.
 
     The compiled core of dpcore draws the outputs of a native mechanism, such as `dpcore.Laplace`.
-    The explanation assumes arithmetic in real numbers. Three kinds of noise give an infinite loss:
+    The explanation assumes exact arithmetic in real numbers, without rounding. Three kinds of noise
+    give an infinite loss:
 
-    - Noise that is never negative. An output entry is then at or above the input entry. Values
-      between x_i and x'_i therefore have probability 0 for the larger of the two inputs only.
-    - Bounded noise. The range of an output entry then depends on the input entry.
+    - Noise that is never negative. Each output entry is then at least as large as the input entry.
+      Therefore output values between x_i and x'_i have probability 0 on the input with the larger
+      entry i, but not on the other input.
+    - Bounded noise. The range of possible values of an output entry then depends on the input
+      entry.
     - No noise. The output is then equal to the input.
 
     Args:
@@ -192,7 +204,8 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        A short explanation. None if the loss is finite, or if the mechanism is not native.
+        A short explanation. The result is None if the loss is finite, or if the mechanism is not
+        native.
 
     Raises:
         TypeError: if `pair` is not a `Pair`. For a native mechanism, also if x or x' does not hold
@@ -265,7 +278,7 @@ def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     with np.errstate(over="ignore"):
         a = vote.threshold / steps.factor - centre
     up, down = vote.towards > 0, vote.towards < 0
-    higher, lower = log_votes(steps.noise, a[up], True), log_votes(steps.noise, a[down], False)
+    higher, lower = log_tails(steps.noise, a[up], True), log_tails(steps.noise, a[down], False)
     if higher is None or lower is None:
         return None
     parts = (higher, lower)
@@ -309,7 +322,7 @@ def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float
     with np.errstate(under="ignore"):
         log_sum = math.log(math.fsum(np.exp(relative)))
     tail = min(log_first + log_sum, 0.0)
-    rest = _log_complement_of(tail)
+    rest = _log_one_minus_exp(tail)
     return (tail, rest) if upper else (rest, tail)
 
 
@@ -344,11 +357,11 @@ def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
     # The rounding error of the larger tail could exceed a small tail: compute from the smaller
     # tail.
     if tails[0] <= tails[1]:
-        return tails[0], _log_complement_of(tails[0])
-    return _log_complement_of(tails[1]), tails[1]
+        return tails[0], _log_one_minus_exp(tails[0])
+    return _log_one_minus_exp(tails[1]), tails[1]
 
 
-def _log_complement_of(log_tail: float) -> float:
+def _log_one_minus_exp(log_tail: float) -> float:
     # Adding 0 turns -0.0, which looks like an error when printed, into 0.0.
     return float(log_complement(log_tail)) + 0.0
 

@@ -39,7 +39,7 @@ _BLAS_OWNERS: Final = ("scipy.linalg", "sklearn", "torch")
 """Modules that load another BLAS library in addition to numpy's."""
 _BLAS_LOCK: Final = Lock()
 _BLAS_LIMITS: Final[list[Any]] = []
-"""One entry for each active `one_blas_thread`. The first entry restores the number of threads."""
+"""One entry for each active `use_one_blas_thread`. The first restores the number of threads."""
 
 
 def __getattr__(name: str) -> Any:
@@ -55,10 +55,10 @@ def __getattr__(name: str) -> Any:
 
 
 def imported_module(name: str) -> Any:
-    """Return a module if it has been imported completely, and otherwise None.
+    """Return a module if its import is complete; return None if it is not imported.
 
-    While one thread imports a module, the unfinished module is already in `sys.modules`. For other
-    threads, it counts as not imported, because they cannot have objects of this module yet.
+    While one thread still imports a module, the unfinished module is already in `sys.modules`. An
+    unfinished module counts as not imported.
 
     Args:
         name: dotted name of the module.
@@ -88,12 +88,14 @@ def imported_attribute(module: str, name: str) -> Any:
 
 
 def require_module(module: str, who: str, install: str | None = None) -> Any:
-    """Import a module and return it.
+    """Import a module and return it; if it is missing, explain how to install it.
 
     Args:
         module: dotted name of the module.
-        who: what needs the module, as the subject of the error message.
-        install: what to install, in the syntax of pip. Defaults to the usual requirement.
+        who: name of the feature that needs the module, such as "a table". The error message begins
+            with this name.
+        install: argument of "pip install" in the error message. By default, dpcore chooses it for
+            the module.
 
     Raises:
         ModuleNotFoundError: if the package is not installed. The message states how to install it.
@@ -118,16 +120,16 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Return a context in which BLAS uses one thread.
+def use_one_blas_thread() -> Iterator[None]:
+    """Return a context manager: in its `with` block, BLAS libraries use only one thread.
 
-    The last bits of matrix products then do not depend on the number of CPU cores. If contexts of
-    several threads overlap, the limit ends with the last context. (With contexts of threadpoolctl,
-    the limit would not end.)
+    The last bits of matrix products then do not depend on the number of CPU cores. Several Python
+    threads may use this context manager at the same time. The limit then ends when the last of
+    their `with` blocks ends.
 
     Example:
         >>> import numpy as np
-        >>> with one_blas_thread():
+        >>> with use_one_blas_thread():
         ...     (np.eye(2) @ [1.0, 2.0]).tolist()
         [1.0, 2.0]
     """
@@ -160,7 +162,7 @@ def load_arrays(path: Path, framework: str) -> dict[str, Any]:
 
     Args:
         path: the file.
-        framework: "numpy" for arrays, "torch" for tensors.
+        framework: "numpy" to get numpy arrays, "torch" to get torch tensors.
 
     Raises:
         ModuleNotFoundError: if safetensors is not installed.
@@ -186,7 +188,9 @@ def has_all(value: Any, *names: str) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return True for a torch tensor or its class, which have an attribute `detach`.
+    """Return True if a value is a torch tensor, or the class of torch tensors.
+
+    The function only checks if the value has an attribute `detach`, and does not import torch.
 
     Example:
         >>> is_tensor([1.0])
@@ -196,9 +200,9 @@ def is_tensor(value: Any) -> bool:
 
 
 def converts_to_array(value: Any) -> bool:
-    """Return True for objects that numpy can convert, such as arrays, tensors and data frames.
+    """Return True if a value is an object with a method `__array__`.
 
-    These objects have a method `__array__`.
+    numpy can convert such objects to arrays. Examples are arrays, tensors and data frames.
 
     Example:
         >>> import numpy as np

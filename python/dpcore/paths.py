@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .errors import about, invalid, mistyped
+from .errors import invalid, mistyped, tag
 
 
 def require_path(name: str, path: Any) -> Path:
-    """Check that a value is the path of a file, and return it.
+    """Check that a value is the path of a file, and return it as a `Path`.
 
     Args:
         name: name of the argument in messages.
-        path: the value.
+        path: the value to check. The file need not exist.
 
     Raises:
         TypeError: if the value is not a path.
@@ -35,27 +35,27 @@ def require_path(name: str, path: Any) -> Path:
 def name_path_errors(
     path: Path, purpose: str, name: str = "path", kind: str = "file"
 ) -> Iterator[None]:
-    """Return a context in which errors of the file system get messages that name an argument.
+    """Return a context manager: errors of the file system get a message that names an argument.
 
     Args:
-        path: path of the file.
-        purpose: what is done with the file, such as "written".
-        name: name of the argument that holds the path.
-        kind: "file" or "folder".
+        path: path of the file or folder.
+        purpose: word for the message that states what is done with the file, such as "written".
+        name: name of the argument to which the user passed the path.
+        kind: "file" or "folder", for the message.
 
     Raises:
-        OSError: if the file system raises an OSError in the context. The new error has the same
-            type and number.
+        OSError: if the code in the `with` block raises an OSError. The new error has the same type
+            and error number, and the new message.
     """
     try:
         yield
     except OSError as error:
         text = f"{name} must be a {kind} that can be {purpose} ({error.strerror or error})"
-        raise about(type(error)(error.errno, text, os.fspath(path)), name) from error
+        raise tag(type(error)(error.errno, text, os.fspath(path)), name) from error
 
 
 def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
-    """Write a file completely. After an error, the file has its old content.
+    """Write a file; after an error, the file has its old content.
 
     Args:
         path: path of the file.
@@ -73,15 +73,17 @@ def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace the content of a file, so that another process sees the old or the new content.
+    """Replace the content of a file. Other processes see the whole old or the whole new content.
 
-    The function writes a new file and then renames it. For a symbolic link, it replaces the file to
-    which the link points. It writes directly into a pipe or a device.
+    The function writes a new file and then renames this file. If `path` is a symbolic link, the
+    target of the link is replaced. If `path` is a pipe or a device, the function writes into it
+    directly.
 
     Args:
         path: path of the file.
         content: the new text or bytes.
-        mode: permissions of a new file, before the umask. An existing file keeps its permissions.
+        mode: permissions of the file if it does not exist yet, before the umask is applied. An
+            existing file keeps its permissions.
     """
     content = content.encode() if isinstance(content, str) else content
     # Replace the file that a link points to, not the link itself.

@@ -33,20 +33,22 @@ _shown_bar: Progress | None = None
 
 
 class Progress:
-    """Progress bar of the current work.
+    """Progress bar that shows how much of the current work is done.
 
-    The bar does not show the counts of an audit. A user who sees them could end the audit because
-    of them. The number of trials would then depend on the counts, and the bound would be invalid.
+    The bar of an audit does not show intermediate results. A user could end an audit because of
+    such results. The number of trials would then depend on the results, and the certified bound
+    would be invalid.
 
     Args:
-        label: description of the current work.
-        total: amount of work, in any unit. None if it is unknown.
-        show: True to show the bar, False to hide it. None shows it in a terminal or a notebook, if
-            the work takes longer than one second.
-        alive: True if a separate thread redraws the bar. Must be False if the process is forked.
+        label: description of the current work, as shown in the bar.
+        total: total amount of work, in any unit. None if the amount is unknown.
+        show: True to show the bar, False to hide it. None shows the bar in a terminal or a
+            notebook, if the work takes longer than one second.
+        alive: True if a separate thread redraws the bar. If the process will be forked, `alive`
+            must be False.
         clock: function that returns a time in seconds. Defaults to `time.monotonic`.
-        by_call: True if the unit of work is one output, so that `count_with_progress` moves the
-            bar.
+        by_call: True if the unit of work is one output of a mechanism. Loops over
+            `count_with_progress` then move the bar.
     """
 
     def __init__(
@@ -97,16 +99,17 @@ class Progress:
                 self._display.close()
 
     def advance(self, done: float) -> None:
-        """Add an amount of work that is done, in the unit of `total`."""
+        """Move this bar by an amount of completed work, in the unit of the bar."""
         self._within = max(0, self._within - int(done))
-        self._state = self._state.further(done, self._clock())
+        self._state = self._state.add_done(done, self._clock())
         if self._state.last - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
     def count_with_bar(self, size: int) -> Iterator[int]:
-        """Yield the numbers below `size`, and move the bar by one after each of them.
+        """Yield the numbers 0 to `size` - 1, and move this bar by one unit after each number.
 
-        A later call of `advance` must add the same work, because these moves are provisional.
+        These moves are temporary. After the loop, the caller must report the same work by
+        `advance`.
         """
         for number in range(size):
             yield number
@@ -114,11 +117,11 @@ class Progress:
             self._within += 1
 
     def begin(self, label: str, total: float | None = None) -> None:
-        """Start a new bar, for other work.
+        """Use this bar for new work, from the beginning.
 
         Args:
-            label: description of the new work.
-            total: amount of work, in any unit. None if it is unknown.
+            label: description of the new work, as shown in the bar.
+            total: total amount of work, in any unit. None if the amount is unknown.
         """
         self._within, now = 0, self._clock()
         self._state = _State(make_visible(label), total, 0.0, now, now)
@@ -126,17 +129,20 @@ class Progress:
             self._draw()
 
     def stop_thread(self) -> None:
-        """Draw the bar now, and end the thread that redraws it."""
+        """Draw this bar now, and end the thread that redraws the bar."""
         self._stop_moving()
         self._patience = 0.0
         self._draw()
 
     def relabel(self, label: str) -> None:
-        """Replace the description of the current work, without a new bar."""
+        """Replace the description of the work that this bar shows; the position stays the same."""
         self._state = replace(self._state, label=make_visible(label))
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr without a bar; with show=False, do not print."""
+        """Print lines of text above this bar, or on stderr if no bar is visible.
+
+        If the bar was made with `show=False`, the text is not printed.
+        """
         with self._lock:
             if not text or self._silent:
                 return
@@ -150,10 +156,11 @@ class Progress:
                 sys.stderr.flush()
 
     def forecast(self, work: str, seconds: float) -> bool:
-        """Print the expected duration of the work if it is above 30 seconds.
+        """Print how long some work will probably take, if this is longer than 30 seconds.
 
         Args:
-            work: the work, a noun in the plural, such as "10,000 calls".
+            work: description of the work for the message: a noun in the plural, such as "10,000
+                calls".
             seconds: expected duration in seconds.
 
         Returns:
@@ -185,7 +192,7 @@ class Progress:
                 if self._display is None:
                     self._display = _Notebook() if in_notebook() else _Terminal()
                 within = self._within
-                shown = self._state.further(within, now) if within else self._state
+                shown = self._state.add_done(within, now) if within else self._state
                 self._display.draw(shown, now)
                 self._drawn = now
             except OSError:
@@ -203,14 +210,14 @@ class _State:
     begun: float
     last: float
 
-    def further(self, done: float, now: float) -> _State:
+    def add_done(self, done: float, now: float) -> _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
         """Return the fraction of work that is done, in (0, 1], or None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
-    def left(self, now: float) -> str:
+    def format_time_left(self, now: float) -> str:
         """Return the remaining time as text, or the time so far if the former is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
@@ -243,7 +250,9 @@ class _Terminal:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(state.label, total=state.total, left="")
         self._shown = state
-        share = dict(description=state.label, completed=state.done, left=state.left(now))
+        share = dict(
+            description=state.label, completed=state.done, left=state.format_time_left(now)
+        )
         self._bar.update(self._task, **share, refresh=True)
 
     def say(self, text: str) -> None:
@@ -264,7 +273,7 @@ class _Notebook:
 
         share = state.share()
         part = "" if share is None else f" {100.0 * share:.0f} %"
-        line = f"{state.label}{part}, {state.left(now)}"
+        line = f"{state.label}{part}, {state.format_time_left(now)}"
         value = "" if share is None else f' value="{share:.4f}"'
         page = f"<progress{value}></progress> {html.escape(line)}"
         self._show_page({"text/plain": line, "text/html": page})
@@ -307,7 +316,10 @@ def format_time(seconds: float) -> str:
 
 
 def count_with_progress(size: int) -> Iterable[int]:
-    """Return the numbers below `size`. A loop over them moves a bar that counts outputs."""
+    """Return the numbers 0 to `size` - 1, for a loop that draws one output in each step.
+
+    If a progress bar is visible and its unit is one output, each step of the loop moves the bar.
+    """
     return (
         range(size)
         if _shown_bar is None or not _shown_bar.by_call
@@ -315,10 +327,10 @@ def count_with_progress(size: int) -> Iterable[int]:
     )
 
 
-def record_interrupt() -> bool:
-    """Record that the user pressed Ctrl-C; return True if this is the second time in 2 seconds.
+def is_second_interrupt() -> bool:
+    """Record that the user pressed Ctrl-C; return True if it is the second time in 2 seconds.
 
-    The caller then ends the program.
+    If the result is True, the caller ends the program.
     """
     global _last_interrupt
     now = time.monotonic()
@@ -328,7 +340,7 @@ def record_interrupt() -> bool:
 
 
 def interrupt_on_signal(number: int, _: object) -> None:
-    """Record the number of a signal, and raise a KeyboardInterrupt."""
+    """Handle a signal of the operating system: record its number and raise a KeyboardInterrupt."""
     RECEIVED_SIGNALS.append(number)
     raise KeyboardInterrupt
 

@@ -45,9 +45,9 @@ def __dir__() -> list[str]:
 
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
-    """Compute the noise scale numerator / epsilon, and check that it is in range.
+    """Compute the scale of noise as numerator / epsilon, and check that it is in (0, 1e300].
 
-    The scale can be out of range even if `numerator` and `epsilon` are valid.
+    The argument `formula` is the formula of the scale for the error message.
     """
     name = f"noise scale {formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
@@ -67,15 +67,17 @@ def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
-    """Base class of published systems, with the claimed epsilon and facts about this claim.
+    """Base class of private systems from publications, with the epsilon that each system claims.
 
     Attributes:
-        norm: norm in which the distance of two neighbouring inputs is bounded: "l1", "l2" or
-            "linf". None means that any two inputs are neighbours, because the system clips its
-            inputs.
+        norm: norm that defines neighbouring inputs: "l1", "l2" or "linf". Two inputs are neighbours
+            if their distance in this norm is at most the sensitivity. None means that any two
+            inputs are neighbours, because the system clips its inputs.
         source: publication that describes the system.
-        fault: description of the system's error in one line.
-        sound: True if the claimed epsilon is true.
+        fault: description of the error in the system, in one line. The text begins with "nothing"
+            if the system has no error.
+        sound: True if the claim is true: the privacy loss of the system is at most the claimed
+            epsilon.
     """
 
     epsilon: float
@@ -94,45 +96,52 @@ class System(Native):
 
     @property
     def claim(self) -> float:
-        """Epsilon that the system claims."""
+        """The epsilon that this system claims."""
         return self.epsilon
 
     @property
     def sensitivity(self) -> float:
-        """Largest distance of two neighbouring inputs, in the norm that the system uses.
+        """Largest distance between two neighbouring inputs of this system, in its norm.
 
-        The distance is a bound that the caller gives, or the diameter of the ball to which the
-        system clips.
+        For some systems the user gives this number. If a system clips its inputs to a ball, the
+        number is the diameter of the ball.
         """
         raise NotImplementedError(f"{type(self).__name__} states no sensitivity")
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return the pair of neighbouring inputs with the largest privacy loss.
+        """Return two neighbouring inputs on which this system has its largest privacy loss.
 
         Args:
             dim: number of entries of each input, at least 1.
 
         Returns:
-            Two neighbouring inputs of shape `(dim,)`.
+            The two inputs, each of shape `(dim,)`.
         """
         raise NotImplementedError(f"{type(self).__name__} states no pair")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sensitive(System):
-    """Base class of systems whose L1 sensitivity is given by the caller."""
+    """Base class of published systems for which the user gives the L1 sensitivity.
+
+    The L1 sensitivity is the largest L1 distance between two neighbouring inputs.
+    """
 
     sensitivity: float = 1.0
 
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return a vector of zeros, and a vector with ``sensitivity / dim`` in every entry.
+        """Return two neighbouring inputs: a vector of zeros, and a vector of equal entries.
 
-        The L1 distance of the two inputs is `sensitivity` up to rounding, and never more. A pair
-        that differs in a single entry has the same privacy loss. If there are many entries, an
-        attack detects the loss more easily on such a pair. For sensitivity 1,
-        `dpcore.pairs.patterns(dim, "one")` returns such pairs.
+        Each entry of the second vector is ``sensitivity / dim``.
+
+        The privacy loss of this system is largest on these inputs.
+
+        The L1 distance between the inputs is `sensitivity`, up to rounding, and is never larger.
+        Two inputs that differ in a single entry have the same privacy loss. If `dim` is large, an
+        attack detects the loss more easily on inputs that differ in a single entry. For sensitivity
+        1, `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
         """
         dim = dimension(dim)
         level = _constant_entry("l1", self.sensitivity, dim, float(dim))
@@ -141,9 +150,9 @@ class Sensitive(System):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clipped(System):
-    """Base class of systems that clip inputs to a ball of radius `clip`.
+    """Base class of published systems that clip each input to a ball of radius `clip`.
 
-    Any two inputs are neighbours.
+    Any two inputs are neighbours, because the distance between clipped inputs is bounded.
     """
 
     clip: float = 1.0
@@ -153,13 +162,19 @@ class Clipped(System):
 
     @property
     def sensitivity(self) -> float:
-        """Diameter of the ball to which the system clips: 2 C, in the norm of the clip."""
+        """Diameter 2 C of the ball to which this system clips its inputs; C is the radius `clip`.
+
+        The diameter is measured in the same norm as the clipping.
+        """
         return 2.0 * self.clip
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return two opposite points of the ball, with ``+c`` and ``-c`` in every entry.
+        """Return two inputs: all entries are ``+c`` in one input, and ``-c`` in the other input.
 
-        The number c is chosen so that the norm of each vector is C, the radius of the ball.
+        The privacy loss of this system is largest on these inputs.
+
+        The number c is chosen so that the norm of each input is equal to the radius `clip` of the
+        ball.
         """
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
@@ -167,7 +182,10 @@ class Clipped(System):
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps of the system: clip, then add Laplace noise of scale 2 C / epsilon."""
+        """Return the two steps of this system: clip the input, then add Laplace noise.
+
+        The scale of the noise is ``2 clip / epsilon``, where `clip` is the radius of the clipping.
+        """
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
         return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
@@ -175,19 +193,19 @@ class Clipped(System):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
-    """Laplace mechanism, which adds Laplace noise of scale sensitivity / epsilon.
+    """Laplace mechanism: it adds Laplace noise of scale sensitivity / epsilon to the input.
 
-    The noise is independent in every entry.
+    Each entry of the input gets independent noise.
 
     Args:
-        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
-            `sensitivity`.
+        epsilon: claimed epsilon. The claim is true: for two inputs with an L1 distance of at most
+            `sensitivity`, the privacy loss is at most `epsilon`.
         sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
             inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Dwork and Roth (2014), theorem 3.6.
@@ -204,26 +222,29 @@ class LaplaceMechanism(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the only step: add Laplace noise of scale sensitivity / epsilon."""
+        """Return the only step: add Laplace noise of scale sensitivity / epsilon to the input."""
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
-    """ADePT as published: clip to L2 norm C, then add Laplace noise of scale 2 C / epsilon.
+    """The private text encoder ADePT as published; the privacy claim of ADePT is false.
 
-    The noise is large enough for inputs with an L1 distance of at most 2 C. However, the L1
-    distance of two clipped inputs can be 2 C sqrt(dim). The privacy loss on the pair that
-    `default_pair` returns is therefore epsilon sqrt(dim).
+    The system clips an input to L2 norm C, and then adds Laplace noise of scale 2 C / epsilon to
+    each entry.
+
+    This noise is large enough only for inputs with an L1 distance of at most 2 C. However, the L1
+    distance between two clipped inputs with dim entries can be 2 C sqrt(dim). The largest privacy
+    loss is therefore epsilon sqrt(dim). It occurs on the pair that `default_pair` returns.
 
     Args:
-        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
+        epsilon: claimed epsilon. The claim is true only if inputs have a single entry.
         clip: largest L2 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Krishna, Gupta and Dupuy (2021); refuted by Habernal (2021), section 4 and theorem 5.1.
@@ -245,18 +266,21 @@ class ADePT(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
-    """ADePT with a corrected clip: clip to L1 norm C, then add noise of scale 2 C / epsilon.
+    """The private text encoder ADePT with a correction: it clips inputs in the L1 norm.
 
-    The noise is Laplace noise, as in ADePT.
+    The system clips an input to L1 norm C, and then adds Laplace noise of scale 2 C / epsilon to
+    each entry.
+
+    ADePT as published clips in the L2 norm, and therefore its privacy claim is false.
 
     Args:
-        epsilon: claimed epsilon. The claim is true, because the L1 distance of two clipped inputs
-            is at most 2 C.
+        epsilon: claimed epsilon. The claim is true, because the L1 distance between two clipped
+            inputs is at most 2 C.
         clip: largest L1 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -278,18 +302,21 @@ class ADePTClipL1(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
-    """ADePT with corrected noise: clip to L2 norm C, then scale 2 C sqrt(dim) / epsilon.
+    """The private text encoder ADePT with a correction: the noise has a larger scale.
 
-    The noise is Laplace noise, as in ADePT.
+    The system clips an input to L2 norm C, and then adds Laplace noise of scale 2 C sqrt(dim) /
+    epsilon to each of the dim entries.
+
+    ADePT as published uses the scale 2 C / epsilon, and therefore its privacy claim is false.
 
     Args:
-        epsilon: claimed epsilon. The claim is true, because the L1 distance of two clipped inputs
-            is at most 2 C sqrt(dim).
+        epsilon: claimed epsilon. The claim is true, because the L1 distance between two clipped
+            inputs is at most 2 C sqrt(dim).
         clip: largest L2 norm C of an input after clipping, in the units of the inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Habernal (2021), section 7 (the correction); Dwork and Roth (2014), theorem 3.6.
@@ -307,7 +334,11 @@ class ADePTScaled(Clipped):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps: clip, then add Laplace noise of scale 2 C sqrt(dim) / epsilon."""
+        """Return the two steps of this system: clip the input, then add Laplace noise.
+
+        The scale of the noise is ``2 clip sqrt(dim) / epsilon``, where `clip` is the radius of the
+        clipping.
+        """
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
@@ -317,19 +348,22 @@ class ADePTScaled(Clipped):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
-    """Simplified ADePT of a paper's code: Laplace noise of scale 1 / epsilon, without a clip.
+    """A simplified version of the text encoder ADePT, from the code of Habernal (2022).
 
-    The pair of inputs is a vector of zeros and a vector of ones. The scale of the noise fits their
-    Linf distance, which is 1, instead of their L1 distance, which is dim. The privacy loss is
-    therefore dim * epsilon. The system as published (`ADePT`) has a smaller privacy loss, at most
-    epsilon sqrt(dim). This class reproduces figure 1 of Habernal (2022).
+    The system adds Laplace noise of scale 1 / epsilon to each entry, and does not clip the input.
+
+    The two inputs are a vector of dim zeros and a vector of dim ones. Their Linf distance is 1, and
+    their L1 distance is dim. Laplace noise needs the scale L1 distance / epsilon, but this system
+    uses the scale Linf distance / epsilon. The privacy loss is therefore dim * epsilon. ADePT as
+    published (class `ADePT`) has a smaller privacy loss, at most epsilon sqrt(dim). This class
+    reproduces figure 1 of Habernal (2022).
 
     Args:
-        epsilon: claimed epsilon. The claim is true only for inputs with a single entry.
+        epsilon: claimed epsilon. The claim is true only if inputs have a single entry.
 
     Raises:
         TypeError: if `epsilon` is not a number.
-        ValueError: if `epsilon`, or the resulting noise scale, is not in (0, 1e300].
+        ValueError: if `epsilon`, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Habernal (2022), figure 1 and its code.
@@ -349,40 +383,48 @@ class ADePTReference(System):
 
     @property
     def sensitivity(self) -> float:
-        """Linf distance of a vector of zeros and a vector of ones: 1."""
+        """The number 1, the Linf distance between the two inputs of this system.
+
+        The two inputs are a vector of zeros and a vector of ones.
+        """
         return 1.0
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Return a vector of zeros and a vector of ones."""
+        """Return the two inputs of this system: a vector of zeros and a vector of ones.
+
+        Each of the two vectors has `dim` entries.
+        """
         return zeros_ones(dim)
 
     def steps(self, dim: int) -> Steps:
-        """Return the only step of the system: add Laplace noise of scale 1 / epsilon."""
+        """Return the only step of this system: add Laplace noise of scale 1 / epsilon."""
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
-    """DPText as published, which computes its noise from a faulty formula for Laplace noise.
+    """The private text encoder DPText as published; the privacy claim of DPText is false.
 
-    The formula requires a uniform number between -1/2 and 1/2, but DPText uses a uniform number
-    between 0 and 1.
+    DPText computes Laplace noise from a uniform random number.
 
-    The noise is therefore never negative. An output is never below its input, so the privacy loss
-    is infinite for any dim.
+    The formula for Laplace noise requires a uniform number between -1/2 and 1/2. DPText uses a
+    uniform number between 0 and 1.
+
+    Therefore the noise is never negative, and an output entry is never below the input entry. The
+    privacy loss is infinite for inputs of any dimension.
 
     Args:
-        epsilon: claimed epsilon. The claim is false for every epsilon.
+        epsilon: claimed epsilon. The claim is false for every value.
         sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
             inputs.
-        nan: treatment of draws for which the formula gives NaN, which are half of all draws. "zero"
-            replaces NaN by 0, "resample" draws again, and "keep" leaves NaN in the output.
+        nan: treatment of NaN. The formula gives NaN for half of all random numbers. "zero" replaces
+            NaN by 0, "resample" draws another random number, and "keep" leaves NaN in the output.
 
     Raises:
-        TypeError: if a field has the wrong type.
-        ValueError: if a number, or the resulting noise scale, is not in (0, 1e300], or if `nan` is
-            not one of these three values.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number, or the resulting scale of the noise, is not in (0, 1e300], or if
+            `nan` is not one of its three values.
 
     Source:
         Beigi, Shu, Guo, Wang and Liu (2019); refuted by Habernal (2022), theorem 3.2.
@@ -402,7 +444,7 @@ class DPText(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Return the only step: add the faulty noise of scale sensitivity / epsilon."""
+        """Return the only step of this system: add faulty noise of scale sensitivity / epsilon."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(DPTextNoise(scale, self.nan))
 
@@ -410,19 +452,22 @@ class DPText(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
-    """DPText with a corrected formula, which makes it a Laplace mechanism.
+    """The private text encoder DPText with a correction; this version is a Laplace mechanism.
 
-    The formula uses a uniform number between -1/2 and 1/2, which is correct for Laplace noise.
+    DPText computes Laplace noise from a uniform random number.
+
+    This version uses a uniform number between -1/2 and 1/2, as the formula requires. DPText as
+    published uses a number between 0 and 1, and therefore its claim is false.
 
     Args:
-        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
-            `sensitivity`.
+        epsilon: claimed epsilon. The claim is true: for two inputs with an L1 distance of at most
+            `sensitivity`, the privacy loss is at most `epsilon`.
         sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
             inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Habernal (2022), equations 6 and 7.
@@ -440,9 +485,9 @@ class DPTextRepaired(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the only step: add Laplace noise of scale sensitivity / epsilon.
+        """Return the only step of this system: add Laplace noise of scale sensitivity / epsilon.
 
-        The noise is computed by the corrected formula.
+        The noise is computed from a uniform random number between -1/2 and 1/2.
         """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale, "centred"))
@@ -451,24 +496,25 @@ class DPTextRepaired(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
-    """Laplace mechanism with a halved output: ``(x + s) / 2``, where s is the noise.
+    """Laplace mechanism that divides its noisy output by 2.
 
-    This mechanism is the control "wrong sensitivity" in the code of Habernal (2022).
+    Each output entry is ``(x + s) / 2``. Here x is the input entry and s is Laplace noise. The code
+    of Habernal (2022) contains this mechanism as a test case, with the name "wrong sensitivity".
 
-    The noise s has the correct scale, sensitivity / epsilon. The output is halved after the noise
-    is added. This is post-processing, which cannot increase the privacy loss. The claim is
-    therefore true, although the name of the control suggests an error. The class `HalfNoise` does
-    contain this error.
+    The noise s has the correct scale, sensitivity / epsilon. The division by 2 is post-processing,
+    because it comes after the noise. Post-processing cannot increase the privacy loss. The claim is
+    therefore true, although the name suggests an error. In the class `HalfNoise`, the scale of the
+    noise is in fact too small.
 
     Args:
-        epsilon: claimed epsilon. The claim is true for inputs with an L1 distance of at most
-            `sensitivity`.
+        epsilon: claimed epsilon. The claim is true: for two inputs with an L1 distance of at most
+            `sensitivity`, the privacy loss is at most `epsilon`.
         sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
             inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
         Habernal (2022), code of the sanity check; Dwork and Roth (2014), proposition 2.1
@@ -487,9 +533,9 @@ class HalvedOutput(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps: add noise of scale sensitivity / epsilon, then halve the sum.
+        """Return the two steps of this mechanism: add Laplace noise, then divide the sum by 2.
 
-        The noise is Laplace noise.
+        The scale of the noise is sensitivity / epsilon.
         """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale), factor=0.5)
@@ -498,19 +544,21 @@ class HalvedOutput(Sensitive):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
-    """Laplace mechanism with half of the necessary scale: sensitivity / (2 epsilon).
+    """Laplace mechanism with too little noise; its privacy claim is false.
+
+    The scale of the noise is sensitivity / (2 epsilon), half of the scale that the claim requires.
 
     Args:
-        epsilon: claimed epsilon. The claim is false, because the true privacy loss is 2 epsilon.
+        epsilon: claimed epsilon. The claim is false, because the true privacy loss is 2 `epsilon`.
         sensitivity: largest L1 distance between two neighbouring inputs, in the units of the
             inputs.
 
     Raises:
-        TypeError: if a field is not a number.
-        ValueError: if a field, or the resulting noise scale, is not in (0, 1e300].
+        TypeError: if an argument is not a number.
+        ValueError: if an argument, or the resulting scale of the noise, is not in (0, 1e300].
 
     Source:
-        A control of this package, based on Dwork and Roth (2014), theorem 3.6.
+        A test case of dpcore, based on Dwork and Roth (2014), theorem 3.6.
 
     Example:
         >>> HalfNoise(1.0).steps(1).noise.scale
@@ -522,7 +570,10 @@ class HalfNoise(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Return the only step: add Laplace noise of scale sensitivity / (2 epsilon)."""
+        """Return the only step of this mechanism: add Laplace noise.
+
+        The scale of the noise is sensitivity / (2 epsilon), half of the necessary scale.
+        """
         scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
         return Steps(Laplace(scale))
 

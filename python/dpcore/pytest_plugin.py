@@ -94,7 +94,7 @@ def _make_setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the audits that a test makes with the fixture `dp_audit`.
+    """Settings of the audits that a pytest test makes with the fixture `dp_audit`.
 
     A setting can be given in five places. A later place of this list overrides an earlier place:
 
@@ -105,15 +105,17 @@ class Settings:
     5. the arguments of `dp_audit(...)` (except `min_share`).
 
     Attributes:
-        trials: number of outputs that the audit draws and counts on each of the two inputs. The
-            default is the mechanism's `default_trials` if the mechanism has this attribute, and
-            10**5 otherwise. For OpenDP it is 10,000, because OpenDP draws one output per call.
-        confidence: probability that a certified bound holds. At the default, at most one of 10,000
-            correct mechanisms is expected to fail its test.
-        seed: number that dpcore combines with the id of the test into the seed of each audit.
-        min_share: smallest value, in [0, 1), of the certified epsilon divided by the claimed
-            epsilon. The test fails if an audit certifies less, because the audit is then a weak
-            test. Defaults to 0, which means no requirement.
+        trials: number of outputs that an audit draws on each of the two inputs to compute the
+            bound. By default, this number is the attribute `default_trials` of the mechanism, or
+            10**5 if the mechanism has no such attribute. For OpenDP the default is 10,000, because
+            OpenDP draws only one output per call.
+        confidence: probability with which a certified bound holds, by default 0.9999. At this
+            value, the test of a correct mechanism fails with probability at most 1/10,000.
+        seed: a number that changes the random seeds of all audits, by default 0. dpcore computes
+            the seed of each audit from this number and from the id of the test.
+        min_share: smallest allowed quotient of certified epsilon and claimed epsilon, in [0, 1). If
+            the quotient of an audit is smaller, the test fails, because the audit hardly tested the
+            claim. Defaults to 0: every quotient is allowed.
     """
 
     trials: int | None = _make_setting(
@@ -157,7 +159,11 @@ _WARNED_KEY = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options --dp-trials, --dp-confidence, ... and the same settings for the ini file."""
+    """Add dpcore's settings to the command-line options and the configuration file of pytest.
+
+    The settings are `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share` in the file, and
+    `--dp-trials`, `--dp-confidence`, `--dp-seed` and `--dp-min-share` on the command line.
+    """
     group = parser.getgroup("dpcore", "audits of differential privacy (dp_audit)")
     for setting in fields(Settings):
         text = setting.metadata["help"]
@@ -172,7 +178,10 @@ def _format_option(name: str) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the settings of the plugin; pytest stops with a usage error if a setting is wrong."""
+    """Read dpcore's settings from the configuration file and the command line of pytest.
+
+    If a setting is wrong, pytest stops with a usage error.
+    """
     config.addinivalue_line(
         "markers", f"dp({', '.join(_SETTING_READERS)}): what dp_audit uses in this test"
     )
@@ -190,9 +199,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-    """Remove dpcore's own frames from the traceback of a failed test that uses `dp_audit`.
+    """Shorten the traceback of a failed test that uses the fixture `dp_audit`.
 
-    The frames of the test and of the mechanism remain. `--full-trace` shows all frames.
+    Lines from dpcore's own code are removed. Lines from the test and from the mechanism remain.
+    With the option `--full-trace` of pytest, the traceback is not shortened.
     """
     failure = call.excinfo
     if failure is None or item.config.getoption("fulltrace"):
@@ -209,10 +219,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many audits certified less than half of the claimed epsilon.
+    """Print, after all tests, how many audits certified less than half of the claimed epsilon.
 
-    With -v, the summary has a line for each audit. If an attack read only a part of the outputs (a
-    part is, for example, an entry of a vector), the summary always contains a line about it.
+    With the option -v of pytest, the summary also has one line for each audit. Some attacks read
+    only a part of each output, such as one entry of a vector. The summary always has a line for
+    each audit with such an attack.
     """
     verbose = terminalreporter.config.get_verbosity() >= 1
     # Reports from the workers of pytest-xdist also have these properties.
@@ -246,12 +257,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
-    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit. dp_audit.refutes(...) fails if
-    the audit does not refute the claim. These two calls accept the keywords of dpcore.audit.
-    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) accepts the keywords of
-    dpcore.audit_outputs. dp_audit.table(table, distances, claim=1.0) and
-    dp_audit.refutes_table(...) accept the keywords of dpcore.audit_table.
-    dp_audit.trace(f, pair, claim=1.0) accepts the keywords of dpcore.trace.
+    `dp_audit(mechanism, pair, claim=1.0)` returns the `dpcore.Audit`. With `dp_audit.refutes(...)`,
+    the test fails if the audit does not refute the claim. These two calls accept the keyword
+    arguments of `dpcore.audit`. There are four more calls:
+
+    - `dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0)`, with the keyword arguments of
+      `dpcore.audit_outputs`;
+    - `dp_audit.table(table, distances, claim=1.0)` and `dp_audit.refutes_table(...)`, with the
+      keyword arguments of `dpcore.audit_table`;
+    - `dp_audit.trace(f, pair, claim=1.0)`, with the keyword arguments of `dpcore.trace`.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS_KEY]
@@ -269,11 +283,11 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
 
 
 class DPAudit:
-    """Type of the fixture `dp_audit`, for annotations: `def test_it(dp_audit: DPAudit)`.
+    """Type of the pytest fixture `dp_audit`, for annotations: `def test_it(dp_audit: DPAudit)`.
 
     Args:
         node: pytest's item of the test that uses the fixture.
-        settings: settings of the audits in this test.
+        settings: settings of the audits in this test, such as the number of trials.
     """
 
     def __init__(self, node: pytest.Item, settings: Settings) -> None:
@@ -310,7 +324,7 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or no claim is given.
         """
-        return self._require_passed(self._audit(mechanism, pair, claim, options))
+        return self._require_passed(self._audit_mechanism(mechanism, pair, claim, options))
 
     @suggest_arguments
     def outputs(
@@ -321,20 +335,23 @@ class DPAudit:
         claim: float | Claim | None = None,
         **options: Unpack[OutputsOptions],
     ) -> OutputsAudit:
-        """Audit recorded outputs; the test fails if the claim is refuted or was not tested.
+        """Audit recorded outputs; the test fails if the claim is refuted or could not be tested.
 
         Args:
-            outputs: outputs on the first input x, in a form that `dpcore.audit_outputs` accepts.
-            outputs_prime: outputs on the second input x', in the same form.
+            outputs: outputs that a mechanism returned on the first input x, in a form that
+                `dpcore.audit_outputs` accepts.
+            outputs_prime: outputs that the mechanism returned on the second input x', in the same
+                form.
             claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`.
-            **options: further keywords of `dpcore.audit_outputs`. `rows` is required. `confidence`
-                and `rng` override the settings of the fixture, unless they are None.
+            **options: further keyword arguments of `dpcore.audit_outputs`. The argument `rows` is
+                required. If `confidence` or `rng` is given and is not None, it replaces the setting
+                of the fixture.
 
         Returns:
-            The audit, which does not refute the claim. The claim may still be false.
+            The audit. It does not refute the claim, but the claim may still be false.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
         from .recorded.run import audit_outputs
@@ -356,29 +373,30 @@ class DPAudit:
         claim: float | Claim | None = None,
         **options: Any,
     ) -> Audit:
-        """Audit a mechanism that breaks its claim; the test fails if the claim is not refuted.
+        """Audit a mechanism with a false privacy claim; the test fails if the claim is not refuted.
 
         Args:
-            mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
-                pair.
+            mechanism: any mechanism that `dpcore.audit` accepts.
+            pair: two inputs that are neighbours under the claim. Defaults to the pair that the
+                mechanism proposes, if it proposes one.
             claim: the epsilon to refute, at least 0, or a curve of `dpcore.claims`. Defaults to the
-                claim that the mechanism states.
-            **options: further keywords of `dpcore.audit`, as in `dp_audit(...)`.
+                claim that the mechanism states, if it states one.
+            **options: further keyword arguments of `dpcore.audit`, such as `neighbour`, `delta` or
+                `attack`.
 
         Returns:
-            The audit, which refutes the claim.
+            The audit. It refutes the claim.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
-        audit = self._audit(mechanism, pair, claim, options)
+        audit = self._audit_mechanism(mechanism, pair, claim, options)
         if audit.checks or audit.undecided:
             self._fail(audit, "was not tested")
         if not audit.refuted:
             self._fail(audit, "is not refuted")
-        return self._kept(audit)
+        return self._add_report(audit)
 
     @suggest_arguments
     def table(
@@ -390,28 +408,30 @@ class DPAudit:
         log: bool = False,
         **options: Any,
     ) -> TableAudit:
-        """Audit a table exactly; the test fails if its claim is refuted.
+        """Audit a table of output probabilities exactly; the test fails if the claim is refuted.
 
         Args:
-            table: probability of each output (column) on each input (row), in a form that
-                `dpcore.audit_table` accepts.
-            distances: distances between the inputs, or None.
-            claim: the epsilon to test, at least 0. Defaults to the mechanism's own claim.
-            log: True if the table contains natural logarithms of the probabilities.
+            table: a table with one row per input and one column per output, in a form that
+                `dpcore.audit_table` accepts. An entry is the probability of the output on the
+                input.
+            distances: distances between the inputs for metric privacy, or None for ordinary DP.
+            claim: the epsilon to test, at least 0. Defaults to the claim that the mechanism states,
+                if `table` is a mechanism with a claim.
+            log: True if the entries are the natural logarithms of the probabilities.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
-                another name of `claim`.
+                another name for `claim`.
 
         Returns:
-            The audit, in which the claim holds for this table.
+            The audit. It does not refute the claim for this table.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
         audit = self._audit_table(table, distances, claim, log, options)
         if audit.refuted:
             self._fail(audit, "is refuted")
-        return self._kept(audit)
+        return self._add_report(audit)
 
     @suggest_arguments
     def refutes_table(
@@ -423,28 +443,32 @@ class DPAudit:
         log: bool = False,
         **options: Any,
     ) -> TableAudit:
-        """Audit a table that breaks its claim; the test fails if the claim holds.
+        """Audit a table with a false privacy claim; the test fails if the claim is not refuted.
+
+        The table contains the probabilities of outputs, and the audit is exact.
 
         Args:
-            table: the probability of each output (column) on each input (row), in a form that
-                `dpcore.audit_table` accepts.
-            distances: distances between the inputs, or None.
-            claim: the epsilon to refute, at least 0. Defaults to the mechanism's own claim.
-            log: True if the table contains natural logarithms of the probabilities.
+            table: a table with one row per input and one column per output, in a form that
+                `dpcore.audit_table` accepts. An entry is the probability of the output on the
+                input.
+            distances: distances between the inputs for metric privacy, or None for ordinary DP.
+            claim: the epsilon to refute, at least 0. Defaults to the claim that the mechanism
+                states, if `table` is a mechanism with a claim.
+            log: True if the entries are the natural logarithms of the probabilities.
             **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`. `epsilon` is
-                another name of `claim`.
+                another name for `claim`.
 
         Returns:
-            The audit, which refutes the claim.
+            The audit. It refutes the claim.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
         audit = self._audit_table(table, distances, claim, log, options)
         if not audit.refuted:
             self._fail(audit, "is not refuted")
-        return self._kept(audit)
+        return self._add_report(audit)
 
     @suggest_arguments
     def trace(
@@ -458,30 +482,31 @@ class DPAudit:
         rng: Rng = None,
         epsilon: float | Claim | None = None,
     ) -> Trace:
-        """Compute the privacy loss of a traced function; the test fails if the claim is too small.
+        """Compute the privacy loss of a function; the test fails if the loss exceeds the claim.
 
         dpcore runs the function on the two inputs and records how the function uses its noise. The
         test fails in three cases: if the privacy loss exceeds the claim, if dpcore finds an error
-        in the use of noise, or if the claim could not be tested. In the third case, the outcome of
-        the trace is "no loss", "a step may be hidden" or "not traceable". Audit such a function
+        in the use of noise, or if the claim could not be tested. In the third case, the trace has
+        the verdict "no loss", "a step may be hidden" or "not traceable". Then audit the function
         with `dp_audit(...)`.
 
         Args:
             f: a function that `dpcore.trace` accepts.
             pair: two inputs that are neighbours under the claim.
             claim: the claimed epsilon, at least 0, or a curve of `dpcore.claims`. Defaults to the
-                claim that the function states.
+                claim that the function states, if it states one.
             delta: the delta of the claim.
-            draws: number of times that the function is run with new noise.
-            rng: a seed or a numpy Generator. Defaults to the seed of the test.
-            epsilon: another name of `claim`.
+            draws: number of times that dpcore runs the function, each time with new noise.
+            rng: a seed or a numpy Generator. By default, dpcore computes the seed from the id of
+                the test.
+            epsilon: another name for `claim`.
 
         Returns:
-            The trace. Its privacy loss on this pair is at most the claim. The loss is computed from
-            the recorded steps and is not a certified bound.
+            The trace. The privacy loss of the function on this pair is at most the claim. The loss
+            is computed from the recorded uses of noise, and is not a certified bound.
 
         Raises:
-            TypeError: if an argument is of the wrong kind.
+            TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
         from .mechanisms.declarations import mechanism_attribute
@@ -528,7 +553,9 @@ class DPAudit:
         command = f"pytest {self._node.nodeid}"
         return replace(audit, provenance=(replace(audit.provenance[0], command=command),))
 
-    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
+    def _audit_mechanism(
+        self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]
+    ) -> Audit:
         from .adapters import adapt
         from .auditing.arguments import collect_arguments
         from .auditing.run import run_with_checkpoint
@@ -566,7 +593,7 @@ class DPAudit:
             raise errors.mistyped("seconds", need, options["seconds"])
         self._calls += 1
         defaults = asdict(self._settings)
-        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
+        defaults["rng"] = seed_of_test(self._node.nodeid, self._calls, defaults.pop("seed"))
         del defaults["min_share"]
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
@@ -615,9 +642,9 @@ class DPAudit:
         least = self._settings.min_share
         if _certified_share(audit) < least:
             self._fail(audit, f"was hardly tested (less than {least:g} of it, see --dp-min-share)")
-        return self._kept(audit)
+        return self._add_report(audit)
 
-    def _kept(self, audit: _AnyAudit) -> _AnyAudit:
+    def _add_report(self, audit: _AnyAudit) -> _AnyAudit:
         """Add the report of an audit to the test, and return the audit.
 
         pytest prints the report if the test fails later, or with the option -rP.
@@ -662,19 +689,21 @@ def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
     return None if claim is None else errors.real("claim", claim, low=0.0)
 
 
-def seed_of(nodeid: str, number: int, base: int = 0) -> int:
-    """Compute the seed of an audit in a test: the first 63 bits of SHA-256("base number nodeid").
+def seed_of_test(nodeid: str, number: int, base: int = 0) -> int:
+    """Compute the random seed of an audit in a pytest test, from the id of the test.
+
+    The seed consists of the first 63 bits of the SHA-256 hash of the text "base number nodeid".
 
     Args:
         nodeid: pytest's id of the test.
-        number: 1 for the first audit in the test, 2 for the second audit, and so on.
-        base: the setting `seed` of the plugin.
+        number: number of the audit: 1 for the first audit in the test, 2 for the second, and so on.
+        base: the setting `dp_seed` of the pytest plugin.
 
     Returns:
-        A number in [0, 2**63), the same on every machine.
+        The seed, in [0, 2**63). It is the same on every machine.
 
     Example:
-        >>> seed_of("test_it.py::test_noise", 1)
+        >>> seed_of_test("test_it.py::test_noise", 1)
         1982032392766158511
     """
     text = f"{base} {number} {nodeid}".encode("utf-8", "backslashreplace")

@@ -22,15 +22,15 @@ from .report.figures import show_hidden_characters
 from .report.page import make_plain_page, save_page
 from .report.plain import (
     Form,
-    declare,
-    declare_form,
+    decode_json,
     decode_result,
+    encode_json,
     load_json,
-    read_json,
+    register_codec,
+    register_type,
     result_from_dict,
     result_to_dict,
     save_json,
-    write_json,
 )
 from .report.rows import Row
 from .report.shown import Shown
@@ -47,38 +47,40 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def attribute_of(kind: type, value: Any, name: str) -> Any:
-    """Return an attribute of an object, or a default if the object lacks the attribute.
+def get_optional(kind: type, value: Any, name: str) -> Any:
+    """Return an optional attribute of an object, or its default if the object lacks it.
 
     Args:
-        kind: a class whose class attributes are the names of optional attributes and their
-            defaults.
-        value: the object, often a plain function of a user.
-        name: name of the attribute, which `kind` must declare.
+        kind: a class that declares the optional attributes. Each class attribute of `kind` has the
+            name and the default value of an optional attribute.
+        value: the object, for example a function of a user.
+        name: name of the attribute. The class `kind` must have a class attribute with this name.
 
     Raises:
-        AttributeError: if `kind` does not declare the attribute.
+        AttributeError: if neither the object nor `kind` has the attribute.
 
     Example:
         >>> class Walker:
         ...     legs = 2
-        >>> attribute_of(Walker, print, "legs")
+        >>> get_optional(Walker, print, "legs")
         2
     """
     return getattr(value, name, getattr(kind, name))
 
 
 def set_fields(record: Any, **values: Any) -> None:
-    """Set fields of a frozen dataclass during its construction."""
+    """Set fields of a frozen dataclass, for use in its `__post_init__`."""
     for name, value in values.items():
         object.__setattr__(record, name, value)
 
 
 class Record(Shown):
-    """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays.
+    """Base class of frozen dataclasses that may contain arrays.
 
-    If a subclass can be stored in JSON files, it declares the name by which the files identify it:
-    `class Box(Record, word="Box")`.
+    It implements equality, hash, repr and pickling for such dataclasses.
+
+    Objects of some subclasses can be stored in JSON files. Such a subclass declares the name that
+    stands for the class in these files: `class Box(Record, word="Box")`.
     """
 
     __slots__ = ()
@@ -87,7 +89,7 @@ class Record(Shown):
         """Declare the name by which JSON files identify the class."""
         super().__init_subclass__(**more)
         if word is not None:
-            declare(word, cls)
+            register_type(word, cls)
 
     def _values(self, compared: bool = False) -> tuple[Any, ...]:
         cls: Any = type(self)
@@ -109,7 +111,7 @@ class Record(Shown):
 
 
 class Answer(Shown):
-    """Base class of reports. `bool(report)` raises an error: a report has no truth value."""
+    """Base class of reports; `bool(report)` raises an error, since a report has no truth value."""
 
     __slots__ = ()
 
@@ -122,10 +124,13 @@ class Answer(Shown):
 
 
 class Result(Answer, Record):
-    """Base class of results, which can be shown as text, table, HTML page, picture and JSON.
+    """Base class of the results of dpcore, such as audits.
 
-    The `word` of a subclass is the name and version of its JSON format. A subclass implements
-    `_lines` and `_plot`. The other private methods have defaults.
+    A result can be shown as text, as a table, as an HTML page and as a picture. It can be stored as
+    JSON.
+
+    A subclass states the name and version of its JSON format by the class argument `word`. It must
+    implement `_lines` and `_plot`, and may override the other private methods.
     """
 
     __slots__ = ()
@@ -156,19 +161,19 @@ class Result(Answer, Record):
         return make_card(self._title, self._lines(), getattr(self, "refuted", None))
 
     def lines(self) -> list[Row]:
-        """Return the rows (label, text) of the report.
+        """Return the rows of the report on this result, each as a tuple (label, text).
 
-        If the result states the time that it took, the last row has the label "time".
+        If the result contains its computing time, the last row has the label "time".
         """
         return self._lines()
 
     def plot(self, ax: Any = None) -> Figure:
-        """Plot the result with matplotlib, in the current style.
+        """Plot this result with matplotlib, in matplotlib's current style.
 
         Args:
-            ax: matplotlib axes or an empty figure, on which the result is plotted. A plot of
-                several panels removes the axes and takes their place. By default, a new pyplot
-                figure is made, which `plt.show()` shows.
+            ax: matplotlib axes or an empty figure on which the result is plotted. If the plot has
+                several panels, the panels replace the given axes. By default, a new pyplot figure
+                is made. `plt.show()` then shows this figure.
 
         Returns:
             The matplotlib figure.
@@ -179,10 +184,12 @@ class Result(Answer, Record):
         return show_hidden_characters(self._plot(ax))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return one self-contained HTML page with the whole report, and also write it to a file.
+        """Return the whole report on this result as one HTML page, and write it if a path is given.
+
+        The page does not need other files.
 
         Args:
-            path: path of the file. None means that no file is written.
+            path: path of the HTML file. None means that no file is written.
 
         Returns:
             The text of the page.
@@ -195,62 +202,67 @@ class Result(Answer, Record):
         return save_page(self._to_page(), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, and numbers that follow from them, as a dict of JSON types.
+        """Return the content of this result as a dict that contains only JSON types.
 
-        `from_dict` makes the result from the dict.
+        The dict contains the fields of the result, and numbers that are computed from the fields.
+
+        The method `from_dict` converts the dict back to a result.
         """
         return result_to_dict(self, self._to_figures())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result from a dict that `to_dict` returned.
+        """Make a result from a dict that `to_dict` returned.
 
-        An error is raised if the fields do not give the verdict that is stored in the dict.
+        If the fields contradict the verdict in the dict, an error is raised.
 
         Args:
-            record: the dict of JSON types.
+            record: the dict that `to_dict` returned.
 
         Returns:
             The result.
 
         Raises:
-            TypeError: if the record is not a mapping.
-            ValueError: if the record does not have the form that `to_dict` returns.
+            TypeError: if `record` is not a mapping.
+            ValueError: if `record` does not have the form that `to_dict` returns, or if its fields
+                contradict its verdict.
         """
         return result_from_dict(cls, record)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return the result as strict JSON.
+        """Return this result as a text in strict JSON.
 
-        The seed is a string. Numbers that are not finite become the strings "inf", "-inf" and
-        "nan".
+        The seed is written as a string. Infinite numbers and NaN are written as the strings "inf",
+        "-inf" and "nan".
 
         Args:
             indent: number of spaces for each level of nesting. Defaults to one line without
                 indentation.
 
         Returns:
-            The data of `to_dict` as text. `save` writes the text to a file.
+            The JSON text, with the same data as `to_dict`. The method `save` writes such a text to
+            a file.
         """
-        return write_json(self, indent)
+        return encode_json(self, indent)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Make the result from a text that `to_json` returned.
+        """Make a result from a JSON text that `to_json` returned.
 
-        An error is raised if the fields do not give the verdict that is stored in the text.
-        Mechanisms of dpcore and objects that JSON can represent are restored. Every other object is
-        replaced by its name as a string.
+        If the fields contradict the verdict in the text, an error is raised. Mechanisms of dpcore,
+        and objects that JSON can represent, are restored. Any other object in the result is
+        replaced by a string with its name.
 
         Args:
-            text: a JSON object.
+            text: the text that `to_json` returned.
 
         Returns:
             The result.
 
         Raises:
             TypeError: if `text` is not a string.
-            ValueError: if the text is not JSON of the form that `to_json` returns.
+            ValueError: if the text is not JSON of this form, or if its fields contradict its
+                verdict.
 
         Example:
             >>> import dpcore
@@ -258,12 +270,12 @@ class Result(Answer, Record):
             >>> dpcore.Audit.from_json(report.to_json()) == report
             True
         """
-        return read_json(cls, text)
+        return decode_json(cls, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file as JSON, which `load` reads.
+        """Write this result to a JSON file; the method `load` reads such a file.
 
-        After an error, the file does not exist or is unchanged.
+        If an error occurs, the file is left as it was.
 
         Args:
             path: path of the file.
@@ -277,7 +289,7 @@ class Result(Answer, Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read the result from a file that `save` wrote.
+        """Read a result from a JSON file that the method `save` wrote.
 
         Args:
             path: path of the file.
@@ -293,7 +305,7 @@ class Result(Answer, Record):
         return load_json(cls, path)
 
 
-declare_form(
+register_codec(
     "format",
     Form(lambda value: isinstance(value, Result), lambda value: value.to_dict(), decode_result),
 )
@@ -337,10 +349,10 @@ def _freeze_input(value: Any) -> Any:
 
 
 def has_equal_content(first: Any, second: Any) -> bool:
-    """Return True if two inputs have the same type and content.
+    """Return True if two objects have the same type and the same content.
 
-    The items of lists and mappings are compared in the same way. If objects cannot be compared,
-    the result is True only for one and the same object.
+    The items of lists and mappings must also have the same types. If two objects cannot be
+    compared, the result is True only if both are the same object.
 
     Example:
         >>> has_equal_content([1, None], [1, None]), has_equal_content([1], [True])
@@ -373,18 +385,19 @@ def _input_key(value: Any) -> Hashable:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
-    """Ordered pair of two neighbouring inputs.
+    """Two neighbouring inputs of a mechanism, x and x', in this order.
 
     Args:
-        x: the first input, which may be any object. An array becomes a read-only copy with the same
-            dtype. Any other object is kept unchanged. With `dpcore.repeat(f)`, the function f is
-            called with this object. A mechanism `(x, size, rng)` gets a list or tuple of
-            numbers as an array. The dtype of the array is the first of bool, int64 and float64 that
-            represents the numbers exactly.
+        x: the first input. It may be any object. An array is stored as a read-only copy with the
+            same dtype. Any other object is stored unchanged. If the mechanism is
+            `dpcore.repeat(f)`, the function f is called with the stored object. If the mechanism is
+            a function `(x, size, rng)`, a list or tuple of numbers is first converted to an array.
+            The dtype of this array is the first of bool, int64 and float64 that represents the
+            numbers exactly.
         x_prime: the second input, treated in the same way.
-        distance: distance between the inputs, finite and above 0, for a claim of metric privacy.
-            Such a claim states that the loss is at most epsilon times `distance`. For ordinary
-            neighbours, `distance` is 1 and is not printed.
+        distance: distance between the inputs, finite and above 0, for a claim of metric privacy. A
+            metric privacy claim states that the privacy loss is at most epsilon times `distance`.
+            For ordinary DP, `distance` is 1 and is not printed.
 
     Raises:
         TypeError: if `distance` is not a number.
@@ -433,16 +446,16 @@ class Pair(Record, word="Pair"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
-    """Counts of an event among outputs on the two inputs of a pair.
+    """Numbers of outputs on x and on x' that are in an event (a set of outputs).
 
     Args:
-        k: number of outputs in the event on `pair.x`, from 0 to `n`.
-        n: number of outputs drawn on `pair.x`, at least 1.
-        k_prime: number of outputs in the event on `pair.x_prime`, from 0 to `n_prime`.
-        n_prime: number of outputs drawn on `pair.x_prime`, at least 1.
+        k: number of outputs on x that are in the event, from 0 to `n`.
+        n: number of all outputs on x, at least 1.
+        k_prime: number of outputs on x' that are in the event, from 0 to `n_prime`.
+        n_prime: number of all outputs on x', at least 1.
 
     Raises:
-        TypeError: if a value is not an integer (a bool is not one).
+        TypeError: if a value is not an integer. A bool does not count as an integer.
         ValueError: if a value is out of range.
 
     Example:
@@ -474,7 +487,9 @@ class Counts(Shown):
         )
 
     def complement(self) -> Counts:
-        """Return the counts of the complement of the event, on the same outputs.
+        """Return the counts of the outputs that are not in the event.
+
+        The event is the set of outputs that this object counts.
 
         Example:
             >>> Counts(3, 10, 1, 10).complement()
@@ -483,7 +498,7 @@ class Counts(Shown):
         return Counts(self.n - self.k, self.n, self.n_prime - self.k_prime, self.n_prime)
 
     def swapped(self) -> Counts:
-        """Return the same counts with the two inputs exchanged.
+        """Return these counts with the inputs x and x' exchanged.
 
         Example:
             >>> Counts(3, 10, 1, 20).swapped()
@@ -492,25 +507,25 @@ class Counts(Shown):
         return Counts(self.k_prime, self.n_prime, self.k, self.n)
 
 
-declare("Counts", Counts)
+register_type("Counts", Counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartsRead(Record, word="PartsRead"):
-    """Number of parts of the outputs that an attack read before it chose an event.
+    """Number of parts of the outputs that an attack compared before it chose an event.
 
-    A part is, for example, an entry of a vector, a field, the value of a key, a letter of a text or
-    a bit of an integer. The pilot outputs are those from which the event is chosen.
+    A part is, for example, an entry of a vector, the value of a key, a letter of a text or a bit of
+    an integer. The event is a set of outputs. The pilot outputs are the outputs from which the
+    event is chosen.
 
     Args:
-        found: number of parts of one output.
-        compared: number of these parts that were compared between outputs on x and on x'.
-        outputs: number of pilot outputs that were compared: the smaller of the numbers on x and on
-            x'.
-        chosen: number of parts that the attack used, if it first selected parts of wide outputs.
-            Otherwise 0.
-        further: number of additional pilot outputs on each input in which the selected parts were
-            read.
+        found: number of parts that one output has.
+        compared: number of parts that the attack compared between outputs on x and outputs on x'.
+        outputs: number of compared pilot outputs on x or on x', whichever number is smaller.
+        chosen: number of selected parts. If outputs have many parts, the attack first selects some
+            parts and then reads only these. If the attack did not select parts, the number is 0.
+        further: number of further pilot outputs on each input, from which the attack read only the
+            selected parts.
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
@@ -535,7 +550,7 @@ class PartsRead(Record, word="PartsRead"):
 
     @property
     def is_whole(self) -> bool:
-        """True if the attack read all parts."""
+        """True if the attack read all parts of the outputs, such as all entries of a vector."""
         return self.compared == self.found and not self.chosen
 
     def __str__(self) -> str:
@@ -552,14 +567,15 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """An output inside the event, and its numbers of occurrences among the pilot outputs.
+    """An output in the chosen event, and how often it occurred when the event was chosen.
 
-    The pilot outputs are the outputs on x and on x' from which the event was chosen.
+    An event is a set of outputs. The pilot outputs are the outputs on x and on x' from which the
+    event was chosen.
 
     Args:
         text: the output as text, shortened if it is long.
-        k: number of occurrences among the pilot outputs on x.
-        k_prime: number of occurrences among the pilot outputs on x'.
+        k: number of pilot outputs on x that are equal to this output.
+        k_prime: number of pilot outputs on x' that are equal to this output.
     """
 
     text: str

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from .auditing.arguments import Arguments, collect_arguments
-from .auditing.registered_parts import read_registered_parts, register_early_look, register_part
+from .auditing.registered_parts import check_registered_parts, register_early_look, register_part
 from .auditing.run import count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
-from .errors import about, flag, integer, invalid, mistyped
+from .errors import flag, integer, invalid, mistyped, tag
 from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_digests
@@ -39,10 +39,13 @@ FilePath = str | os.PathLike[str]
 
 @suggest_arguments
 class MissingPartsError(ValueError):
-    """Error that is raised if some trials of a run are in none of the merged files.
+    """Error of `merge_parts`: some trials of an audit are not in any of the merged files.
+
+    The trials of an audit were divided into parts, which were counted separately.
 
     Attributes:
-        ranges: `(start, stop)` of each range of missing trials.
+        ranges: the missing trials, as tuples `(start, stop)` of trial numbers. `stop` itself is not
+            missing.
     """
 
     def __init__(self, ranges: list[Range], line: str = "") -> None:
@@ -63,19 +66,24 @@ def begin_run(
     asked: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Choose the event of an audit, and write a run file. No trials are counted.
+    """Begin an audit whose trials will be counted in parts: choose the event and write a run file.
+
+    The event is a set of outputs, which all parts will count. The run file contains the event and
+    the settings of the audit. This function does not count trials. Use `count_part` to count a part
+    of the trials, and `merge_parts` to get the audit.
 
     Args:
-        path: path of the run file, which must not exist.
+        path: path of the run file. The file must not exist yet.
         mechanism: the mechanism, as in `dpcore.audit`.
-        pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file. None if the function is
-            called from Python.
-        **options: other arguments of `dpcore.audit`.
+        pair: the two inputs, as in `dpcore.audit`.
+        asked: options of the command-line program, which are stored in the file. If you call the
+            function from Python, leave out `asked`.
+        **options: other keyword arguments of `dpcore.audit`.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if the file exists, or if `dpcore.audit` raises a ValueError for the arguments.
+        TypeError: if an argument has the wrong type.
+        ValueError: if the file exists, or if `dpcore.audit` would raise a ValueError for the
+            arguments.
 
     Example:
         >>> import dpcore, tempfile
@@ -103,15 +111,17 @@ def continue_run(
     asked: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Audit:
-    """Begin or continue a run, and count all of its trials, like `dpcore.audit` with `checkpoint`.
+    """Begin or continue an audit that stores its counts in a file, and count all its trials.
+
+    The function does the same as `dpcore.audit` with the argument `checkpoint`.
 
     Args:
-        path: path of the run file. If the file exists, the run in it is continued.
+        path: path of the file. If the file exists, the audit in it is continued.
         mechanism: the mechanism, as in `dpcore.audit`.
-        pair: the pair of inputs, as in `dpcore.audit`.
-        asked: options of the command line, which are stored in the file. None if the function is
-            called from Python.
-        **options: other arguments of `dpcore.audit`.
+        pair: the two inputs, as in `dpcore.audit`.
+        asked: options of the command-line program, which are stored in the file. If you call the
+            function from Python, leave out `asked`.
+        **options: other keyword arguments of `dpcore.audit`.
     """
     with open_run(path, "checkpoint", asked) as run:
         arguments = _collect_options(mechanism, pair, options, run)
@@ -130,33 +140,35 @@ def count_part(
     again: bool = False,
     **options: Any,
 ) -> None:
-    """Count one part of a run that `begin_run` began, or continue an interrupted part.
+    """Count one part of the trials of an audit that `begin_run` began.
 
-    If no seed repeats the outputs of the mechanism, the part and its file are registered in a
-    folder next to the run file. An error is then raised if the part is counted again for another
-    file. Otherwise, a user could choose between two counts of one part.
+    If the count of this part was interrupted, the function continues it.
+
+    Some mechanisms do not give the same outputs again with the same seed. For such a mechanism, the
+    part and its file are registered in a folder next to the run file. If you count the part again
+    for another file, an error is raised, so that you cannot choose between two counts.
 
     Args:
-        path: path of the run file.
-        mechanism: mechanism of the run.
-        pair: pair of the run.
-        part: number of the part, from 1, and the number of parts.
+        path: path of the run file that `begin_run` wrote.
+        mechanism: the mechanism that was passed to `begin_run`.
+        pair: the two inputs that were passed to `begin_run`.
+        part: a tuple: the number of this part, from 1, and the number of all parts.
         out: path of the file to which the part is written.
-        again: True to count a registered part again for the file `out`. The earlier count becomes
-            void.
-        **options: the other arguments of `dpcore.audit` with which the run was begun. The seed may
-            be left out.
+        again: True to count a registered part again for the file `out`. The earlier count of the
+            part is then no longer valid.
+        **options: the other arguments that were passed to `begin_run`. The seed may be left out.
 
     Raises:
-        OSError: if the part cannot be written.
-        TypeError: if an argument is of the wrong kind.
+        OSError: if the file `out` cannot be written.
+        TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
-            - an argument differs from the argument with which the run was begun;
-            - `out` is the file of another part;
-            - the part is registered for another file;
-            - the mechanism gives other counts than before.
-        KeyboardInterrupt: if the user presses Ctrl-C. `out` contains the trials counted so far.
+            - an argument differs from the argument that was passed to `begin_run`;
+            - `out` is the file of another part or of another audit;
+            - the part is registered for another file, and `again` is False;
+            - the mechanism gives other counts for the same trials than before.
+        KeyboardInterrupt: if the user presses Ctrl-C. The file `out` then contains the trials that
+            were counted before.
     """
     number, parts = _check_part(part)
     flag("again", again)
@@ -174,7 +186,7 @@ def count_part(
         assert run.fixed is not None
         assert begun.fixed is not None
         if run.part != (number, parts) or run.fixed.digest != begun.fixed.digest:
-            raise about(
+            raise tag(
                 ValueError(
                     f"out must be a new file, or one of part {part} of {_name_run(begun)}, got "
                     f"{out}, which holds part {run.part} of {_name_run(run)}"
@@ -211,25 +223,26 @@ def _name_run(run: RunFile) -> str:
 
 @suggest_arguments
 def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
-    """Merge the parts of a run into one audit.
+    """Merge the separately counted parts of an audit into one audit.
 
     Args:
-        paths: paths of the files of the parts, in any order. Two copies of one part count once.
-        partial: True to get the audit of the trials counted so far, if trials are missing. The
-            files are then marked, because you have seen a verdict. From then on, the audit of the
-            run uses the bound "anytime", even if all trials are counted later.
+        paths: paths of the files that `count_part` wrote, in any order. If a file is given twice,
+            or as a copy, it counts once.
+        partial: True to get an audit of the trials counted so far, even if trials are missing. If
+            trials are missing, the files are marked, because you have seen an early verdict. From
+            then on, the audit must use the bound "anytime", even if all trials are counted later.
 
     Returns:
-        The `Audit`. It contains only the name of the mechanism, unless the mechanism is drawn by
-        dpcore's compiled core.
+        The `Audit` over the trials in all files. In place of the mechanism, it contains only the
+        name of the mechanism, unless dpcore's compiled core draws its outputs.
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.
         ValueError: for one of these reasons:
 
-            - a file is not a run file;
-            - the count of a part is void, because another count replaced it;
-            - two files belong to different runs;
+            - a file is neither a run file nor the file of a part;
+            - the count of a part is not valid, because the part was counted again;
+            - two files belong to different audits;
             - two files that are not copies contain the same trials;
             - two files contain the same outputs for different trials.
         MissingPartsError: if trials are missing, unless `partial` is True.
@@ -257,19 +270,19 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             continue
         done = _join_parts(done, run, counted_runs)
         counted_runs.append(run)
-    missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
+    missing = done.list_unfinished(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
         raise MissingPartsError(missing, _propose_command(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
-    is_registered_look, note = read_registered_parts(counted_runs)
+    is_registered_look, note = check_registered_parts(counted_runs)
     if missing:
         register_early_look(counted_runs)
         for run in runs:
             with open_run(run.path, "paths") as held:
                 held.looked = True
                 # write() would print a warning with counts of a file that is not marked yet.
-                held.store()
+                held.write_or_raise()
     looked = bool(missing) or is_registered_look or any(run.looked for run in runs)
     digests = tuple(digest.hex() for run in counted_runs for digest in run.digests)
     report = finish_audit(
@@ -294,7 +307,7 @@ def _propose_command(runs: list[RunFile]) -> str:
     if not first.asked or len({run.part and run.part[1] for run in runs}) > 1:
         return ""
     for run in runs:
-        if run.done.left(*run.range):
+        if run.done.list_unfinished(*run.range):
             return run.resume_line
     counted = {run.part[0] for run in runs if run.part is not None}
     parts = first.part[1] if first.part is not None else 0
@@ -334,7 +347,7 @@ def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
                     f"paths must hold each trial once, got trials {start:,} to {stop:,} of "
                     f"{run.path} also in {other.path}"
                 )
-    return done.joined(run.done)
+    return done.join_done(run.done)
 
 
 def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:

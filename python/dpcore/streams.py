@@ -62,12 +62,12 @@ _DrawFunction = Callable[..., Any]
 
 
 def seed_of(rng: Rng) -> int:
-    """Return the seed of an audit or of some draws, in [0, 2**63).
+    """Convert the argument `rng` of a function to a seed, an int in [0, 2**63).
 
     Args:
-        rng: None, an int in [0, 2**63) or a numpy Generator. With None, the seed is drawn from the
-            operating system, so that a forked child has another seed than its parent. An int is the
-            seed. A Generator draws the seed.
+        rng: None, an int in [0, 2**63) or a numpy Generator. If `rng` is an int, it is the seed. If
+            `rng` is a Generator, the Generator draws the seed. If `rng` is None, the operating
+            system draws the seed. A forked process then has another seed than its parent.
 
     Raises:
         TypeError: if `rng` has another type.
@@ -83,29 +83,41 @@ def seed_of(rng: Rng) -> int:
 
 
 def threads_of(threads: Any, default: int | None = None) -> int:
-    """Return the number of threads. None means `default`, or all cores without a default."""
+    """Check the argument `threads` of a function, and return the number of threads.
+
+    If `threads` is None, the result is `default`. If `default` is None too, the result is the
+    number of CPU cores.
+    """
     if threads is None:
         return _core.cores() if default is None else default
     return integer("threads", threads, 1, _core.MOST_THREADS)
 
 
-def block_of(elements: int, device: str = "cpu") -> int:
-    """Compute the number of trials in a block. It does not depend on the machine.
+def block_trials(elements: int, device: str = "cpu") -> int:
+    """Compute the number of trials that dpcore draws together, in one block.
+
+    The number does not depend on the machine.
 
     Args:
-        elements: numbers in one output.
-        device: type of the device of the torch module, such as "cpu" or "cuda".
+        elements: how many numbers one output contains.
+        device: type of the device on which a torch module draws outputs, such as "cpu" or "cuda".
     """
     return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
 
 
 def block_size_per_thread(trials: int, threads: int) -> int:
-    """Compute a block length such that every thread has one block of the trials."""
+    """Compute how many trials one thread draws, if all threads draw equally many trials.
+
+    The result is rounded down, but is at least 1.
+    """
     return max(1, trials // threads)
 
 
 def check_size(size: int, dim: int) -> int:
-    """Return the number of outputs after a check: at least 0, and small enough for memory."""
+    """Check that a number of outputs is at least 0 and not too large, and return it as an int.
+
+    `size` outputs of `dim` numbers each must be addressable in memory.
+    """
     size = integer("size", size, 0)
     if size * dim >= MOST_DRAWS // 8:
         raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
@@ -115,16 +127,19 @@ def check_size(size: int, dim: int) -> int:
 def prepare_out_array(
     out: npt.NDArray[Any] | None, shape: tuple[int, int], dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
-    """Return the array to fill: `out` after a check, or a new array.
+    """Return the array that a function fills with its results: `out`, or a new array.
+
+    If `out` is given, its shape, dtype and memory layout are checked.
 
     Args:
-        out: array that the caller passes, or None for a new array.
-        shape: required shape.
-        dtype: float64 or float32.
+        out: array that the user passed, or None to make a new array.
+        shape: required shape of the array.
+        dtype: required dtype of the array: float64 or float32.
 
     Raises:
-        TypeError: if `out` or `dtype` is of the wrong kind.
-        ValueError: if the dtype, the shape or the memory layout of `out` is wrong.
+        TypeError: if `out` or `dtype` has the wrong type.
+        ValueError: if `dtype` is not float64 or float32, or if the dtype, the shape or the memory
+            layout of `out` is wrong.
     """
     try:
         dtype_of_array = np.dtype(dtype)
@@ -151,12 +166,14 @@ def prepare_out_array(
 
 @contextmanager
 def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
-    """Seed the global generators of Python, numpy and torch, and restore their states at the end.
+    """Return a context manager that seeds the global random generators of Python, numpy and torch.
+
+    At the end of the `with` block, the generators get back their previous states.
 
     torch is seeded only if it has been imported.
 
     Args:
-        rng: generator of their states.
+        rng: numpy Generator that draws the new states.
     """
     python, state = random.getstate(), _numpy_global_state()
     random.setstate((3, (*_draw_words(rng).tolist(), _TWISTER_WORDS), None))
@@ -175,7 +192,11 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
 
 @contextmanager
 def seed_quietly(*words: int) -> Iterator[None]:
-    """Seed the global generators from integers and hide warnings; restore both at the end."""
+    """Return a context manager that seeds the global random generators and hides warnings.
+
+    The integers `words` determine the seeds. At the end of the `with` block, the generators get
+    back their previous states, and warnings are shown again.
+    """
     with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -183,13 +204,15 @@ def seed_quietly(*words: int) -> Iterator[None]:
 
 @contextmanager
 def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
-    """Seed each default generator of torch separately, and restore the states at the end.
+    """Return a context manager that seeds the default random generators of torch.
 
-    torch has a default generator for the CPU and for each device. A CUDA generator has a seed of 64
-    bits and a counter (Philox).
+    At the end of the `with` block, the generators get back their previous states.
+
+    torch has one default generator for the CPU, and one for each CUDA device. Each of them gets its
+    own random state or seed.
 
     Args:
-        rng: generator of their states.
+        rng: numpy Generator that draws the new states and seeds.
     """
     generators = torch_generators()
     states = [generator.get_state() for generator in generators]
@@ -209,9 +232,9 @@ _seeded_in = os.getpid()
 
 
 def reseed_a_forked_child() -> None:
-    """Seed the global generators again in a forked child.
+    """Seed the global random generators again if this process is a forked child process.
 
-    Otherwise all children of a process would have the same states.
+    Otherwise all child processes of a process would draw the same random numbers.
     """
     global _seeded_in
     if os.getpid() != _seeded_in:
@@ -223,7 +246,10 @@ def reseed_a_forked_child() -> None:
 
 
 def torch_generators() -> list[Any]:
-    """List torch's default generators of the CPU and of devices in use; empty without torch."""
+    """List the default random generators of torch: for the CPU, and for CUDA devices in use.
+
+    If torch is not imported, the list is empty.
+    """
     torch = imported_module("torch")
     # A module that replaces torch has no default generator.
     generators = [torch.default_generator] if has_all(torch, "default_generator") else []
@@ -247,7 +273,7 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
     """Set the full state of torch's Mersenne twister, as after `manual_seed`."""
-    seeded = _torch_state()
+    seeded = _make_torch_template_state()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
@@ -262,7 +288,7 @@ def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 @functools.cache
-def _torch_state() -> npt.NDArray[np.uint8] | None:
+def _make_torch_template_state() -> npt.NDArray[np.uint8] | None:
     """Return a state of torch's Mersenne twister, or None if its layout is not as expected.
 
     After `manual_seed`, a known recursion gives all words from the first word. The function uses
@@ -291,12 +317,12 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
 
 
 class Generators:
-    """Random generators of this process, whose states can be read, compared and restored.
+    """Collection of random generators of this process, to read, compare and restore their states.
 
     Args:
         states: two functions for each generator: the first function returns the state, and the
             second function sets the state. A generator whose state cannot be read is left out.
-        globals: number of global generators, which come first in the list.
+        globals: number of global generators. They come first in the list `states`.
     """
 
     def __init__(
@@ -307,8 +333,8 @@ class Generators:
         self._first = self._kept = self.read_states()
 
     @classmethod
-    def defaults(cls) -> Generators:
-        """Collect the global generators of Python, numpy and torch."""
+    def collect_defaults(cls) -> Generators:
+        """Return a collection of the global random generators of Python, numpy and torch."""
         states = [
             (random.getstate, random.setstate),
             (_numpy_global_state, _set_numpy_global_state),
@@ -319,9 +345,9 @@ class Generators:
         )
 
     @classmethod
-    def everywhere(cls) -> Generators:
-        """Collect the global generators, and all other generators in memory."""
-        state_functions = cls.defaults()._states
+    def collect_everywhere(cls) -> Generators:
+        """Return a collection of all random generators in memory, global generators first."""
+        state_functions = cls.collect_defaults()._states
         globals = len(state_functions)
         reached = _core.find_instances(gc.get_objects(), _list_generator_kinds())
         # By identity: most bit generators are found a second time, as part of a numpy generator.
@@ -330,11 +356,14 @@ class Generators:
         return cls(state_functions, globals)
 
     def read_states(self) -> list[Any]:
-        """Return the state of each generator."""
+        """Return the current state of each random generator in this collection."""
         return [get() for get, _ in self._states]
 
     def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Return the result of a call, and True if the call changed the state of a generator."""
+        """Call a function; return its result, and True if it changed the state of a generator.
+
+        The generators are the random generators in this collection.
+        """
         before = self.read_states()
         answer = call()
         return answer, _freeze_state(before) != _freeze_state(self.read_states())
@@ -343,8 +372,12 @@ class Generators:
         for (_, put), state in zip(self._states, states, strict=True):
             put(state)
 
-    def kept(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return a function that stores the states of the generators and then calls `draw`."""
+    def wrap_to_store(self, draw: _DrawFunction) -> _DrawFunction:
+        """Return a function that first stores the states of the generators and then calls `draw`.
+
+        The generators are the random generators in this collection. The method `wrap_to_restore`
+        restores the stored states.
+        """
 
         def drawn(*arguments: Any) -> Any:
             self._kept = self.read_states()
@@ -352,8 +385,12 @@ class Generators:
 
         return drawn
 
-    def put_back(self, draw: _DrawFunction) -> _DrawFunction:
-        """Return a function that restores the stored states and then calls `draw`."""
+    def wrap_to_restore(self, draw: _DrawFunction) -> _DrawFunction:
+        """Return a function that first restores the states of the generators and then calls `draw`.
+
+        The generators are the random generators in this collection. The restored states are those
+        that the method `wrap_to_store` stored.
+        """
 
         def drawn(*arguments: Any) -> Any:
             self._set_states(self._kept)
@@ -361,11 +398,12 @@ class Generators:
 
         return drawn
 
-    def find_moved(self) -> tuple[bool, bool]:
-        """Return two flags: if a global generator changed, and if another generator changed.
+    def compare_states(self) -> tuple[bool, bool]:
+        """Return two bools: True if a global generator changed; True if another generator changed.
 
-        The global generators are restored before the second flag is computed, because the list of
-        other generators may also contain the global generators.
+        A generator changed if its state differs from its state when this collection was made.
+
+        The method sets the global generators back to their states when this collection was made.
         """
         size = self._globals
         first = _freeze_state(self._first)
@@ -394,7 +432,7 @@ def _freeze_state(state: Any) -> Any:
 
 
 def _list_generator_kinds() -> list[type]:
-    """Return the classes of generators that `Generators.everywhere` collects."""
+    """Return the classes of generators that `Generators.collect_everywhere` collects."""
     kinds: list[type] = [
         random.Random,
         np.random.Generator,

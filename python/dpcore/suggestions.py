@@ -43,21 +43,21 @@ _CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "
 
 
 def suggest_arguments(target: _Target) -> _Target:
-    """Decorate a function so that its errors explain a wrong argument.
+    """Decorate a function: if an argument of a call is wrong, the error explains the mistake.
 
-    If the name of an argument is unknown, the error suggests a parameter. If an argument has a
-    wrong type, the error states the expected type.
+    If the function has no parameter with the name of an argument, the error suggests a parameter.
+    If an argument has the wrong type, the error states the expected type.
 
-    Arguments are compared with their annotations only after an error during the call. The decorator
-    makes each call .1 microseconds longer. The function keeps its signature, annotations and
-    documentation.
+    The types of arguments are compared with the annotations only if the call raises an error. The
+    decorated function keeps its signature, annotations and documentation.
 
     Args:
-        target: a function, a method or a class. The constructor and the methods of a class are
-            decorated in place. Write this decorator above `@dataclass`.
+        target: a function, a method or a class. If it is a class, its constructor and its public
+            methods are decorated, and the class itself is changed. For a dataclass, write this
+            decorator above `@dataclass`.
 
     Returns:
-        A function with the same arguments, or the class itself.
+        The decorated function, or the changed class.
 
     Example:
         >>> @suggest_arguments
@@ -102,7 +102,10 @@ def suggest_arguments(target: _Target) -> _Target:
 
 
 def suggest_in_methods(cls: type) -> None:
-    """Decorate the public methods and properties of a class with `suggest_arguments`."""
+    """Decorate the public methods and properties of a class, so that errors explain mistakes.
+
+    The decorator is `suggest_arguments`. The class itself is changed.
+    """
     for name, method in list(vars(cls).items()):
         function: Any = method.fget if isinstance(method, property) else method
         function = getattr(function, "__func__", function)
@@ -139,7 +142,11 @@ def _require_annotated_types(
 
 
 def passes_user_code(error: BaseException) -> bool:
-    """Return True if an error passed through a user's code (not of dpcore, numpy, scipy, torch)."""
+    """Return True if the traceback of an error contains code of a user.
+
+    Code counts as a user's if it does not belong to dpcore, numpy, scipy, torch or Python's
+    standard library.
+    """
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "numpy").split(".")[0] not in _OUR_PACKAGES:

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 
 def make_visible(text: str, layout: str = "") -> str:
-    r"""Replace control characters and other invisible characters by escapes, as `repr` does.
+    r"""Replace control characters and other invisible characters in a text by escape sequences.
+
+    The escape sequences are those of `repr`, such as `\n` for a line end.
 
     The function replaces these characters:
 
     - ESC, line ends and other control characters;
     - characters that change the direction of writing;
-    - spaces of zero width, and all other spaces except the ordinary one;
+    - spaces of zero width, and all other spaces except the ordinary space;
     - surrogates.
 
     Letters and signs of all languages are unchanged. A second call does not change the text.
 
     Args:
         text: any text.
-        layout: characters that are not replaced, such as the line ends of dpcore's layout.
+        layout: characters that are not replaced, such as "\n" to keep the line ends.
 
     Returns:
-        The new text; the same object if no character is replaced.
+        The new text. If no character is replaced, this is the same object as `text`.
 
     Example:
         >>> print(make_visible("m\n  verdict      not refuted"))

@@ -13,8 +13,8 @@ import dpcore
 from dpcore import Audit
 from dpcore.adapters.torch import TorchModule, TorchNoise
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.mechanisms.callables import make_generator, runs_on
-from dpcore.streams import COUNT, block_of, seeded_torch
+from dpcore.mechanisms.callables import device_text, make_generator
+from dpcore.streams import COUNT, block_trials, seeded_torch
 
 torch = needs("torch")
 
@@ -49,7 +49,7 @@ def test_the_device_is_recorded_and_shown(device):
 
 def test_nothing_is_recorded_of_other_mechanisms():
     found = audited(dpcore.Laplace(1.0))
-    assert (found.runs_on, runs_on(lambda x, size, rng: x)) == ("", "")
+    assert (found.runs_on, device_text(lambda x, size, rng: x)) == ("", "")
     assert "  device " not in str(found)
 
 
@@ -63,7 +63,7 @@ def test_audits_of_two_devices_do_not_add_up():
 
 @pytest.mark.parametrize(("device", "block"), [("cpu", 2**17), ("cuda", 2**22), ("xpu", 2**17)])
 def test_blocks_are_longer_on_cuda(device, block, monkeypatch):
-    assert (block_of(1, device), block_of(768, device)) == (block, block // 768)
+    assert (block_trials(1, device), block_trials(768, device)) == (block, block // 768)
     monkeypatch.setattr(TorchModule, "device_type", device)
     found = audited(Returns(lambda y: y), trials=100)
     assert (found.block, found.runs_on) == (block, f"{device}, torch {VERSION}")

@@ -141,10 +141,10 @@ def test_a_layout_spreads_and_flattens():
     sample = np.arange(150)[:, np.newaxis] % [3, 1, 5]
     found = Layout.of_sample(sample, "values", [SLACK] * 3, 8, np.arange(3))
     flat = np.arange(2 * found.symbols.size, dtype=float).reshape(2, -1) + 1
-    spread = found.spread(flat)
+    spread = found.split_by_column(flat)
     assert spread.shape == (2, 3, 6)
     assert (spread == 0).sum() == 2 * (2 + 4)
-    assert np.array_equal(found.flat(spread), flat)
+    assert np.array_equal(found.flatten_columns(spread), flat)
 
 
 # Weights.
@@ -276,7 +276,7 @@ def test_independent_flags_are_separate_parts_and_linked_ones_are_not():
 
 def test_patterns_by_class_forget_the_order():
     classes = np.array([0, 0, 1, 1])
-    found = patterns_of(LINKED, APART, additive.code_by_class, classes=classes)
+    found = patterns_of(LINKED, APART, additive.code_class_counts, classes=classes)
     assert found.keys.tolist() == list(range(9))
     sums = np.unique(LINKED.reshape(-1, 2, 2).sum(axis=2) @ [1, 3], return_counts=True)[1]
     assert (sorted(found.k), found.parts) == (sorted(sums), [additive.Part(None, False)])

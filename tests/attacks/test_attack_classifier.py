@@ -24,7 +24,7 @@ from shared_audits import (
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Classifier, Threshold, arrays
-from dpcore.attacks.classifier import Boosted, Linear, features_of
+from dpcore.attacks.classifier import Boosted, Linear, fit_features
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
@@ -56,7 +56,7 @@ def test_values_and_flags():
     outputs = continuous.T.copy()
     outputs[outputs[:, 0] <= 0.5, 0] = -1000.0
     outputs[3, 1], outputs[4, 1] = np.nan, np.inf
-    features = features_of(outputs, outputs)
+    features = fit_features(outputs, outputs)
     assert (features.entries.tolist(), features.width) == ([0, 1, 1], 5)
     made = features(outputs)
     assert made.shape == (2000, 5)
@@ -80,13 +80,13 @@ def test_values_and_flags():
     ids=["frequent", "rare"],
 )
 def test_discrete_entries_need_no_flags(sides):
-    features = features_of(*sides)
+    features = fit_features(*sides)
     assert features.width == sides[0].shape[1]
     assert features(sides[0]) == pytest.approx(sides[0], abs=1e-7)
 
 
 def test_special_values_that_the_pilot_never_saw_become_the_fill():
-    features = features_of(rng(3).normal(size=(100, 1)), rng(4).normal(size=(100, 1)))
+    features = fit_features(rng(3).normal(size=(100, 1)), rng(4).normal(size=(100, 1)))
     made = features(np.array([[np.nan], [np.inf], [-np.inf]]))
     assert (made == made[0]).all()
     assert np.isfinite(made).all()

@@ -105,7 +105,7 @@ def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
     outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
     table = lattice._tabulate_entries(*outputs, (0,), ends)
     first, last = np.triu_indices(table.edges.size, 1)
-    places = np.argwhere(lattice._find_expected_cuts(table, first, last, side))
+    places = np.argwhere(lattice._predict_cuts(table, first, last, side))
     cuts = [
         (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
     ]

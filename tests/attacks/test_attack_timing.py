@@ -20,7 +20,7 @@ from dpcore.attacks.timing import Latency, choose_latency
 from dpcore.bounds.binomial import conditional
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.sampling.sources import Timed, rows_of, time_calls
+from dpcore.sampling.sources import Timed, time_calls, timed_to_rows
 
 ALPHA = 1e-3
 """Significance of the tests that count false alarms; the seeds are fixed."""
@@ -410,7 +410,7 @@ def test_outputs_that_never_repeat_are_named():
 
 def test_an_output_that_is_no_number_among_numbers_is_on_neither_side():
     timed = Timed(np.ones(3, bool), np.array([5, 6, 7]), [np.array([1.5]), None, "x"])
-    rows = timed.to_rows(rows_of([np.array([1.5])], np.array([5]), None))
+    rows = timed.to_rows(timed_to_rows([np.array([1.5])], np.array([5]), None))
     assert rows[:, 1].tolist() == [5.0, 6.0, 7.0]
     assert np.isnan(rows[:, 0]).tolist() == [False, True, True]
     # The control: without a pilot of numbers they are objects, compared whole.
@@ -454,7 +454,7 @@ def test_columns_of_timed_rows():
     excess = timing.ExcessLatency("x", timing.OutputEntry(0), [1.0, 3.0], [100.0, 300.0])
     assert excess(rows).tolist() == [400.0, 600.0]
     assert str(excess) == "latency in ns less the usual one on x at entry 0 of the output"
-    objects = rows_of(["a", "b", "c"], np.array([1, 2, 3]), None)
+    objects = timed_to_rows(["a", "b", "c"], np.array([1, 2, 3]), None)
     assert timing.OutcomeCode(("b", "a"))(objects).tolist() == [1.0, 0.0, -1.0]
     assert Latency()(objects).tolist() == [1.0, 2.0, 3.0]
 

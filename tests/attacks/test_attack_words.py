@@ -19,7 +19,7 @@ from shared_rewriters import PAIR, VOCABULARY, Substituting, telling
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Auto, Histogram, Words
-from dpcore.attacks.words import Numbering, TokenRatios, iterate_words, ratios_of
+from dpcore.attacks.words import Numbering, TokenRatios, fit_ratios, split_into_words
 from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
@@ -61,11 +61,11 @@ def test_the_score_is_what_a_loop_over_words_adds_up(texts):
 def test_more_outputs_than_are_read_at_a_time():
     texts = [" ".join(["to", "boston", "x"][: i % 4]) for i in range(5000)]
     assert SCORE(np.array(texts)).tolist() == [by_hand(text) for text in texts]
-    assert sum(len(rows.rows) for _, rows in iterate_words(np.array(texts))) == 5000
+    assert sum(len(rows.rows) for _, rows in split_into_words(np.array(texts))) == 5000
 
 
 def test_tokens_are_numbered_as_they_first_occur():
-    [(_, rows)] = iterate_words(np.array(["b a b", "c"]))
+    [(_, rows)] = split_into_words(np.array(["b a b", "c"]))
     table = Numbering()
     place, code = rows.number_tokens(table)
     assert table == {"b": 0, "a": 1, "c": 2}
@@ -79,7 +79,7 @@ def test_ratios_are_those_of_presence_shrunk_towards_nothing():
         np.array([" ".join(["same", *(["told"] * 2 if one else [])]) for one in rng.random(n) < p])
         for n, p in ((4000, 0.8), (2000, 0.2))
     ]
-    score = ratios_of(sides)
+    score = fit_ratios(sides)
     ratio = math.log(4.0)
     assert abs(dict(zip(score.tokens, score.values, strict=True))["told"] - ratio) < 0.15
     assert abs(dict(zip(score.tokens, score.values, strict=True)).get("same", 0.0)) < 0.01
@@ -94,7 +94,7 @@ def test_chance_differences_are_shrunk_away():
     rng = np.random.default_rng(2)
     words = np.array([f"w{i}" for i in range(300)])
     sides = [np.array([" ".join(row) for row in rng.choice(words, (300, 8))]) for _ in range(2)]
-    score = ratios_of(sides)
+    score = fit_ratios(sides)
     k, k_prime = (
         np.array([sum(f" {word} " in f" {text} " for text in side) for word in score.tokens])
         for side in sides
@@ -108,7 +108,7 @@ def test_chance_differences_are_shrunk_away():
 
 def test_missing_texts_have_a_length_of_their_own():
     sides = to_object_array([None, "a b"] * 200), to_object_array(["a b", "b a", "", None] * 100)
-    score = ratios_of(sides)
+    score = fit_ratios(sides)
     missing, empty, other = score(to_object_array([None, "", "zzz"])).tolist()
     assert missing > 0.4
     assert empty < -1.0
@@ -118,7 +118,7 @@ def test_missing_texts_have_a_length_of_their_own():
 def test_many_lengths_are_few_runs():
     rng = np.random.default_rng(3)
     sides = [np.array(["a " * n for n in rng.integers(0, 400, 800) + shift]) for shift in (0, 60)]
-    score = ratios_of(sides)
+    score = fit_ratios(sides)
     assert 1 < score.starts.size < 12
     assert score.starts[0] == 0
     texts = ["", "a " * 450]

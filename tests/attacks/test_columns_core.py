@@ -20,10 +20,10 @@ from dpcore.attacks.grains import (
     SAME,
     THREADS,
     Grain,
-    coarsest_grain,
-    cuts_of,
+    classify_steps,
+    cut_indices,
     grains_of,
-    steps_of,
+    merge_grains,
     sum_grains,
 )
 from dpcore.attacks.parts import _round_to_16_bits
@@ -67,7 +67,7 @@ def make_column(kind, size):
 
 def plain_steps(values, grain):
     gaps = np.diff(values).tolist()
-    tolerances = grain.at(np.maximum(np.abs(values[1:]), np.abs(values[:-1])))
+    tolerances = grain.tolerances(np.maximum(np.abs(values[1:]), np.abs(values[:-1])))
     steps = [
         APART if gap > 2.0 * tolerance else NEAR if gap > 0.0 else SAME
         for gap, tolerance in zip(gaps, tolerances, strict=True)
@@ -80,7 +80,7 @@ def plain_steps(values, grain):
     for before, after in itertools.pairwise(bounds):
         width = values[after] - values[before + 1]
         beyond = min(gaps[i] if 0 <= i < len(gaps) else math.inf for i in (before, after))
-        is_narrow = 0.0 < width <= 512.0 * grain.at(values[after])
+        is_narrow = 0.0 < width <= 512.0 * grain.tolerances(values[after])
         if is_narrow and beyond >= 1000.0 * width:
             runs.append((before + 1, after))
     for first, last in runs:
@@ -96,7 +96,7 @@ def plain_cuts(values, grain):
             cuts.append(i)
             start = passed
         elif NEAR in steps:
-            cell = 16.0 * grain.at(0.5 * values[i + 1] + 0.5 * values[i])
+            cell = 16.0 * grain.tolerances(0.5 * values[i + 1] + 0.5 * values[i])
             reached = passed + (values[i + 1] - values[i]) / cell
             if step == NEAR and math.floor(reached - start) > math.floor(passed - start):
                 cuts.append(i)
@@ -129,7 +129,7 @@ def plain_bins(values, grain, bins):
     edges, symbols = [], [int(atoms[0])]
     for i in sorted(chosen):
         low, high = finite[cuts[i]], finite[cuts[i] + 1]
-        reach = math.inf if grain.exact else 16.0 * grain.at(low)
+        reach = math.inf if grain.exact else 16.0 * grain.tolerances(low)
         edge = float(place_between(low, high))
         if atoms[i] and not atoms[i + 1]:
             edge = min(edge, low + reach)
@@ -193,9 +193,9 @@ def test_steps_and_cuts_are_those_of_the_definition(kind):
         values = make_column(kind, size)
         values = np.sort(values[np.isfinite(values)])
         if values.size:
-            assert steps_of(values, grain).tolist() == plain_steps(values, grain)
-            assert cuts_of(values, grain).tolist() == plain_cuts(values, grain)
-    for function in (steps_of, cuts_of):
+            assert classify_steps(values, grain).tolist() == plain_steps(values, grain)
+            assert cut_indices(values, grain).tolist() == plain_cuts(values, grain)
+    for function in (classify_steps, cut_indices):
         assert function(np.empty(0), grain).size == 0
 
 
@@ -209,13 +209,13 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         values = transform_columns(rows, transform)
         pairs = [grains[0], *map(sum_grains, itertools.pairwise(grains))]
         moved = {"values": grains, "differences": pairs}
-        moved["sorted"] = [coarsest_grain(grains)] * len(KINDS)
+        moved["sorted"] = [merge_grains(grains)] * len(KINDS)
         for classes in (columns, columns // 3) if transform != "sorted" else (columns,):
             layout = Layout.of_sample(rows, transform, grains, bins, classes)
             edges, symbols = [], []
             for kind in classes:
                 own = np.flatnonzero(classes == kind)
-                grain = coarsest_grain([moved[transform][i] for i in own])
+                grain = merge_grains([moved[transform][i] for i in own])
                 column_edges, column_symbols = plain_bins(values[:, own].ravel(), grain, bins)
                 edges.append(column_edges)
                 symbols.append(column_symbols)

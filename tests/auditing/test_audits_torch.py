@@ -150,7 +150,7 @@ def test_generators_are_found_wherever_they_are_held(kind):
     holder = hold(torch.Generator().manual_seed(3))
     gc.collect()
     first = find(holder).get_state()
-    with Generators.everywhere() as every:
+    with Generators.collect_everywhere() as every:
         _, moved = every.moved_by(lambda: torch.rand((), generator=find(holder)))
         assert moved
     assert torch.equal(find(holder).get_state(), first)
@@ -194,7 +194,7 @@ def test_the_generator_is_put_back():
     with seeded_torch(rng()):
         torch.randn(3)
     assert torch.equal(state, torch.random.get_rng_state())
-    with Generators.defaults():
+    with Generators.collect_defaults():
         torch.randn(3)
     assert torch.equal(state, torch.random.get_rng_state())
 

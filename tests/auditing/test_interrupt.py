@@ -167,7 +167,9 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
     monkeypatch.setattr(driver.Pace, "shard_trials", lambda *given: given[3])
     whole = run(kind)
-    codes = {function.__code__ for function in (count_shards, driver.run_shards, driver.Done.plus)}
+    codes = {
+        function.__code__ for function in (count_shards, driver.run_shards, driver.Done.add_shard)
+    }
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:

@@ -27,12 +27,12 @@ from shared_resumed import allow
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Additive, Auto, Histogram, Support, Threshold
-from dpcore.attacks.candidates import OfParts, parts_of, presence_parts
+from dpcore.attacks.candidates import OfParts, differing_parts, presence_parts
 from dpcore.attacks.classifier import LinearScore
-from dpcore.attacks.parts import Part, Parts, remember_parts
+from dpcore.attacks.parts import Part, Parts, cache_parts
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.threshold import Coordinate, RowMax
-from dpcore.mechanisms.answers import outputs_of, rows_of, to_object_array
+from dpcore.mechanisms.answers import answer_rows, to_object_array, to_outputs
 
 TRIALS = 40_000
 
@@ -299,31 +299,31 @@ OBJECTS = [
     *((answer, "object", (2,)) for answer in OBJECTS),
 ])  # fmt: skip
 def test_answers_as_rows(answer, dtype, shape):
-    found = rows_of("outputs", answer, "an array")
+    found = answer_rows("outputs", answer, "an array")
     assert (found.dtype, found.shape) == (np.dtype(dtype), shape)
     if dtype == "object":
         assert [type(one) for one in found] == [type(one) for one in answer]
 
 
 def test_a_few_long_strings_do_not_widen_all():
-    assert rows_of("outputs", ["a"] * 10_000 + ["b" * 10**6], "an array").dtype == object
-    assert rows_of("outputs", ["a"] * 10_000, "an array").dtype == "<U1"
+    assert answer_rows("outputs", ["a"] * 10_000 + ["b" * 10**6], "an array").dtype == object
+    assert answer_rows("outputs", ["a"] * 10_000, "an array").dtype == "<U1"
 
 
 def test_rows_are_arranged_as_in_other_calls():
     pairs = [("a", 1.5), ("b", 2.5)]
-    assert rows_of("outputs", pairs, "an array", (2,)).shape == (2, 2)
-    assert rows_of("outputs", [[1], [2]], "an array", ()).tolist() == [[1], [2]]
-    assert rows_of("outputs", [[1], [2, 3]], "an array", (1,)).shape == (2,)
+    assert answer_rows("outputs", pairs, "an array", (2,)).shape == (2, 2)
+    assert answer_rows("outputs", [[1], [2]], "an array", ()).tolist() == [[1], [2]]
+    assert answer_rows("outputs", [[1], [2, 3]], "an array", (1,)).shape == (2,)
     with pytest.raises(ValueError, match=r"^outputs must be an array with 3 rows.*got \(2,\)"):
-        outputs_of("outputs", pairs, 3)
+        to_outputs("outputs", pairs, 3)
 
 
 # What is read.
 
 
 def columns(outputs, *parts):
-    return Parts(tuple(Part(*part) for part in parts))(rows_of("o", outputs, "rows")).T.tolist()
+    return Parts(tuple(Part(*part) for part in parts))(answer_rows("o", outputs, "rows")).T.tolist()
 
 
 def test_letters_lengths_and_counts():
@@ -342,7 +342,7 @@ def test_nothing_of_a_short_string_is_lost(outputs):
     """Length and letters say which string it is, whatever NULs it ends with."""
     read = Parts((*(Part((), "kind", kind) for kind in (2, 3)), Part((), "length"),
                   *(Part((), "letter", i) for i in range(5))))  # fmt: skip
-    rows = read(rows_of("outputs", outputs, "rows")).tolist()
+    rows = read(answer_rows("outputs", outputs, "rows")).tolist()
     assert [rows.index(row) for row in rows] == [outputs.index(one) for one in outputs]
 
 
@@ -365,7 +365,7 @@ def test_parts_of_wide_integers_hold_their_words():
     rng = np.random.default_rng(1)
     rows = np.zeros(50, dtype=[("n", "i8")])
     rows["n"] = 2**62 + rng.integers(0, 9, 50)
-    found, _ = parts_of(rows, rows, "outputs")
+    found, _ = differing_parts(rows, rows, "outputs")
     assert np.unique(found(rows), axis=0).shape[0] == np.unique(rows["n"]).size
     as_objects = to_object_array(rows.tolist())
     words = Parts(tuple(Part((("place", 0),), "word", i) for i in range(3)))
@@ -414,9 +414,9 @@ ODD = [
     np.array([["a", None], [1.5, {}]], dtype=object)
 ])  # fmt: skip
 def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
-    pilot = rows_of("outputs", [*seen] * 20 if isinstance(seen, list) else np.tile(seen, 20)
+    pilot = answer_rows("outputs", [*seen] * 20 if isinstance(seen, list) else np.tile(seen, 20)
                     if seen.ndim == 1 else np.tile(seen, (20, 1)), "rows")  # fmt: skip
-    found, _ = parts_of(pilot, pilot[::-1], "outputs")
+    found, _ = differing_parts(pilot, pilot[::-1], "outputs")
     assert found.parts
     for outputs in (to_object_array(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
                     pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool),
@@ -433,17 +433,19 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
 def test_a_list_that_holds_itself_ends():
     loop = [1.0]
     loop.append(loop)
-    found, _ = parts_of(to_object_array([loop, [2.0]]), to_object_array([[3.0], loop]), "outputs")
+    found, _ = differing_parts(
+        to_object_array([loop, [2.0]]), to_object_array([[3.0], loop]), "outputs"
+    )
     assert 0 < len(found.parts) <= 64
 
 
 def test_constant_parts_and_copies_are_left_out():
     codes = np.random.default_rng(1).integers(97, 123, (500, 3)).astype(np.uint32)
     strings = codes.view("U3")[:, 0]
-    names = parts_of(strings[:250], strings[250:], "outputs")[0].names()
+    names = differing_parts(strings[:250], strings[250:], "outputs")[0].names()
     assert "length" not in names
     assert sum("letter" in name for name in names) == 3
-    assert parts_of(np.full(9, "same"), np.full(9, "same"), "outputs")[0].parts == ()
+    assert differing_parts(np.full(9, "same"), np.full(9, "same"), "outputs")[0].parts == ()
 
 
 def test_of_many_parts_the_telling_ones_stay():
@@ -452,11 +454,11 @@ def test_of_many_parts_the_telling_ones_stay():
     for row in sides[1]:
         row[11] += 3.0
     # Rows of one more make lists of changing length of them.
-    found, _ = parts_of(*(to_object_array([*side, [0.0]]) for side in sides), "outputs")
+    found, _ = differing_parts(*(to_object_array([*side, [0.0]]) for side in sides), "outputs")
     assert len(found.parts) <= 64
     assert "output[11]" in found.names()
     wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))
-    assert len(parts_of(wide, wide[::-1], "outputs")[0].parts) == 200
+    assert len(differing_parts(wide, wide[::-1], "outputs")[0].parts) == 200
 
 
 @pytest.mark.parametrize("side", [
@@ -467,8 +469,8 @@ def test_of_many_parts_the_telling_ones_stay():
 ], ids=["dict", "list", "json", "tuple"])  # fmt: skip
 def test_columns_that_were_compared_are_those_that_parts_read(side):
     sides = [to_object_array([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
-    for explored in (presence_parts, lambda *both: parts_of(*both, "outputs")[0]):
-        with remember_parts():
+    for explored in (presence_parts, lambda *both: differing_parts(*both, "outputs")[0]):
+        with cache_parts():
             found = explored(*sides)
             compared = [found(one) for one in sides]
         assert found.parts
@@ -485,8 +487,8 @@ def scores():
         rng.integers(97, 105, (50, 4)).astype(np.uint32).view("U4")[:, 0],
         [{"seen", 3}, {4}] * 9,
     ):
-        array = rows_of("outputs", rows, "rows")
-        yield OfParts(parts_of(array, array[::-1], "outputs")[0], Coordinate(0))
+        array = answer_rows("outputs", rows, "rows")
+        yield OfParts(differing_parts(array, array[::-1], "outputs")[0], Coordinate(0))
 
 
 @pytest.mark.parametrize("score", list(scores()), ids=str)
@@ -530,10 +532,10 @@ def test_a_score_of_parts_names_the_parts(score, words):
 def test_parts_are_read_once_while_remembered():
     outputs = np.array(["ab", "c"])
     parts = Parts((Part((), "length"),))
-    with remember_parts():
+    with cache_parts():
         first = parts(outputs)
         outputs[0] = "abc"
-        with remember_parts():
+        with cache_parts():
             assert np.array_equal(parts(outputs), first)
         assert np.array_equal(parts(outputs), first)
     outputs[0] = "x"

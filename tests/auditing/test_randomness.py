@@ -356,7 +356,7 @@ def test_a_generator_that_processes_would_repeat_is_refused_after_few_calls(pool
 
 def test_without_the_refusal_processes_repeat_each_other(pool, monkeypatch):
     """The control: half of what two processes return stands there twice."""
-    monkeypatch.setattr(request, "shared_globals", lambda *given: False)
+    monkeypatch.setattr(request, "has_global_noise", lambda *given: False)
     outputs = list(pool.map(answer_by_the_module, [[0.0]] * 400))
     assert len(set(outputs)) < 400
     audit_answers(answer_by_the_module, 68, executor=pool, block=68)
@@ -584,8 +584,8 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
     states = [random.getstate(), np.random.get_state()[1].tolist(), MODULE.bit_generator.state]  # noqa: NPY002
     with pytest.raises(ValueError, match=r"^executor"):
         audited(draw.by_the_module, executor=pool, rng=1)
-    with Generators.everywhere() as every:
-        first, second = every.kept(MODULE.random), every.put_back(MODULE.random)
+    with Generators.collect_everywhere() as every:
+        first, second = every.wrap_to_store(MODULE.random), every.wrap_to_restore(MODULE.random)
         assert first(3).tolist() == second(3).tolist()
         assert random.random() > 0
     # What the probe drew is gone; what looks at states puts them back.
@@ -603,7 +603,7 @@ class BitsAlone:
 
 def test_bit_generators_are_found_without_a_generator_of_numpy():
     holder = BitsAlone()
-    with Generators.everywhere() as every:
+    with Generators.collect_everywhere() as every:
         first, moved = every.moved_by(holder.draw)
     assert moved
     assert holder.draw() == first

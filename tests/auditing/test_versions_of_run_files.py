@@ -121,7 +121,7 @@ def count(way, path, executor):
 def test_every_version_that_was_on_disk_goes_on_to_one_record(monkeypatch, tmp_path, versions, way):
     whole = count(way, tmp_path / "whole.json", None)
     if way == "shuffled":
-        monkeypatch.setattr(driver, "workers_of", shuffle_workers)
+        monkeypatch.setattr(driver, "open_workers", shuffle_workers)
     runs = tried = 0
     with WAYS[way][0]() as executor:
         while tried < VERSIONS:

@@ -22,9 +22,9 @@ from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
 from dpcore.auditing.column_screen import (
     ColumnSums,
+    choose_bin_grid,
     choose_columns,
     fit_diagonal_score,
-    lay_out_bins,
 )
 from dpcore.auditing.wide_outputs import OfEntries, is_wide, widen_score
 from dpcore.progress import Progress
@@ -74,7 +74,7 @@ def audit(mechanism, pair=("without", "with"), trials=1000, **more):
 
 
 def add_rows(*sides):
-    bins = lay_out_bins([side[:4] for side in sides])
+    bins = choose_bin_grid([side[:4] for side in sides])
     sums = [ColumnSums(*bins) for _ in sides]
     for own, rows in zip(sums, sides, strict=True):
         own.add(rows[:7])

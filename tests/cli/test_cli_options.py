@@ -96,12 +96,12 @@ def test_a_message_is_never_read():
 
 def test_a_part_of_an_argument_and_what_a_message_proposes():
     with pytest.raises(Usage, match=r"^--guesses in must be"), report_bad_usage():  # noqa: SIM117
-        with errors.part_of("guesses"):
+        with errors.name_in_errors("guesses"):
             errors.integer("guesses in", -1, 0)
     error = ValueError("pair must be near (neighbour=L1(1.0)), or null=True, or claim=, said")
     text = r"^pair must be near \(--neighbour l1=1\.0\), or --null, or --claim, said$"
     with pytest.raises(Usage, match=text), report_bad_usage():
-        raise errors.about(error, "pair")
+        raise errors.tag(error, "pair")
 
 
 @pytest.mark.extras

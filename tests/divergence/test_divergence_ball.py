@@ -81,7 +81,7 @@ def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
     found = SAMPLES[name]()
     drawn = plan_for(kind, found, 3)
     raw = run(found, drawn=drawn)
-    weights = drawn.weights(0, drawn.replicates)
+    weights = drawn.replicate_counts(0, drawn.replicates)
     if raw.replicates is None:
         # The jackknife in one dimension keeps its standard error only.
         every = np.stack([both(found, 5, kept) for kept in zip(*weights, strict=True)])
@@ -176,7 +176,7 @@ def test_lists_are_long_enough():
     """The spec's table: a list of K rows falls short of k with probability below 1e-6."""
     found = find_points(normal(900, 2, 1), normal(900, 2, 2))
     drawn = {kind: plan_for(kind, found, None) for kind in ("bootstrap", "jackknife", "subsample")}
-    length, plan = neighbours.list_length, drawn["bootstrap"]
+    length, plan = neighbours.required_list_length, drawn["bootstrap"]
     assert [length(k, plan, 900) for k in (5, 10, 20, 50, 100)] == [24, 33, 49, 92, 155]
     assert [length(k, plan, 900, single=True) for k in (5, 20, 100)] == [26, 60, 212]
     assert (length(20, None, 900), length(20, plan, 30)) == (20, 30)

@@ -17,7 +17,13 @@ from scipy import stats
 
 from dpcore.bounds import clopper_pearson, limits
 from dpcore.divergence import certificates, score
-from dpcore.divergence.certificates import HeldOut, certify, epsilon_hat, epsilon_lower, hold_out
+from dpcore.divergence.certificates import (
+    HeldOut,
+    certify,
+    count_held_out,
+    epsilon_hat,
+    epsilon_lower,
+)
 from dpcore.divergence.points import find_points
 from dpcore.records import Counts
 
@@ -64,7 +70,9 @@ def test_bounds_hold_at_two_coins():
     truth = np.stack([coins(0.7, 0.3, ALPHAS), coins(0.3, 0.7, ALPHAS)])
     over, wrong, found = np.zeros(2), 0, []
     for _ in range(RUNS):
-        held = hold_out(find_points(rng.random(size) < 0.7, rng.random(size) < 0.3), rng, first)
+        held = count_held_out(
+            find_points(rng.random(size) < 0.7, rng.random(size) < 0.3), rng, first
+        )
         bound = certify(held, ALPHAS, CONFIDENCE).bound
         over += (bound > truth).any(axis=1)
         wrong += epsilon_lower(held, 0.0, CONFIDENCE) > TRUTH
@@ -90,7 +98,7 @@ def over_null(held):
 
 def hold(y0, y1, rng, score=None, groups=None):
     sets = find_points(y0, y1, groups0=groups, groups1=groups)
-    return hold_out(sets, rng, score, one_per_group=groups is not None)
+    return count_held_out(sets, rng, score, one_per_group=groups is not None)
 
 
 def count_over(runs, make_held):
@@ -140,7 +148,7 @@ def test_power_at_a_shifted_normal_law():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         sets = find_points(rng.normal(size=1000) + 1.0, rng.normal(size=1000))
-        found.append(certify(hold_out(sets, rng), orders).bound)
+        found.append(certify(count_held_out(sets, rng), orders).bound)
     found = np.array(found)
     assert (np.median(found, axis=0) > [0.11, 0.17, 0.23, 0.36, 0.45]).all()
     assert (found <= orders / 2.0).all()
@@ -152,7 +160,7 @@ def test_power_where_scales_differ_in_five_dimensions():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         sets = find_points(rng.normal(size=(2000, 5)) * 2.0, rng.normal(size=(2000, 5)))
-        held = hold_out(sets, rng)
+        held = count_held_out(sets, rng)
         found.append(certify(held, orders).bound[0])
         assert 3.0 < epsilon_lower(held, 0.0) < epsilon_hat(held, 0.0)
     assert (np.median(found, axis=0) > [1.2, 2.6, 3.0]).all()
@@ -161,7 +169,7 @@ def test_power_where_scales_differ_in_five_dimensions():
 def test_a_bound_is_that_of_its_own_counts():
     """Recomputed from what the certificate says was counted."""
     rng = np.random.default_rng(0)
-    held = hold_out(find_points(rng.normal(size=2000) + 2.0, rng.normal(size=1600)), rng)
+    held = count_held_out(find_points(rng.normal(size=2000) + 2.0, rng.normal(size=1600)), rng)
     certificate = certify(held, ALPHAS, 0.95)
     for side, counts in enumerate(certificate.counts):
         assert (counts.n, counts.n_prime) == ((1000, 800), (800, 1000))[side]
@@ -186,11 +194,11 @@ def test_events_of_both_tails_are_found():
     """The set with fewer rows in both tails shows in the middle, and in the other direction."""
     rng = np.random.default_rng(0)
     sets = find_points(rng.normal(size=2000) * 3.0, rng.normal(size=2000))
-    certificate = certify(hold_out(sets, rng, first), np.array([1.0, 2.0]))
+    certificate = certify(count_held_out(sets, rng, first), np.array([1.0, 2.0]))
     # With x itself as the score no event covers both tails, but either one is rare in set 1.
     assert certificate.bound[0, 1] > 0.5
     swapped = find_points(rng.normal(size=2000) * 3.0 - 1.0, rng.normal(size=2000))
-    text = certify(hold_out(swapped, rng, first), np.array([1.0])).events[0]
+    text = certify(count_held_out(swapped, rng, first), np.array([1.0])).events[0]
     assert text.startswith("score < ")
 
 
@@ -219,10 +227,10 @@ def test_bounds_never_fall_in_alpha_and_are_zero_where_nothing_is_seen():
 
 def test_the_event_form_is_the_divergence_of_two_coins():
     p, q = np.sort(np.random.default_rng(0).random((50, 2)))[:, ::-1].T
-    found = certificates.event_bound(p, q, ALPHAS)
+    found = certificates.bernoulli_renyi(p, q, ALPHAS)
     np.testing.assert_allclose(found, [coins(*pair, ALPHAS) for pair in zip(p, q, strict=True)])
-    assert (certificates.event_bound(q, p, ALPHAS) == 0.0).all()
-    certain = certificates.event_bound(np.ones(1), np.array([0.2]), ALPHAS)
+    assert (certificates.bernoulli_renyi(q, p, ALPHAS) == 0.0).all()
+    certain = certificates.bernoulli_renyi(np.ones(1), np.array([0.2]), ALPHAS)
     np.testing.assert_allclose(certain, np.full((1, 4), np.log(5.0)))
 
 
@@ -307,12 +315,12 @@ def test_one_row_of_each_group_is_chosen_on_and_counted():
     """Rows are copies of their group's number, so that the groups can be told apart."""
     groups = np.repeat(np.arange(50), np.arange(50) % 4 + 1)
     sets = find_points(groups.astype(float), np.arange(80.0), groups0=groups)
-    held = hold_out(sets, np.random.default_rng(0), first, one_per_group=True)
+    held = count_held_out(sets, np.random.default_rng(0), first, one_per_group=True)
     assert (held.chosen_rows, held.counted_rows) == ((25, 40), (25, 40))
     both = held.chosen[0] + held.counted[0]
     np.testing.assert_array_equal(both, [(np.arange(50) >= t).sum() for t in held.thresholds])
     assert held.one_per_group
-    fitted = hold_out(sets, np.random.default_rng(0), None, one_per_group=True)
+    fitted = count_held_out(sets, np.random.default_rng(0), None, one_per_group=True)
     assert fitted.trained_rows[0] > 25
     assert (fitted.chosen_rows, fitted.counted_rows) == ((25, 40), (25, 40))
 

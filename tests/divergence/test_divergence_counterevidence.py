@@ -213,7 +213,10 @@ def test_how_many_rows_are_needed_is_said():
     assert not estimate.resolved.any()
     assert "to see about half of one nat takes 768 rows" in estimate.reason
     assert any("of a divergence of 25.6 nats it sees about half" in n for n in estimate.notes)
-    assert (reliability.to_see(3, 20, False), reliability.to_see(3, 20, True)) == (244, 488)
+    assert (
+        reliability.rows_to_see_one_nat(3, 20, False),
+        reliability.rows_to_see_one_nat(3, 20, True),
+    ) == (244, 488)
     # The twin has enough of them.
     many = rng.normal(size=(2, 800, 384))
     estimate = renyi(many[0], many[1], alphas=[1.5], rng=1)
@@ -222,7 +225,7 @@ def test_how_many_rows_are_needed_is_said():
 
 def test_how_many_rows_would_tell_a_value_from_0():
     assert "(about 4,000 rows of each set would)" in case(0.05, spread=0.025).reason
-    assert reliability.to_tell(0.0, 0.05, 1000) == 16_000
+    assert reliability.rows_to_distinguish_from_0(0.0, 0.05, 1000) == 16_000
     rng = np.random.default_rng(7)
     few, many = (renyi(rng.normal(0.3, 1.0, n), rng.normal(size=n), alphas=[1.1], rng=1)
                  for n in (400, 12_000))  # fmt: skip

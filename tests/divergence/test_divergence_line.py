@@ -107,7 +107,7 @@ def test_replicates_are_naive_resampling(kind, seed):
         drawn = plan_replicates(kind, sizes, groups, rng, None if kind == "jackknife" else 5)
         raw = line_ball(y0, y1, ALPHAS, k, drawn, 2)
         frozen = freeze(y0, y1, k)
-        w0, w1 = drawn.weights(0, drawn.replicates)
+        w0, w1 = drawn.replicate_counts(0, drawn.replicates)
         expected = np.array([
             naive_ball(np.repeat(y0, a), np.repeat(y1, b), ALPHAS, k, frozen)
             for a, b in zip(w0, w1, strict=True)
@@ -133,7 +133,7 @@ def test_atoms_stay_frozen():
     y0, y1 = rng.normal(size=300).round(2), rng.normal(size=300).round(2)
     drawn = plan_replicates("bootstrap", (300, 300), (None, None), rng, 4)
     raw = line_ball(y0, y1, ALPHAS, 5, drawn, 1)
-    for values, a, b in zip(raw.replicates, *drawn.weights(0, 4), strict=True):
+    for values, a, b in zip(raw.replicates, *drawn.replicate_counts(0, 4), strict=True):
         again = naive_ball(np.repeat(y0, a), np.repeat(y1, b), ALPHAS, 5)
         assert np.abs(values - again).max() > 1e-3
 

@@ -10,11 +10,17 @@ from shared_messages import check_messages
 
 from dpcore import _core
 from dpcore.divergence import kl, renyi
-from dpcore.divergence.certificates import HeldOut, certify, epsilon_hat, epsilon_lower, hold_out
+from dpcore.divergence.certificates import (
+    HeldOut,
+    certify,
+    count_held_out,
+    epsilon_hat,
+    epsilon_lower,
+)
 from dpcore.divergence.conversions import line
 from dpcore.divergence.estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from dpcore.divergence.points import find_points
-from dpcore.divergence.score import cross_fit, is_fixed
+from dpcore.divergence.score import cross_fit, takes_rows
 
 RNG = np.random.default_rng(11)
 
@@ -41,7 +47,7 @@ def ball(alphas, k):
 
 
 def hold(y0, y1, **options):
-    return hold_out(find_points(y0, y1, **options), RNG, one_per_group="groups0" in options)
+    return count_held_out(find_points(y0, y1, **options), RNG, one_per_group="groups0" in options)
 
 
 def fit(score=None, size=400, **options):
@@ -131,8 +137,8 @@ TYPE_ERRORS = [
     (lambda: fit(lambda rows: ["a"] * len(rows)), "score", "a callable that returns"),
     (lambda: fit(lambda rows: rows[:, 0] * 1j), "score", "a callable that returns"),
     (lambda: fit(lambda train0, train1: 3.0), "score", "a fitting function that returns"),
-    (lambda: is_fixed(lambda a, b, c: a), "score", "with 3 required arguments"),
-    (lambda: is_fixed("logistic"), "score", "None or a callable"),
+    (lambda: takes_rows(lambda a, b, c: a), "score", "with 3 required arguments"),
+    (lambda: takes_rows("logistic"), "score", "None or a callable"),
     (lambda: kl(Y0, Y1, alphas=[2.0]), "alphas", "left out"),
     # `renyi` and `kl` as a whole: what they return, which rows and orders, and what they refuse.
     (lambda: renyi(Y0, Y1, alphas="two"), "alphas", "None or orders above 0"),

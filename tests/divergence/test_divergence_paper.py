@@ -139,7 +139,7 @@ def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch)
     drawn = plan_for(kind, found, 5)
     k = 4
     raw = run(found, ALPHAS, k, drawn, own, literal)
-    weights = drawn.weights(0, drawn.replicates)
+    weights = drawn.replicate_counts(0, drawn.replicates)
     for i, kept in enumerate(zip(*weights, strict=True)):
         new = [multiset(found, side, kept[side]) for side in (0, 1)]
         for a in (0, 1):
@@ -177,12 +177,12 @@ def test_sorted_values_are_found_like_any_others(values):
 
 
 def test_sorted_values_are_hardly_ever_searched(monkeypatch):
-    monkeypatch.delattr(Finder, "_searched")
+    monkeypatch.delattr(Finder, "_search_all_points")
     found = find_points(np.random.default_rng(1).normal(size=300), np.arange(5.0))
     Finder(found, np.arange(300, dtype=np.uint32), 1, {}).nearest(np.arange(305), 7)
     # Control: rounded differences are.
     far = find_points(np.arange(40.0), [1e18])
-    with pytest.raises(AttributeError, match="_searched"):
+    with pytest.raises(AttributeError, match="_search_all_points"):
         Finder(far, np.arange(40, dtype=np.uint32), 1, {}).nearest(np.arange(41), 7)
 
 
@@ -201,7 +201,7 @@ def test_more_neighbours_than_points_are_noted():
     # Nor has a replicate more: there is nothing to search again for.
     drawn = plan_for("jackknife", found, None)
     raw = run(found, k=9, drawn=drawn)
-    new = [multiset(found, side, kept[0]) for side, kept in enumerate(drawn.weights(0, 1))]
+    new = [multiset(found, side, kept[0]) for side, kept in enumerate(drawn.replicate_counts(0, 1))]
     wanted = naive(*new, ALPHAS, 9, False, False)
     assert (raw.replicates[0, 0], raw.counted["run_outs"]) == (pytest.approx(wanted, abs=1e-12), 0)
 

@@ -106,7 +106,7 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     found = find_points(y0, y1, **groups)
     drawn = plan_for(kind, found, 6, seed=5)
     raw = run_task(estimate_by_distances, found, ALPHAS, 3, drawn)
-    weights = drawn.weights(0, drawn.replicates)
+    weights = drawn.replicate_counts(0, drawn.replicates)
     for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
         new = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)
         known = np.array([naive(*sets, ALPHAS, 3) for sets in (new, new[::-1])])

@@ -141,7 +141,7 @@ def test_equal_rows_have_equal_scores_and_counts_are_rows():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=(20, 384)), rng.normal(size=(30, 384))
     fit = cross_fit(find_points(y0, y1, counts0=np.full(20, 7)), np.random.default_rng(0))
-    assert sum(fold.sizes[0] for fold in fit.folds) == 140
+    assert sum(fold.set_sizes[0] for fold in fit.folds) == 140
     for fold in fit.folds:
         at = fold.rows[0] // 7
         for row in set(at):
@@ -158,17 +158,17 @@ class Method:
 
 
 def test_how_many_arguments_decide():
-    assert not _score.is_fixed(Method().two)
+    assert not _score.takes_rows(Method().two)
     partial = functools.partial(np.dot, b=np.ones(5))
     fixed = Method().one, lambda *rows: rows[0], np.ravel, np.negative, partial
-    assert all(map(_score.is_fixed, fixed))
+    assert all(map(_score.takes_rows, fixed))
 
 
 def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):
     monkeypatch.setattr(_score, "TRAINED", 60)
     fit = cross_fit(find_points(*normal(0)), np.random.default_rng(0))
     assert [fold.trained for fold in fit.folds] == [(60, 60), (60, 60)]
-    assert [sum(fold.sizes[i] for fold in fit.folds) for i in (0, 1)] == [300, 200]
+    assert [sum(fold.set_sizes[i] for fold in fit.folds) for i in (0, 1)] == [300, 200]
     assert "at most 60 rows of a set" in fit.notes[0]
 
 
@@ -181,7 +181,7 @@ def test_the_divergence_is_the_mean_of_the_folds():
     sets = find_points(*normal(0))
     fit = cross_fit(sets, np.random.default_rng(0))
     raw = score_ball(fit, sets, ALPHAS, 10, jackknife, 1)
-    plans = [jackknife(fold.sizes, (None, None)) for fold in fit.folds]
+    plans = [jackknife(fold.set_sizes, (None, None)) for fold in fit.folds]
     parts = [line_ball(*f.values, ALPHAS, 10, p, 1) for f, p in zip(fit.folds, plans, strict=True)]
     np.testing.assert_allclose(raw.value, (parts[0].value + parts[1].value) / 2, rtol=1e-13)
     spread = np.sqrt(parts[0].std_error ** 2 + parts[1].std_error ** 2) / 2

@@ -98,7 +98,7 @@ def test_an_intent_with_one_text_is_outside_of_macro_f1():
     labels = [text.split()[0] for text in texts]
     # Twice the same text is one.
     lonely = corpus([*texts, "lonely text", "Lonely text!"], [*labels, "lonely", "lonely"])
-    assert adept_rewrite.list_single_intents(lonely) == ("lonely",)
+    assert adept_rewrite.list_one_text_intents(lonely) == ("lonely",)
     found = measure_intent_utility([*texts, "lonely text", "lonely text"], lonely, 0.95, 1)
     assert found.accuracy.value == pytest.approx(30 / 32)
     assert found.f1.value > 0.9

@@ -12,7 +12,7 @@ from shared_benchmarks import NAMES, PRINTED
 
 from dpcore.experiments import dp_sniper_table as truth
 from dpcore.experiments.dp_sniper_table import mechanisms
-from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, all_differ, one_differs
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, make_shift_pairs, one_differs
 
 ALPHA = 1e-4
 """Significance of every test of a law; the controls, 5 % wrong, must fall below it."""
@@ -72,7 +72,9 @@ def increments_of(x):
 
 def flags_of(mechanism, threshold, rho, nu, cutoff=1, queries=FAR):
     found = runs(draw(mechanism, queries), cutoff)
-    return lambda w: cells(found, truth.flag_cells(queries, threshold, rho * w, nu * w, cutoff))
+    return lambda w: cells(
+        found, truth.svt_probabilities(queries, threshold, rho * w, nu * w, cutoff)
+    )
 
 
 def parallel_flags(x, size, rng):
@@ -109,7 +111,7 @@ def geometric_of():
     found = Counter(draw(mechanisms.truncated_geometric, [1]).tolist())
 
     def pvalue(w):
-        return cells(found, dict(enumerate(truth.geometric_cells(1, (8 / 9) ** (1 / w)))))
+        return cells(found, dict(enumerate(truth.geometric_pmf(1, (8 / 9) ** (1 / w)))))
 
     return pvalue
 
@@ -144,7 +146,7 @@ def marks_of(mechanism, rho, nu, cutoff, below, stopped, queries=slice(None)):
     """The flags that a vector of values stands for."""
     outputs = draw(mechanism, FAR)[:, queries]
     found = runs(np.where(outputs == stopped, -1, outputs != below).astype(int), cutoff)
-    return lambda w: cells(found, truth.flag_cells(FAR, 1.0, rho * w, nu * w, cutoff))
+    return lambda w: cells(found, truth.svt_probabilities(FAR, 1.0, rho * w, nu * w, cutoff))
 
 
 def answers_of():
@@ -215,7 +217,7 @@ def test_thresholds(mechanism, threshold, rho, nu, cutoff):
     query = np.array([0.75])
     found = runs(draw(mechanism, query, 3_000_000), cutoff)
     for shift, passes in ((0.0, True), (0.5, False), (-0.5, False)):
-        expected = truth.flag_cells(query, threshold + shift, rho, nu, cutoff)
+        expected = truth.svt_probabilities(query, threshold + shift, rho, nu, cutoff)
         assert bool(cells(found, expected) > ALPHA) is passes
 
 
@@ -234,16 +236,16 @@ def test_the_scale_of_the_noise_that_all_entries_share(mechanism, rho, nu, cutof
     queries = np.ones(4)
     found = runs(draw(mechanism, queries, 3_000_000), cutoff)
     for factor, passes in ((1.0, True), (1.25, False), (0.8, False)):
-        expected = truth.flag_cells(queries, 1.0, factor * rho, nu, cutoff)
+        expected = truth.svt_probabilities(queries, 1.0, factor * rho, nu, cutoff)
         assert bool(cells(found, expected) > ALPHA) is passes
 
 
 def test_the_geometric_table_is_the_law_itself():
     for center in range(6):
-        table = mechanisms.geometric_table(center, 0.1)
+        table = mechanisms.geometric_lookup(center, 0.1)
         counts = np.bincount(table, minlength=6)
         assert table.size == 17 * 9**4
-        assert counts == pytest.approx(table.size * truth.geometric_cells(center), abs=1e-6)
+        assert counts == pytest.approx(table.size * truth.geometric_pmf(center), abs=1e-6)
 
 
 def test_laplace_tail_and_signs():
@@ -342,7 +344,7 @@ def test_the_bits_of_the_filters():
 
 def test_pairs():
     assert [pair.x_prime.tolist() for pair in one_differs(3)] == [[0, 1, 1], [2, 1, 1]]
-    pairs = all_differ(5)
+    pairs = make_shift_pairs(5)
     assert (len(pairs), pairs[:2]) == (8, one_differs(5))
     assert [pair.x_prime.tolist() for pair in pairs[2:]] == [
         [2, 0, 0, 0, 0], [0, 2, 2, 2, 2], [2, 2, 0, 0, 0], [2] * 5, [0] * 5, [0, 0, 1, 1, 1],

@@ -44,7 +44,9 @@ def test_every_released_value_contributes_its_worst():
     # The first value tells most when it is low, the second when it is high.
     x, x_prime, edges = np.array([1.0, 5.0]), np.array([2.0, 4.0]), np.arange(-80.0, 80.0)
     mass = np.repeat(truth._laplace_density(edges, 20.0), truth._SEGMENT_POINTS)
-    assert truth._run_loss((1, 1), [mass, mass], (x, x_prime), edges, 40.0) == pytest.approx(2 / 40)
+    assert truth._answers_loss((1, 1), [mass, mass], (x, x_prime), edges, 40.0) == pytest.approx(
+        2 / 40
+    )
 
 
 def test_published_figures_are_consistent():

@@ -128,7 +128,7 @@ def test_one_step_of_the_extractor_raises_the_loss_of_its_opponent(control, kind
         with torch.no_grad():
             if kind is defences.DecodingOpponent:
                 return opponent.loss(rows(), batch).item()
-            return opponent.discriminator.loss(rows(), opponent.truth(rows(), batch)).item()
+            return opponent.discriminator.loss(rows(), opponent.true_values(rows(), batch)).item()
 
     readers = [opponent.discriminator, getattr(opponent, "decoder", opponent.discriminator)]
     before = [value.detach().clone() for reader in readers for value in reader.parameters()]

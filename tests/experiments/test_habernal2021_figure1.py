@@ -73,7 +73,7 @@ def test_the_seed_alone_decides():
 
 
 def test_true_sensitivity_is_attained():
-    rows = figure1.compute_excesses(10.0)
+    rows = figure1.compare_sensitivities(10.0)
     assert [row.dim for row in rows] == [32, 64, 128, 256, 512, 1024]
     assert (round(rows[0].factor, 2), rows[-1].factor) == (5.66, 32.0)
     for row in rows:
@@ -82,7 +82,7 @@ def test_true_sensitivity_is_attained():
 
 
 def test_costs_of_the_remedies():
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.compute_costs(10.0, 2.0, 1)}
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.compute_ratios(10.0, 2.0, 1)}
     assert len(found) == 3 * 11 * 2
     for dim in (1, 16, 1024):
         assert found["uniform", dim, "l1"].scale == 10.0

@@ -25,13 +25,13 @@ FIRST, SECOND = leakage.split_in_halves(TEXTS, rng=1)
 
 
 def test_a_fixed_hash():
-    found = leakage._hash_to_start("cat", 1, 4)
+    found = leakage._start_vector("cat", 1, 4)
     assert found.tolist() == pytest.approx(GOLDEN, abs=1e-15)
-    many = np.concatenate([leakage._hash_to_start(word, 1, 100) for word in TEXTS])
+    many = np.concatenate([leakage._start_vector(word, 1, 100) for word in TEXTS])
     assert abs(many).max() <= 0.005
     assert abs(many.mean()) < 5 * 0.01 / np.sqrt(12 * many.size)
-    assert not np.array_equal(leakage._hash_to_start("cat", 2, 4), found)
-    assert np.array_equal(leakage._hash_to_start("cat", 1, 3), 4 * found[:3] / 3)
+    assert not np.array_equal(leakage._start_vector("cat", 2, 4), found)
+    assert np.array_equal(leakage._start_vector("cat", 1, 3), 4 * found[:3] / 3)
 
 
 GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08784113905858248]

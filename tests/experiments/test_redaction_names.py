@@ -7,7 +7,7 @@ from functools import partial
 from shared_experiments import run_experiment
 from shared_extras import data
 
-from dpcore.experiments.redaction_names import KINDS, POLICIES, TOPIC, list_hidden
+from dpcore.experiments.redaction_names import KINDS, POLICIES, TOPIC, list_masked
 
 run = partial(run_experiment, "redaction-names", quick=True)
 
@@ -47,7 +47,7 @@ def test_what_is_masked_is_counted():
     assert 0.0 < first.words < both.words < 0.1
     # Every generated text names someone.
     assert both.texts == 1.0
-    assert list_hidden(run(), first) == ["Alder", "Birk", "Cole"]
+    assert list_masked(run(), first) == ["Alder", "Birk", "Cole"]
     assert run().cased == 1.0
 
 
@@ -78,8 +78,8 @@ def test_other_splits_are_new_ones():
 
 def test_real_news():
     result = run(data=str(data()))
-    assert list_hidden(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
-    assert list_hidden(result, result.maskings[2]) == list(result.people)
+    assert list_masked(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
+    assert list_masked(result, result.maskings[2]) == list(result.people)
     # Kerry in 600 texts, over ten seeds .60 to .90, and .83 to 1.00 unmasked; floors .17 to .51.
     (kerry,) = result.of("first names", "words", "Kerry")
     assert kerry.value[0] > kerry.floor

@@ -136,7 +136,8 @@ def test_the_page_names_a_fault_only_if_it_is_public(state):
     page = load_script().make_page((replace(ROW, strict=(), cause=""), row), TODAY)
     assert ("the_faulty_call" in page) is is_public
     hidden = (
-        "Of these rows, 1 are being reported: their authors are informed before they are named."
+        "In 1 rows the experiment found a fault that is not public yet. The authors are informed "
+        "before the page names these rows."
     )
     assert (hidden in page) is not is_public
     assert not is_public or "file.py:1" not in page or "Reason: a fault (file.py:1)." in page

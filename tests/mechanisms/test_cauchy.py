@@ -17,7 +17,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Cauchy, attacks
 from dpcore.calibration import real_epsilon
-from dpcore.mechanisms.native import law_of, log_votes
+from dpcore.mechanisms.native import law_of, log_tails
 from dpcore.sensitivity import Ball, HistogramCounts
 
 ALPHA, SIZE, SCALE = 1e-6, 10**6, 1.7
@@ -56,14 +56,14 @@ def test_law():
 @pytest.mark.parametrize("up", [True, False])
 def test_votes_in_both_tails(up):
     grid = [x * sign for x in (0.0, 1e-12, 0.3, 1.0, 9.0, 1e9, 1e300) for sign in (1.0, -1.0)]
-    ours = log_votes(Cauchy(0.7), np.array(grid), up)
+    ours = log_tails(Cauchy(0.7), np.array(grid), up)
     for place, a in enumerate(grid):
         with mp.workdps(330):
             tail = mp.atan2(mp.mpf(0.7), abs(mp.mpf(a))) / mp.pi
             vote = tail if (a > 0) == up else 1 - tail
             for mine, true in zip(ours, (mp.log(vote), mp.log1p(-vote)), strict=True):
                 assert abs(float(mine[place] / true - 1)) < 1e-13
-    assert log_votes(Cauchy(0.7), np.array([np.inf]), True)[0].tolist() == [-np.inf]
+    assert log_tails(Cauchy(0.7), np.array([np.inf]), True)[0].tolist() == [-np.inf]
 
 
 def find_largest_ratio(apart):

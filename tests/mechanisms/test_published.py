@@ -24,7 +24,7 @@ from dpcore.mechanisms import (
     Uniform,
 )
 from dpcore.mechanisms.declarations import NATIVE, is_native
-from dpcore.mechanisms.native import Law, law_of, log_votes
+from dpcore.mechanisms.native import Law, law_of, log_tails
 from dpcore.pairs import distance, zeros_ones
 
 POSITIVE = st.floats(1e-100, 1e100)
@@ -133,7 +133,7 @@ def test_only_the_exact_class_has_a_law():
 
     assert law_of(dpcore.Laplace(1.0)).cost is not None
     assert law_of(Louder(1.0)) == Law()
-    assert log_votes(Louder(1.0), np.zeros(2), True) is None
+    assert log_tails(Louder(1.0), np.zeros(2), True) is None
     assert dpcore.exact.vote_loss(Louder(1.0), dpcore.Pair([0.0], [1.0])) is None
 
 

@@ -18,7 +18,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import mechanisms
 from dpcore.events import Vote
-from dpcore.mechanisms.answers import outputs_of
+from dpcore.mechanisms.answers import to_outputs
 from dpcore.mechanisms.callables import Raised, Repeated, repeat
 from dpcore.published import (
     ADePT,
@@ -390,8 +390,8 @@ def test_outputs_that_hold_themselves_are_refused():
 
 
 def test_a_long_text_stays_one_object():
-    assert outputs_of("outputs", ["a" * 2**17] * 2, 2).dtype == object
-    assert outputs_of("outputs", ["a" * 2**12] * 2, 2).dtype.kind == "U"
+    assert to_outputs("outputs", ["a" * 2**17] * 2, 2).dtype == object
+    assert to_outputs("outputs", ["a" * 2**12] * 2, 2).dtype.kind == "U"
 
 
 # Messages of wrong calls of `dpcore.mechanisms`: the argument, and a word of the remedy.

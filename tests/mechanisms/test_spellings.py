@@ -15,7 +15,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST
 import dpcore
 from dpcore.attacks.objects import form_of
 from dpcore.bounds import clopper_pearson
-from dpcore.mechanisms.answers import outputs_of, rows_to_objects
+from dpcore.mechanisms.answers import rows_to_objects, to_outputs
 from dpcore.mechanisms.spellings import parse_line, parse_lines
 
 PAIR = np.array([0]), np.array([1])
@@ -95,14 +95,14 @@ def draw_lines(kind, size, shift=0.0):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_numbers_of_one_format_are_an_array_that_restores_their_forms(kind):
     lines = draw_lines(kind, 2000)
-    outputs = outputs_of("outputs", parse_lines(lines), len(lines))
+    outputs = to_outputs("outputs", parse_lines(lines), len(lines))
     assert outputs.dtype.kind == ("i" if kind == "int" else "f")
     assert outputs.tolist() == list(map(float, lines))
     # A form follows from the line alone, whatever stands in other lines of the block.
     forms = [form_of(parse_line(line)) for line in lines]
     assert list(map(form_of, rows_to_objects(outputs))) == forms
     lines[7] = "1e500"
-    mixed = outputs_of("outputs", parse_lines(lines), len(lines))
+    mixed = to_outputs("outputs", parse_lines(lines), len(lines))
     forms[7] = 'written "1e500"'
     assert list(map(form_of, mixed)) == forms
 
@@ -135,7 +135,7 @@ sys.stdout.buffer.write(b"1.50\\r\\n" if rng.random() < share else b"1.50\\n")
 def test_caught_statuses_leave_other_answers_their_spelling():
     code = [sys.executable, "-S", "-E", "-c", CAUGHT, "{x}", "{size}"]
     tool = dpcore.command(code, catch=3)
-    outputs = outputs_of("outputs", tool([0], 40, np.random.default_rng(1)), 40)
+    outputs = to_outputs("outputs", tool([0], 40, np.random.default_rng(1)), 40)
     assert {form_of(output) for output in outputs} == {
         "Raised", 'written "0.00"', 'written "0.00\\r"'
     }  # fmt: skip

@@ -18,7 +18,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Staircase, attacks
 from dpcore.calibration import real_epsilon
-from dpcore.mechanisms.native import law_of, log_votes
+from dpcore.mechanisms.native import law_of, log_tails
 from dpcore.sensitivity import Ball
 
 ALPHA, SIZE = 1e-6, 10**6
@@ -104,7 +104,7 @@ def find_tail(noise, s):
 def test_votes_in_both_tails(noise, up):
     steps = [0.0, 1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9, 1.0, 1.4, 7.75, 30.5]
     grid = [noise.width * step * sign for step in steps for sign in (1.0, -1.0)]
-    ours = log_votes(noise, np.array(grid), up)
+    ours = log_tails(noise, np.array(grid), up)
     for place, a in enumerate(grid):
         with mp.workdps(600):
             tail = find_tail(noise, abs(mp.mpf(a)))
@@ -114,7 +114,7 @@ def test_votes_in_both_tails(noise, up):
                 error = 1e-6 if steps[place // 2] == 1.0 - 1e-9 else 1e-12
                 # The logarithm of all but exp(-1240) is 0.
                 assert float(mine[place]) == pytest.approx(float(true), rel=error, abs=1e-300)
-    assert log_votes(noise, np.array([1e308]), True)[0] < -1e6
+    assert log_tails(noise, np.array([1e308]), True)[0] < -1e6
 
 
 @pytest.mark.parametrize("apart", [0.01, 0.5, 1.0, 1.25, 3.0])

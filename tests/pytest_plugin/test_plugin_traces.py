@@ -7,7 +7,7 @@ import shared_plugin
 from shared_messages import find_missing
 from shared_plugin import shown
 
-from dpcore.pytest_plugin import seed_of
+from dpcore.pytest_plugin import seed_of_test
 
 pytest_plugins = ["pytester"]
 
@@ -59,15 +59,15 @@ def test_a_trace_fails_unless_it_is_within_the_claim(inner):
     result = inner(BODY, "-v", "-rP")
     result.assert_outcomes(passed=1, failed=5)
     text, name = result.stdout.str(), "test_inner.py::test_within"
-    assert shown(result) == [(seed_of(name, 1), 4, 0.5)]
+    assert shown(result) == [(seed_of_test(name, 1), 4, 0.5)]
     assert not find_missing(
         text,
         f"{name}: test_inner.total: epsilon <= 0.5 within the claim on this pair, computed loss 0.5"
-        f", seed {seed_of(name, 1)}",
+        f", seed {seed_of_test(name, 1)}",
         "  covers       every noise: one move in 4 draws",
         "epsilon <= 0.25, delta = 0.125 above the claim on this pair, computed loss 1 in"
         " test_inner.total\n  trace        1 of test_inner.py::test_above\n",
-        "  seed         " + str(seed_of("test_inner.py::test_above", 1)),
+        "  seed         " + str(seed_of_test("test_inner.py::test_above", 1)),
         "  repeat       python -m pytest test_inner.py::test_above",
         "mu <= 1 (Gaussian DP) a finding: no noise: output[0] is 1 on x and 2 on x'",
         "epsilon <= 1 was not tested: a step may be hidden: audit it, computed loss 4 in",

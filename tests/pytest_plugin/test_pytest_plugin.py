@@ -16,7 +16,7 @@ from shared_messages import find_missing
 from shared_plugin import SHOW, START, shown
 
 import dpcore
-from dpcore.pytest_plugin import Settings, seed_of
+from dpcore.pytest_plugin import Settings, seed_of_test
 
 pytest_plugins = ["pytester"]
 
@@ -38,7 +38,7 @@ def test_it(dp_audit):
     result = inner(body, "-s")
     result.assert_outcomes(passed=1)
     name = "test_inner.py::test_it"
-    expected = [(seed_of(name, number), 10**5, 0.9999) for number in (1, 2)]
+    expected = [(seed_of_test(name, number), 10**5, 0.9999) for number in (1, 2)]
     assert shown(result) == expected
     assert expected[0] != expected[1]
 
@@ -68,7 +68,7 @@ def test_a_claim_that_is_refuted(inner):
     assert "not reached" not in result.stdout.str()
     rows = message(result)
     name = "test_inner.py::test_bad"
-    seed = seed_of(name, 2)
+    seed = seed_of_test(name, 2)
     # The twin of `broken` as a script would have it.
     found = dpcore.audit(
         lambda x, size, rng: x + rng.laplace(scale=1.0, size=(size, len(x))),
@@ -168,7 +168,7 @@ def test_two(dp_audit):
 def test_seeds_are_those_of_the_test_whatever_else_runs(inner):
     whole = [one[0] for one in shown(inner(SEVERAL, "-s", "--dp-trials=100"))]
     names = ("TestSome::test_one[a]", 1), ("TestSome::test_one[b]", 1), ("test_two", 2)
-    assert whole == [seed_of(f"test_inner.py::{name}", number) for name, number in names]
+    assert whole == [seed_of_test(f"test_inner.py::{name}", number) for name, number in names]
     for (name, _), seed in zip(names, whole, strict=True):
         alone = inner(SEVERAL, "-s", "--dp-trials=100", f"test_inner.py::{name}")
         assert [one[0] for one in shown(alone)] == [seed]
@@ -178,11 +178,11 @@ def test_seeds_are_those_of_the_test_whatever_else_runs(inner):
 
 def test_seeds_are_distinct_and_in_range():
     places = itertools.product(("a.py::t", "a.py::t1", "b/a.py::t[\ud800]"), range(1, 40), range(9))
-    seeds = [seed_of(*place) for place in places]
+    seeds = [seed_of_test(*place) for place in places]
     assert len(set(seeds)) == len(seeds) == 3 * 39 * 9
     assert 0 <= min(seeds) < 2**62 < max(seeds) < 2**63
     # 1 and 11 of "x" against 1 of "1 x": the parts are kept apart.
-    assert seed_of("x", 11, 1) != seed_of("x", 1, 11)
+    assert seed_of_test("x", 11, 1) != seed_of_test("x", 1, 11)
 
 
 def test_reports_are_shown_when_asked_for(inner, pytester):
@@ -198,7 +198,7 @@ def test_reports_are_shown_when_asked_for(inner, pytester):
     bound = r"certified epsilon >= 0\.\d{4} at 99\.99 % confidence"
     for number, line in enumerate(lines, start=1):
         words = rf"{re.escape(name)}: test_inner\.noisy: epsilon <= 1 not refuted by this attack"
-        assert re.fullmatch(rf"{words}, {bound}, seed {seed_of(name, number)}", line)
+        assert re.fullmatch(rf"{words}, {bound}, seed {seed_of_test(name, number)}", line)
     assert len(lines) == 2
     assert re.search(r"test_bad: test_inner\.broken: epsilon <= 1 refuted, certified", verbose)
     properties = list(ElementTree.parse(pytester.path / "out.xml").iter("property"))
@@ -208,7 +208,7 @@ def test_reports_are_shown_when_asked_for(inner, pytester):
     assert all(f"{share:.4f}" in line for share, line in zip(shares[2:4], lines, strict=True))
     passes = inner(body, "-rP").stdout.str()
     assert passes.count("Captured dp_audit call") == 4
-    assert f"  seed         {seed_of(name, 2)} (trials 0 to 100,000; " in passes
+    assert f"  seed         {seed_of_test(name, 2)} (trials 0 to 100,000; " in passes
 
 
 def test_help_names_everything(inner):
@@ -412,7 +412,7 @@ def test_recorded_outputs_are_tested_like_a_mechanism(inner, pytester):
     elsewhere = "none: the outputs were drawn elsewhere"
     result.stdout.fnmatch_lines_random(
         [
-            f"*SHOWN OutputsAudit {seed_of(stands, 1)} 0.9999 pytest {stands} {elsewhere}",
+            f"*SHOWN OutputsAudit {seed_of_test(stands, 1)} 0.9999 pytest {stands} {elsewhere}",
             f"*SHOWN OutputsAudit 7 0.5 pytest test_inner.py::test_canaries {elsewhere}",
             "*SHOWN Audit * pytest test_inner.py::test_mechanism left out (source=False)",
             "epsilon <= 1 is refuted: certified epsilon >= * in outputs against outputs_prime",
@@ -454,7 +454,7 @@ def test_settings_from_weak_to_strong(inner, pytester, ini, arguments, marker, c
     body = f"{mark}{SHOW}".replace("epsilon=1.0", f"epsilon=1.0, {call}")
     result = inner(body, "-s", "--strict-markers", "--strict-config", *arguments)
     result.assert_outcomes(passed=1)
-    seed = seed_of(NAME, 1, expected.seed)
+    seed = seed_of_test(NAME, 1, expected.seed)
     trials = 10**5 if expected.trials is None else expected.trials
     assert shown(result) == [(seed, trials, expected.confidence)]
 

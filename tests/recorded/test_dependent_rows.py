@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 import dpcore
 from dpcore.errors import AssumptionWarning
-from dpcore.mechanisms.answers import rows_of
+from dpcore.mechanisms.answers import answer_rows
 from dpcore.recorded import independent_rows as _outputs_doubts
 from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_pairs, judge_repetitions
 from dpcore.recorded.run import audit_outputs
@@ -213,7 +213,9 @@ GRIDS = {
     "missing": lambda values: np.where(values < np.median(values) - 12, np.nan, values.round(2)),
     "texts": lambda values: np.array([f"{value:.2f}" for value in values]),
     "seconds": lambda values: np.rint(values * 100).astype("datetime64[s]"),
-    "objects": lambda values: rows_of("outputs", [(x > 0, round(x, 2)) for x in values], "rows"),
+    "objects": lambda values: answer_rows(
+        "outputs", [(x > 0, round(x, 2)) for x in values], "rows"
+    ),
     "with tax": lambda values: np.stack([values.round(2), (1.19 * values.round(2)).round(2)], 1),
     "with a sine": lambda values: np.stack([values.round(2), np.sin(values.round(2))], axis=1),
     "two columns": lambda values: np.stack([values.round(1), np.sin(9 * values).round(2)], axis=1),
@@ -321,7 +323,7 @@ OBJECT_LAWS = {
 
 
 def as_rows(values, kind):
-    return rows_of("outputs", [OBJECTS[kind](value) for value in values.tolist()], "rows")
+    return answer_rows("outputs", [OBJECTS[kind](value) for value in values.tolist()], "rows")
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
@@ -340,7 +342,7 @@ def test_resampled_objects(kind):
 def test_independent_objects_raise_no_doubt(law):
     for seed in range(AUDITS):
         rng = np.random.default_rng([seed, 30])
-        sides = tuple(rows_of("outputs", OBJECT_LAWS[law](rng, x), "rows") for x in range(2))
+        sides = tuple(answer_rows("outputs", OBJECT_LAWS[law](rng, x), "rows") for x in range(2))
         assert doubts_of_rows(sides) == ()
 
 
@@ -614,7 +616,7 @@ def test_a_live_audit_names_the_column_that_numbers_the_rows():
     np.array([1.0, np.nan, 0.0, np.nan, -0.0]), np.array(["b", "a", "b"]), np.full(3, np.nan),
 ])  # fmt: skip
 def test_ranks_are_centred_middle_ranks(values):
-    ranks, share = _outputs_doubts._centred_ranks(values)
+    ranks, share = _outputs_doubts._ranks_and_top_share(values)
     # NaN is one value, above all others.
     plain = np.where(np.isnan(values), np.inf, values) if values.dtype.kind == "f" else values
     codes = np.unique(plain, return_inverse=True)[1]

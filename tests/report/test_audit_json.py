@@ -28,7 +28,7 @@ from dpcore import Audit, Counts, Laplace, Pair, audit, calibration, progress, p
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.published import SYSTEMS
 from dpcore.records import Record
-from dpcore.report.plain import class_of, declare, decode_value, encode_value, word_of
+from dpcore.report.plain import class_of, decode_value, encode_value, register_type, word_of
 from dpcore.results.evidence import Finding, Scored
 
 
@@ -417,7 +417,7 @@ def test_namesakes_need_another_word():
             pass
 
     with pytest.raises(TypeError, match=r"^word must be unlike for namesakes, got 'Box' for dpcor"):
-        declare("Box", Audit)
+        register_type("Box", Audit)
 
 
 def test_a_users_subclass_is_no_record_of_ours():

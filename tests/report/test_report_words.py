@@ -441,14 +441,14 @@ def audited(mechanism=draw_answers, pair=("daily", "never"), **more):
 def test_what_is_left_out_at_one_place_is_counted(make, left_out):
     outputs = np.empty(600, object)
     outputs[:] = [make(i) for i in range(600)]
-    read = candidates.parts_of(outputs, outputs, "outputs")[1]
+    read = candidates.differing_parts(outputs, outputs, "outputs")[1]
     assert read.found - read.compared >= left_out
-    assert candidates.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
+    assert candidates.differing_parts(outputs[:9], outputs[:9], "outputs")[1].is_whole
 
 
 def test_strings_of_an_array_that_are_left_out_are_counted():
     words = np.array([[f"word {j % 2000}" for j in range(5 * i, 5 * i + 30)] for i in range(600)])
-    read = candidates.parts_of(words, words[::-1], "outputs")[1]
+    read = candidates.differing_parts(words, words[::-1], "outputs")[1]
     assert read.found - read.compared >= 2000 - 1024
 
 

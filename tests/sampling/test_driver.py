@@ -76,7 +76,7 @@ def test_shards_of_random_size_in_random_order_give_the_serial_audit(monkeypatch
             yield shared_shards.ShuffledWorkers(seed)
 
         monkeypatch.setattr(driver.Pace, "shard_trials", random_size)
-        monkeypatch.setattr(driver, "workers_of", shuffled)
+        monkeypatch.setattr(driver, "open_workers", shuffled)
         assert list_differences(audit_kind(kind), serial[kind]) == []
 
 
@@ -111,7 +111,7 @@ def test_lost_shards_come_back_in_halves_and_count_once(monkeypatch, serial):
         yield losing
 
     monkeypatch.setattr(driver.Pace, "shard_trials", shards_of(8))
-    monkeypatch.setattr(driver, "workers_of", only_counting)
+    monkeypatch.setattr(driver, "open_workers", only_counting)
     assert list_differences(audit_kind("callable"), serial["callable"]) == []
     assert losing.lost
 
@@ -132,14 +132,14 @@ def make_source(trials, block):
 
 def test_what_is_done_is_a_set_of_trials():
     source = make_source(TRIALS, BLOCK)
-    shards = list(source.counted(audit_kind("callable").event, COUNT, [(0, TRIALS)]))
+    shards = list(source.count_in_shards(audit_kind("callable").event, COUNT, [(0, TRIALS)]))
     done = Done()
     for shard in reversed(shards):
-        done = done.plus(shard)
+        done = done.add_shard(shard)
     assert done.ranges == ((0, TRIALS),)
     with pytest.raises(ValueError, match="disjoint"):
-        done.plus(shards[0])
-    assert Done().plus(shards[0]).left(0, TRIALS) == [(shards[0].end, TRIALS)]
+        done.add_shard(shards[0])
+    assert Done().add_shard(shards[0]).list_unfinished(0, TRIALS) == [(shards[0].end, TRIALS)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource module")

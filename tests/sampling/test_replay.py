@@ -15,7 +15,7 @@ from shared_randomness import constant, kept, noise
 
 import dpcore
 from dpcore.sampling import replay
-from dpcore.sampling.replay import Collisions, Replays, encode_rows, mark_of
+from dpcore.sampling.replay import Collisions, Replays, encode_rows, hash_outputs
 from dpcore.streams import COUNT, PILOT
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
@@ -177,7 +177,7 @@ def test_no_clean_mechanism_is_refused(mechanism):
 
 def test_the_controls_of_that_test_are_blocks_that_are_equal():
     blocks = (often(None, 16, np.random.default_rng(seed)) for seed in range(20))
-    marks = [mark_of(block, math.inf, False) for block in blocks]
+    marks = [hash_outputs(block, math.inf, False) for block in blocks]
     assert len(set(mark.digests[16] for mark in marks)) < 10
 
 
@@ -209,26 +209,35 @@ def test_rows_of_a_run_are_those_of_pairs_that_share_no_block(apart, length):
         if not {i, i + apart} & used:
             used |= {i, i + apart}
             pairs += 1
-    assert replay._RepeatedRun(apart, length, 10).independent == 10 * pairs
+    assert replay._RepeatedRun(apart, length, 10).disjoint_rows == 10 * pairs
 
 
 def test_little_is_looked_at_where_rows_have_many_values():
     replays = Replays()
-    assert (replays.needed(PILOT, 0), replays.needed(COUNT, 0)) == (math.inf, 0.0)
+    assert (replays.rows_needed(PILOT, 0), replays.rows_needed(COUNT, 0)) == (math.inf, 0.0)
     outputs = noise(0.0, 4096, np.random.default_rng(1))
-    replays.earlier((PILOT, 0, 0), mark_of(outputs, math.inf, True), 0)
-    assert 8 < replays.needed(COUNT, 0) < 16
-    assert list(mark_of(outputs, replays.needed(COUNT, 0), False).digests) == [16]
-    replays.earlier((PILOT, 1, 0), mark_of(np.zeros((4096, 1)), math.inf, True), 1)
-    assert replays.needed(COUNT, 1) == 0.0
+    replays.find_earlier_block((PILOT, 0, 0), hash_outputs(outputs, math.inf, True), 0)
+    assert 8 < replays.rows_needed(COUNT, 0) < 16
+    assert list(hash_outputs(outputs, replays.rows_needed(COUNT, 0), False).digests) == [16]
+    replays.find_earlier_block((PILOT, 1, 0), hash_outputs(np.zeros((4096, 1)), math.inf, True), 1)
+    assert replays.rows_needed(COUNT, 1) == 0.0
 
 
 def test_a_block_drawn_twice_under_one_name_is_no_replay():
     replays = Replays()
     outputs = noise(0.0, 4096, np.random.default_rng(1))
     for rows in (1024, 4096):
-        assert replays.earlier((PILOT, 0, 0), mark_of(outputs[:rows], math.inf, True), 0) is None
-    assert replays.earlier((PILOT, 0, 1), mark_of(outputs, math.inf, True), 0) == (PILOT, 0, 0)
+        assert (
+            replays.find_earlier_block(
+                (PILOT, 0, 0), hash_outputs(outputs[:rows], math.inf, True), 0
+            )
+            is None
+        )
+    assert replays.find_earlier_block((PILOT, 0, 1), hash_outputs(outputs, math.inf, True), 0) == (
+        PILOT,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,4 +274,4 @@ def test_what_pads_a_structure_is_not_compared():
 def test_objects_that_cannot_be_pickled_say_nothing():
     outputs = np.array([lambda: 0, None], dtype=object)
     assert encode_rows(outputs) is None
-    assert mark_of(outputs, math.inf, True) == (2, {}, Collisions())
+    assert hash_outputs(outputs, math.inf, True) == (2, {}, Collisions())

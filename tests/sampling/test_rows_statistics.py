@@ -12,8 +12,15 @@ from scipy import stats
 from shared_audits import rng
 
 from dpcore.sampling import rows as checks
-from dpcore.sampling.columns import list_sequences, split_by_kind
-from dpcore.sampling.rows import Calls, Pieces, Same, compare_near_rows, list_piece_edges, same_rows
+from dpcore.sampling.columns import scores_and_codes, split_by_kind
+from dpcore.sampling.rows import (
+    Calls,
+    Pieces,
+    Same,
+    compare_near_rows,
+    constant_columns,
+    list_piece_edges,
+)
 
 # What is equal in all rows.
 
@@ -53,17 +60,20 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_columns_that_are_equal_throughout(name):
     outputs, expected = ROWS[name]
-    same = same_rows(outputs)
+    same = constant_columns(outputs)
     found = [] if same is None else np.concatenate(same.columns).tolist()
     assert found == (expected if any(expected) else [])
 
 
 def test_rows_that_say_nothing():
-    assert (same_rows(np.zeros((1, 3))), same_rows(np.zeros((0, 3)))) == (None, None)
-    assert (same_rows(np.zeros((5, 0))), same_rows(rng().normal(size=(99, 3)))) == (None, None)
+    assert (constant_columns(np.zeros((1, 3))), constant_columns(np.zeros((0, 3)))) == (None, None)
+    assert (constant_columns(np.zeros((5, 0))), constant_columns(rng().normal(size=(99, 3)))) == (
+        None,
+        None,
+    )
     late = np.zeros(1000)
     late[-1] = 1.0
-    assert same_rows(late) is None
+    assert constant_columns(late) is None
 
 
 class Odd:
@@ -81,7 +91,7 @@ class Odd:
 @pytest.mark.parametrize("name", ROWS)
 def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
-    ranks, codes = list_sequences(outputs)
+    ranks, codes = scores_and_codes(outputs)
     assert {len(every) for every in (*ranks, codes)} == {len(outputs)}
     assert compare_near_rows(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
@@ -89,8 +99,8 @@ def test_every_kind_has_an_order_to_look_at(name):
 def test_odd_objects_never_crash():
     odd = objects(*[Odd() for _ in range(40)])
     # Without a state of their own they are one value.
-    assert same_rows(odd) is not None
-    assert len(set(list_sequences(odd)[1].tolist())) == 40
+    assert constant_columns(odd) is not None
+    assert len(set(scores_and_codes(odd)[1].tolist())) == 40
     assert compare_near_rows(odd, np.zeros(40, bool)) is not None
 
 
@@ -110,7 +120,7 @@ def call(value, rows=32):
 def seen(*calls, name="mine", side=0):
     book = Calls(name)
     for one in calls:
-        book.see(1, [(side, one)])
+        book.add_calls(1, [(side, one)])
 
 
 @pytest.mark.parametrize("pair", [(0.0, 1.0), ("a", "b"), (False, True), (3e8, 3e8 + 0.1)])
@@ -120,7 +130,7 @@ def test_two_calls_that_differ(pair):
     # The twins: one value, too few rows, the two sides.
     seen(call(pair[0]), call(pair[0]))
     seen(call(pair[0], 31), call(pair[1], 31))
-    Calls("mine").see(2, [(0, call(pair[0])), (1, call(pair[1]))])
+    Calls("mine").add_calls(2, [(0, call(pair[0])), (1, call(pair[1]))])
 
 
 def test_rounding_is_no_difference():
@@ -138,9 +148,9 @@ def test_more_calls_and_columns_want_longer_calls():
     for rows, told in ((32, nullcontext()), (36, pytest.raises(ValueError, match="drawn anew"))):
         book = Calls("mine")
         book._seen = 10**6
-        book.see(1, [(0, call(0.0, rows))])
+        book.add_calls(1, [(0, call(0.0, rows))])
         with told:
-            book.see(1, [(0, call(1.0, rows))])
+            book.add_calls(1, [(0, call(1.0, rows))])
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (2, 2), (1, 1, 1)])

@@ -15,7 +15,7 @@ import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
 from dpcore.mechanisms.native import describe_natively
-from dpcore.streams import COUNT, PAIRS, PILOT, PROBE, SAMPLE, SELECTION, block_of
+from dpcore.streams import COUNT, PAIRS, PILOT, PROBE, SAMPLE, SELECTION, block_trials
 
 ALPHA = 1e-6
 SIZE = 10**6
@@ -178,7 +178,7 @@ def lag_pvalues(flat):
 def draw(size, dim=1, seed=5, purpose=SAMPLE, side=0, block=None, start=0):
     """Standard noise of any stream, also of those that only audits use."""
     out = np.empty((size, dim))
-    draws = (seed, purpose, side, block_of(dim) if block is None else block)
+    draws = (seed, purpose, side, block_trials(dim) if block is None else block)
     _core.sample(describe_natively(STANDARD, dim), np.zeros(dim), out, draws, start, 2)
     return out
 

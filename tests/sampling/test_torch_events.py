@@ -13,11 +13,11 @@ from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.attacks.classifier import Features, Linear
 from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
-from dpcore.events.event import Held, at_least, numpy_of, score_held
+from dpcore.events.event import Held, numpy_of, round_up_to_format, score_held
 from dpcore.events.every_coordinate import Intervals
 from dpcore.sampling.driver import Task, draw_shard
-from dpcore.sampling.replay import mark_of
-from dpcore.sampling.rows import same_rows
+from dpcore.sampling.replay import hash_outputs
+from dpcore.sampling.rows import constant_columns
 from dpcore.sampling.sources import CallableDraws
 from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, make_further_count
 from dpcore.streams import COUNT
@@ -85,7 +85,7 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
     for edge in edges[:: max(1, edges.size // 8)]:
         for side in ("above", "below"):
             event = Above(score, edge, side)
-            seen, known = event.seen(held, "held"), event.seen(array, "array")
+            seen, known = event.count_inside(held, "held"), event.count_inside(array, "array")
             assert (seen.hits, seen.nan) == (known.hits, known.nan)
             assert np.array_equal(seen.answers, known.answers)
             after = make_further_count(curve, held, score, seen.scores)
@@ -102,14 +102,17 @@ def test_votes_are_counted_as_numpy_counts(kind, special, device):
         for signs in (towards, -towards, np.abs(towards), -np.abs(towards)):
             for vote in ("x", "x_prime"):
                 event = Vote(threshold, signs, vote)
-                seen, known = event.seen(Held(tensor.to(device)), ""), event.seen(array, "")
+                seen, known = (
+                    event.count_inside(Held(tensor.to(device)), ""),
+                    event.count_inside(array, ""),
+                )
                 assert (seen.hits, seen.nan) == (known.hits, known.nan)
                 assert np.array_equal(seen.answers, event(array))
     one = Vote([0.1], [-1])
-    seen = one.seen(Held(tensor[:, 0].to(device)), "")
-    assert seen.hits == one.seen(array[:, 0], "").hits
+    seen = one.count_inside(Held(tensor[:, 0].to(device)), "")
+    assert seen.hits == one.count_inside(array[:, 0], "").hits
     with pytest.raises(ValueError, match=r"^outputs of it must be of shape \(size, 1\), got"):
-        one.seen(Held(tensor.to(device)), "it")
+        one.count_inside(Held(tensor.to(device)), "it")
 
 
 def test_an_order_of_summing_is_no_matter():
@@ -132,13 +135,13 @@ def test_edges_are_rounded_so_that_comparisons_stay(kind):
     edges = np.concatenate([ends, rng.standard_cauchy(500), rng.integers(-9, 9, 50) / 8])
     values = torch.from_numpy(np.append(edges, [np.inf, -np.inf, np.nan])).to(getattr(torch, kind))
     around = torch.cat([values, values * (1 + 2e-2), values * (1 - 4e-3)]).double().numpy()
-    rounded = at_least(edges, kind)
+    rounded = round_up_to_format(edges, kind)
     assert torch.equal(torch.from_numpy(rounded), torch.from_numpy(rounded).to(values.dtype).to(
         torch.float32 if kind == "bfloat16" else values.dtype))  # fmt: skip
     with np.errstate(invalid="ignore"):
         compared = (around[:, None] >= one for one in (rounded.astype(np.float64), edges))
         assert np.array_equal(*compared)
-    assert (at_least(edges + 1e-3, kind) != rounded).any()
+    assert (round_up_to_format(edges + 1e-3, kind) != rounded).any()
 
 
 def test_other_events_and_scores_see_an_array():
@@ -166,13 +169,15 @@ def test_rows_are_compared_as_those_of_an_array(kind):
     if kind != "int64":
         tensor[:, 4] = torch.nan
     held, array = Held(tensor), numpy_of(tensor)
-    first, second = same_rows(held), same_rows(array)
+    first, second = constant_columns(held), constant_columns(array)
     assert first.rows == second.rows
     assert np.array_equal(first.columns[0], second.columns[0])
     assert np.array_equal(first.values[0], second.values[0], equal_nan=True)
-    assert same_rows(Held(tensor[:, :2])) is None is same_rows(array[:, :2])
+    assert constant_columns(Held(tensor[:, :2])) is None is constant_columns(array[:, :2])
     for needed in (0.0, 13.0, 300.0):
-        assert mark_of(held, needed, False).digests == mark_of(array, needed, False).digests
+        assert (
+            hash_outputs(held, needed, False).digests == hash_outputs(array, needed, False).digests
+        )
     work = TallyRows(Above(Coordinate(0), 0.5), "m", (), 0)
     near, known = work(held, 0).evidence, work(array, 0).evidence
     assert near.pieces.sums == known.pieces.sums

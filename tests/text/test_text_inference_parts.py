@@ -20,9 +20,9 @@ from dpcore.text.inference.metrics import (
     Judge,
     Ranking,
     _measure_gap,
-    answers_of,
+    find_threshold,
     permutation_p_value,
-    threshold_of,
+    scores_to_answers,
 )
 from dpcore.text.inference.run import Beyond, certify
 from dpcore.text.inference.targets import Target, floor_answers
@@ -44,9 +44,9 @@ def test_the_threshold_is_the_best_of_all(rows):
     scores, truth = (np.array(column)[:, np.newaxis] for column in zip(*rows, strict=True))
     every = [-math.inf, math.inf, *(value + 0.5 for value in range(-1, 5))]
     for measure, merit in (("accuracy", lambda t, a: (t == a).mean()), ("f1", f1_of)):
-        found = threshold_of(scores.astype(float), truth, measure)
-        best = max(merit(truth, answers_of(scores, cut)) for cut in every)
-        assert merit(truth, answers_of(scores, found)) == pytest.approx(best)
+        found = find_threshold(scores.astype(float), truth, measure)
+        best = max(merit(truth, scores_to_answers(scores, cut)) for cut in every)
+        assert merit(truth, scores_to_answers(scores, found)) == pytest.approx(best)
 
 
 def test_a_threshold_between_neighbouring_floats_parts_them():
@@ -54,7 +54,7 @@ def test_a_threshold_between_neighbouring_floats_parts_them():
     for high in (np.nextafter(low, 1.0), np.nextafter(low, 0.0)):
         scores = np.array([[low], [high]])
         truth = np.array([[int(low > high)], [int(high > low)]])
-        assert (answers_of(scores, threshold_of(scores, truth, "accuracy")) == truth).all()
+        assert (scores_to_answers(scores, find_threshold(scores, truth, "accuracy")) == truth).all()
 
 
 def test_f1_is_that_of_scikit_learn():
@@ -301,10 +301,10 @@ def test_the_threshold_of_one_per_cent_lets_as_many_negatives_pass():
     # 200 negative texts: two may pass, so that the cut lies between the second and the third.
     truth = np.repeat([0, 1, 0], (198, 100, 2))[:, np.newaxis]
     scores = np.arange(300.0)[:, np.newaxis]
-    assert threshold_of(scores, truth, "true-positive rate") == 197.5
+    assert find_threshold(scores, truth, "true-positive rate") == 197.5
     # Of 40 none may.
     truth = np.repeat([0, 1], (40, 10))[:, np.newaxis]
-    assert threshold_of(scores[:50], truth, "true-positive rate") == 39.5
+    assert find_threshold(scores[:50], truth, "true-positive rate") == 39.5
 
 
 NAMES = ["Bush", "Kerry", "Arafat", "Blair", "Sharon"]

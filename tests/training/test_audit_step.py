@@ -10,7 +10,7 @@ import dpcore
 from dpcore import training
 from dpcore.experiments import dpsgd_audit
 from dpcore.experiments.dpsgd_audit import RIGHT, Recipe, make_opposed_record
-from dpcore.training.step import choose_columns
+from dpcore.training.step import choose_projections
 
 RNG = np.random.default_rng(20)
 ROWS = np.column_stack([5.0 * RNG.normal(size=(12, 10)), RNG.random(12) < 0.5])
@@ -102,13 +102,13 @@ def test_lists_ranges_arrays_are_batches_and_the_seed_repeats_an_audit():
 
 
 def test_one_draw_for_all_weights_cancels_from_a_contrast():
-    columns = choose_columns(np.array([1.0, -0.5, 0.1]), np.zeros(3), [3])
+    columns = choose_projections(np.array([1.0, -0.5, 0.1]), np.zeros(3), [3])
     shared = columns.project(np.full(3, 7.0))
     last = len(columns.contrasts)
     assert len(columns.contrasts) > 0
     np.testing.assert_allclose(shared[-last:], 0.0, atol=1e-12)
     assert abs(shared[0]) > 1.0
-    assert choose_columns(np.ones(3), np.ones(3), [3]) is None
+    assert choose_projections(np.ones(3), np.ones(3), [3]) is None
 
 
 def test_a_report_and_its_file_hold_the_two_batches():

@@ -81,27 +81,29 @@ distribution."""
 
 
 def adapt(obj: Any) -> Any:
-    """Convert an object of another package to a mechanism; return None if it is not recognised.
+    """Convert an object of another package to a mechanism, or return None for unknown objects.
 
-    A mechanism is a function `(x, size, rng) -> outputs`. Call `adapt` before you test whether an
-    object is callable: some objects of other packages are callable, but with other arguments. A
-    torch module is adapted only if its `forward` can be called with one argument.
+    A mechanism is a function `(x, size, rng) -> outputs`. The function draws `size` outputs on the
+    input x, with the numpy Generator `rng`. Call `adapt` before you test whether an object is
+    callable: some objects of other packages are callable, but not with the arguments
+    `(x, size, rng)`. A torch module is converted only if the method `forward` of the module can be
+    called with one argument.
 
-    If an object has a method `as_mechanism()`, such as a text encoder of dpcore, `adapt` returns
-    the result of this method.
+    Some objects have a method `as_mechanism()`, such as a text encoder of dpcore. For such an
+    object, `adapt` returns the result of this method.
 
     Args:
         obj: any object.
 
     Returns:
-        None for an object that is not in this list. For the following objects, an adapter, which
-        is a mechanism `(x, size, rng) -> outputs`:
+        A mechanism `(x, size, rng) -> outputs` that calls the given object, if the object is in the
+        following list. Otherwise None. The list:
 
         - a measurement of OpenDP or tmlt-core;
         - a mechanism or a model of diffprivlib;
         - noise of python-dp or pipeline-dp;
         - a client of pure-ldp or ldp-toolbox;
-        - a distribution of scipy or torch, as additive noise;
+        - a distribution of scipy or torch (each output is x plus a draw from the distribution);
         - a torch module.
 
     Raises:

@@ -29,32 +29,37 @@ categories. Any two categories are neighbours."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DiffPrivLib(Adapter):
-    """A mechanism of diffprivlib, whose `randomise` is called once per output.
+    """Adapter: dpcore can audit a mechanism of diffprivlib through this object.
+
+    The adapter calls `randomise` of the mechanism once for each output.
 
     The mechanism uses its own source of randomness: the operating system, or the `random_state` of
-    its constructor. The adapter does not seed this source from `rng`, so a second audit with the
-    same seed gets other outputs. The adapter passes an array of one entry on as a plain number.
+    its constructor. The adapter does not seed this source. A second audit with the same seed
+    therefore gets other outputs. If an input is an array of one entry, the adapter passes the entry
+    to `randomise` as a plain number.
 
-    `stated` is the epsilon and delta of the mechanism's constructor. This claim holds for any two
-    inputs that differ by at most the sensitivity of the mechanism. `claim` is the stated epsilon if
-    delta is 0 and the inputs are numbers or categories. For other mechanisms `claim` is None.
+    The property `stated` is the epsilon and delta that were given to the constructor of the
+    mechanism. The mechanism promises this epsilon and delta for any two inputs that differ by at
+    most its sensitivity. The property `claim` is the stated epsilon if delta is 0 and the inputs
+    are numbers or categories. For other mechanisms `claim` is None.
 
     Two kinds of mechanisms need `dpcore.repeat` in place of this adapter. A mechanism such as
-    `Exponential` fixes its input in the constructor: pass a function that constructs the mechanism
-    from x and calls `randomise`. A mechanism such as `Vector` returns a function: pass a function
-    that evaluates the returned function.
+    `Exponential` fixes its input in the constructor. In this case, pass to `dpcore.repeat` a
+    function that constructs the mechanism from x and calls `randomise`. The output of a mechanism
+    such as `Vector` is a function. In this case, pass a function that evaluates the output at a
+    point.
 
     Args:
-        mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer that
-            wraps such an instance.
-        catch: one or more exception classes. If `randomise` raises such an exception, the exception
-            counts as the output of this call.
+        mechanism: an instance of a class in `diffprivlib.mechanisms`, or a transformer of
+            diffprivlib around such an instance.
+        catch: one or more exception classes. If `randomise` raises one of these exceptions, the
+            exception counts as the output of this call.
 
     Source:
         Holohan, Braghin, Mac Aonghusa and Levacher (2019), Diffprivlib.
 
     Example:
-        A mechanism is recognised automatically, and states its own claim::
+        `dpcore.audit` recognises a mechanism, and tests the epsilon of its constructor::
 
             from diffprivlib.mechanisms import Binary, Laplace
 
@@ -82,33 +87,41 @@ class DiffPrivLib(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The epsilon and delta of the mechanism's constructor."""
+        """The epsilon and delta that were given to the constructor of the wrapped mechanism."""
         root = self._root_mechanism
         return float(root.epsilon), float(root.delta)
 
     @property
     def claim(self) -> float | None:
-        """The stated epsilon if delta is 0 and inputs are numbers or categories, or None."""
+        """The epsilon of the wrapped mechanism, to be tested by an audit, or None.
+
+        The value is None if delta is above 0, or if the inputs are neither numbers nor categories.
+        """
         is_supported = self._is_one_of(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
         return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:
-        """The norm "l1" if the mechanism's input is one number, or None for other inputs."""
+        """Norm of the sensitivity: "l1" if the mechanism's inputs are numbers, otherwise None."""
         return "l1" if self._is_one_of(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
-        """Largest distance of two neighbouring numbers, or None if inputs are not numbers."""
+        """Sensitivity of the wrapped mechanism, or None if the inputs are not numbers.
+
+        The sensitivity is the largest distance between two neighbouring inputs.
+        """
         return float(self.mechanism.sensitivity) if self._is_one_of(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:
-        """Return two inputs whose distance is the sensitivity of the mechanism.
+        """Return the two inputs on which an audit tests the wrapped mechanism by default.
 
         Returns:
-            The pair of the two values of a `Binary`. For a mechanism on numbers, the pair of the
-            arrays `[low]` and `[low + sensitivity]`. Here `low` is the lower bound of the inputs,
-            or 0 if the inputs have no lower bound. The second number is at most the upper bound.
+            For the mechanism `Binary`, its two values. For a mechanism on numbers, the arrays
+            `[low]` and `[low + sensitivity]`. Here `low` is the lower bound of the inputs. If the
+            inputs have no lower bound, `low` is the smaller of 0 and the upper bound minus the
+            sensitivity. If `low + sensitivity` exceeds the upper bound, the second array contains
+            the upper bound instead.
 
         Raises:
             ValueError: if the mechanism is not a `Binary` and its inputs are not numbers.

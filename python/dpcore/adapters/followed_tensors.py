@@ -84,7 +84,7 @@ def _make_reduction(name: str) -> Callable[..., Any]:
     return reduce_form
 
 
-def _make_index_reader(name: str) -> Callable[..., Any]:
+def _make_index_finder(name: str) -> Callable[..., Any]:
     def find_index(form: Any) -> Any:
         return np.asarray(getattr(form, name)())
 
@@ -108,8 +108,8 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "le": lambda left, right: left <= right,
     "gt": lambda left, right: left > right,
     "ge": lambda left, right: left >= right,
-    "argmax": _make_index_reader("argmax"),
-    "argmin": _make_index_reader("argmin"),
+    "argmax": _make_index_finder("argmax"),
+    "argmin": _make_index_finder("argmin"),
     "clamp": lambda form, min=None, max=None: form.clip(min, max),
     "clip": lambda form, min=None, max=None: form.clip(min, max),
 }
@@ -134,11 +134,16 @@ class _FollowedStorage:
 
 
 class TensorFollower:
-    """The traced tensors of one run of a mechanism, and the effects of torch functions on them.
+    """Record of how the torch tensors in one run of a mechanism depend on the noise.
+
+    For each tensor that contains noise, this object stores an array of traced numbers. A traced
+    number states how one entry of the tensor depends on the noise. When the mechanism calls a torch
+    function, this object computes the traced numbers of the result.
 
     Args:
-        run: the traced run.
-        draw: function that draws traced noise from a distribution with a given name.
+        run: object that records the noise and the random steps of this run of the mechanism.
+        draw: function `(run, name, location, scale, shape)` that draws traced noise from the
+            distribution with this name, such as "normal".
     """
 
     def __init__(self, run: Any, draw: Draw) -> None:
@@ -164,7 +169,11 @@ class TensorFollower:
         return tensor
 
     def get_entry(self, tensor: Any) -> _FollowedStorage | None:
-        """Return the storage of a tensor with its shadow, or None if the tensor is not traced."""
+        """Return the record of how a tensor depends on noise, or None for tensors without noise.
+
+        The record contains the memory of the tensor and one traced number for each entry. A traced
+        number states how the entry depends on the noise.
+        """
         if not self.storages or not self.is_tensor(tensor):
             return None
         tensor = self._unwrap(tensor)
@@ -185,7 +194,11 @@ class TensorFollower:
         return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
     def get_form(self, tensor: Any) -> Any:
-        """Return a tensor as an array of traced numbers, or as a numpy array if not traced."""
+        """Return the traced numbers of a tensor, in an array with the shape of the tensor.
+
+        A traced number states how one entry of the tensor depends on the noise. If the tensor does
+        not depend on noise, return a numpy array of its values.
+        """
         entry = self.get_entry(tensor)
         if entry is None:
             return _to_floats(tensor)
@@ -194,7 +207,11 @@ class TensorFollower:
         return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
 
     def set_form(self, tensor: Any, form: Any) -> None:
-        """Set the traced numbers of a tensor to `form`; the values of the tensor do not change."""
+        """Record how a tensor depends on the noise; the values of the tensor do not change.
+
+        The argument `form` is an array of traced numbers. Each of these numbers states how one
+        entry of the tensor depends on the noise.
+        """
         entry = self.get_entry(tensor)
         if entry is None and not _is_traced(form):
             return
@@ -218,16 +235,15 @@ class TensorFollower:
             if shadow is None:
                 shadow = form.ravel()[np.zeros(count, int)] * 0.0
                 _, ids, weights = shadow.form
-                shadow = _replace_shadow_parts(
-                    shadow, values, values.astype(float), ids[:0], weights[:0]
-                )
+                shadow = _rebuild_shadow(shadow, values, values.astype(float), ids[:0], weights[:0])
             shadow[places] = form
-        entry.shadow = _replace_shadow_parts(shadow, values.copy(), *shadow.form)
+        entry.shadow = _rebuild_shadow(shadow, values.copy(), *shadow.form)
 
     def read_tensor(self, tensor: Any, name: str) -> None:
-        """Record that the mechanism read the values of a tensor in the function `name`.
+        """Record that the mechanism used the values of a tensor in the function `name`.
 
-        The tensor then gets the values that it had in the run on x.
+        The mechanism runs on an input x, and then again on an input x'. If this call occurs in the
+        run on x', the call gives the tensor the values from the run on x.
         """
         entry = self.get_entry(tensor)
         if entry is None:
@@ -251,7 +267,7 @@ class TensorFollower:
     # Calls of torch functions.
 
     def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Call a torch function, and trace the noise of its arguments in its result."""
+        """Call a torch function, and record how the result depends on noise in the arguments."""
         items = _list_items(args, named)
         if any(map(_is_traced, items)):
             args, named = (self._convert_traced_arrays(part) for part in (args, named))
@@ -298,7 +314,11 @@ class TensorFollower:
         return self.make_tensor(values, None, None) if _is_traced(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
-        """Convert an array of traced numbers to a tensor with the same traced numbers."""
+        """Convert an array of traced numbers to a tensor with the same values.
+
+        A traced number is a value together with a record of how the value depends on the noise. The
+        record is kept for the new tensor.
+        """
         value = np.array(form.value if _is_traced(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
         self.set_form(tensor, form)
@@ -442,9 +462,10 @@ class TensorFollower:
     # Draws of noise.
 
     def draw_noise(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw traced noise in place of a torch function such as `randn` or `normal_`.
+        """Draw the noise that a torch function such as `randn` would draw, and record the noise.
 
-        A function whose name ends with "_" writes the noise into an existing tensor.
+        If the name of the function ends with "_", such as `normal_`, the noise is written into an
+        existing tensor.
         """
         names = dict(named)
         generator = names.pop("generator", None)
@@ -462,7 +483,7 @@ class TensorFollower:
         return target.requires_grad_() if names.get("requires_grad") else target
 
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
-        """Draw traced noise from the distribution named `law`, and return it as a new tensor."""
+        """Draw noise from the distribution named `law`; record it and return it as a new tensor."""
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
         # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
@@ -480,7 +501,10 @@ class TensorFollower:
             self.set_form(target, values)
 
     def draw_untraced(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Draw from a distribution that is not traced; all runs draw the same numbers."""
+        """Call a torch function that draws from a distribution that cannot be traced.
+
+        All runs of the mechanism get the same random numbers from this function.
+        """
         if self.is_fixed_by_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
@@ -497,16 +521,19 @@ class TensorFollower:
         return value
 
     def is_fixed_by_seed(self, generator: Any) -> bool:
-        """Return True if the mechanism's own fixed seed determines a draw, so it is not noise."""
+        """Return True if a fixed seed in the mechanism determines the draws of a torch generator.
+
+        Such draws do not count as noise, because they are the same in each run.
+        """
         if generator is None:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
 
     def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
-        """Seed torch's global generator.
+        """Call a function that seeds torch's global generator, and record if the seed is fixed.
 
-        If the seed was not drawn in this run, the seed is a constant of the mechanism, and later
-        draws do not count as noise.
+        The seed counts as fixed if it was not drawn at random in the same run. Later draws from the
+        global generator then do not count as noise.
         """
         value = int(next(iter((*args, *named.values())), 0))
         self.has_own_seed = self.has_own_seed or value not in self.run.issued_seeds
@@ -529,7 +556,7 @@ def _is_traced(value: Any) -> bool:
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
-def _replace_shadow_parts(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
+def _rebuild_shadow(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
     return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
 
 
@@ -601,9 +628,11 @@ def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
 
 
 def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
-    """Return a context in which torch noise is traced.
+    """Return a context manager that traces the noise which a mechanism draws with torch.
 
-    The context has no effect if torch is not imported.
+    To trace noise means to record how each number that the mechanism computes depends on the noise.
+
+    The context manager has no effect if torch is not imported.
     """
     if imported_module("torch") is None:
         return nullcontext()
@@ -615,7 +644,10 @@ def _get_follower(run: Any) -> TensorFollower | None:
 
 
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
-    """List the torch functions that the function mode does not observe, with replacements.
+    """List torch functions that are replaced while the noise of a mechanism is traced.
+
+    Each entry of the list contains a function and its replacement. The list contains only functions
+    whose calls torch does not report to a `TorchFunctionMode`.
 
     The list is empty if torch is not imported.
     """

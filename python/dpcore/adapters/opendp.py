@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.renyi import ZCDP
-from ..errors import about, invalid
+from ..errors import invalid, tag
 from ..mechanisms.answers import AnswerKeeper
 from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
@@ -50,7 +50,9 @@ _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpenDP(Adapter):
-    """An OpenDP `Measurement`, invoked once per output.
+    """Adapter: dpcore can audit a measurement of OpenDP through this object.
+
+    The adapter calls the measurement once for each output.
 
     OpenDP gets its random numbers from the operating system and cannot be seeded. Therefore a
     second audit with the same seed gets other outputs.
@@ -59,29 +61,31 @@ class OpenDP(Adapter):
 
     - an array becomes a list if the domain consists of vectors;
     - an array of one number becomes a plain number if the domain consists of scalars;
-    - whole numbers become ints if the domain consists of integers, because a `Pair` stores lists
-      of numbers as float64.
+    - a whole number becomes an int, a float or a bool if the domain consists of values of this
+      type.
 
     The adapter passes other inputs on unchanged.
 
     Args:
         measurement: the measurement.
         d_in: distance of the two inputs in the input metric of the measurement. The adapter calls
-            `measurement.map(d_in)`. If the result is an epsilon or an (epsilon, delta), this result
-            is `stated`. If the result is a rho of zCDP, `curve` is `claims.ZCDP(rho)`. If `d_in` is
-            None, `stated` and `curve` are None.
-        catch: one or more exception classes. If the measurement raises such an exception, the
+            `measurement.map(d_in)`. If the result is an epsilon or a pair (epsilon, delta), the
+            property `stated` contains this result. If the result is the parameter rho of zCDP, the
+            property `curve` is `claims.ZCDP(rho)`. If `d_in` is None, `stated` and `curve` are
+            None.
+        catch: one or more exception classes. If the measurement raises one of these exceptions, the
             exception counts as the output of this call.
-        ask: function for an interactive measurement. It takes the queryable that the measurement
-            returns, queries this object and returns the output. If `ask` is None, the output is the
-            value that the measurement returns.
+        ask: function for an interactive measurement. The function gets the queryable that the
+            measurement returns, sends queries to the queryable, and returns the output. If `ask` is
+            None, the output is the value that the measurement returns.
 
     Source:
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
 
     Example:
-        `dpcore.audit` recognises a measurement. The claim follows from the argument `claim`, from a
-        neighbour relation, or from the distance `d_in` in the input metric::
+        `dpcore.audit` recognises a measurement. There are three ways to state the claimed privacy
+        loss: the argument `claim`, a neighbour relation, or the distance `d_in` in the input
+        metric::
 
             import opendp.prelude as dp
 
@@ -104,7 +108,10 @@ class OpenDP(Adapter):
 
     @property
     def claim_advice(self) -> str:
-        """Text for an error message: how to get a claim from the privacy map."""
+        """Text for an error message if an audit of this measurement got no claimed privacy loss.
+
+        The text explains how to get the claim from the privacy map of the measurement.
+        """
         measure = str(self.measurement.output_measure)
         if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
             fix = "opendp.prelude.c.make_fix_delta(measurement, 1e-5) states an epsilon and a delta"
@@ -124,7 +131,12 @@ class OpenDP(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """Value of the privacy map at `d_in` as (epsilon, delta), or None in other forms."""
+        """The (epsilon, delta) of the measurement for inputs at distance `d_in`, or None.
+
+        The numbers are the value of the measurement's privacy map in OpenDP. For pure DP, delta is
+        0. The value is None if `d_in` is None, or if the privacy map does not give one epsilon or
+        one pair (epsilon, delta).
+        """
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None
@@ -136,7 +148,11 @@ class OpenDP(Adapter):
 
     @property
     def curve(self) -> ZCDP | None:
-        """The zCDP claim with the rho of the privacy map at `d_in`, or None without such a rho."""
+        """The zCDP claim of the measurement for inputs at distance `d_in`, or None.
+
+        The parameter rho is the value of the measurement's privacy map in OpenDP. The value is None
+        if `d_in` is None, or if the privacy map does not give a finite rho.
+        """
         if self.d_in is None or _SHOWN_BY.get(str(self.measurement.output_measure)) != "curve":
             return None
         rho = float(self.measurement.map(self.d_in))
@@ -144,12 +160,19 @@ class OpenDP(Adapter):
 
     @property
     def norm(self) -> str | None:
-        """Norm that gives the input metric ("l1", "l2" or "linf"), or None for other metrics."""
+        """Norm in which the measurement compares inputs ("l1", "l2" or "linf"), or None.
+
+        The value is None if the input metric of the measurement is not a norm.
+        """
         return _NORM_METRICS.get(self._metric)
 
     @property
     def sensitivity(self) -> float | None:
-        """The distance `d_in` if the input metric is a norm, or None for other metrics."""
+        """The distance `d_in` of two neighbouring inputs of the measurement, or None.
+
+        The value is None if `d_in` is None, or if the measurement does not compare its inputs by a
+        norm.
+        """
         return None if self.d_in is None or self.norm is None else float(self.d_in)
 
     @property
@@ -157,18 +180,18 @@ class OpenDP(Adapter):
         return str(self.measurement.input_metric).partition("(")[0]
 
     def speaking_of(self, neighbour: Any) -> OpenDP:
-        """Return the measurement with `d_in` set to the largest distance of two neighbours.
+        """Return a copy of this adapter in which `d_in` is the largest distance of two neighbours.
 
         Args:
             neighbour: a neighbour relation of `dpcore.pairs`, such as `L1(1.0)`.
 
         Returns:
-            A copy of this adapter. Its `stated` or `curve` is the value of the privacy map for
-            these neighbours.
+            The copy. Its property `stated` or `curve` contains the value of OpenDP's privacy map at
+            the new `d_in`.
 
         Raises:
-            ValueError: if the relation does not define a distance in the input metric, or if
-                `d_in` was given and differs from this distance.
+            ValueError: if the relation does not define a distance in the input metric of the
+                measurement, or if this adapter has another `d_in` already.
 
         Example:
             The largest distance of two neighbours in the input metric of the measurement::
@@ -181,7 +204,7 @@ class OpenDP(Adapter):
             kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"
             metric = self.measurement.input_metric
             requirement = f"{kinds} for a measurement on {metric} (or give claim=)"
-            raise about(invalid("neighbour", requirement, neighbour), "neighbour")
+            raise tag(invalid("neighbour", requirement, neighbour), "neighbour")
         farthest = neighbour.most * shares[0]
         if not str(self.measurement.input_distance_type).startswith("f"):
             # Whole numbers that are at most 1.5 apart are at most 1 apart.

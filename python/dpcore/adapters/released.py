@@ -27,10 +27,10 @@ _MAX_VALUES: Final = 45
 
 
 class ObjectCalls(Adapter):
-    """Base class of adapters that call their object once for each output.
+    """Base class of adapters that call an object of another package once for each output.
 
-    The object uses its own source of randomness. Therefore a second audit with the same seed gets
-    other outputs.
+    An adapter makes the object a mechanism that dpcore can audit. The object uses its own source of
+    randomness. Therefore a second audit with the same seed gets other outputs.
     """
 
     __slots__ = ()
@@ -66,14 +66,16 @@ class ObjectCalls(Adapter):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoiseAdder(ObjectCalls):
-    """An object with `add_noise(value)`, such as a mechanism of python-dp or pipeline-dp.
+    """Adapter for an object with `add_noise(value)`, such as a mechanism of python-dp.
+
+    dpcore can audit the object through this adapter. Mechanisms of pipeline-dp are supported too.
 
     Args:
-        mechanism: the object. The adapter reads its attributes for epsilon, delta and sensitivity,
-            as far as they exist.
+        mechanism: the object with the method `add_noise`. If it has attributes for epsilon, delta
+            and sensitivity, the adapter reads these attributes.
 
     Example:
-        `dpcore.audit` recognises such an object and reads its claim::
+        `dpcore.audit` recognises such an object, and tests the epsilon of the object::
 
             from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
 
@@ -92,17 +94,17 @@ class NoiseAdder(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the object, or None if the object has no epsilon."""
+        """The (epsilon, delta) of the wrapped object, or None if the object has no epsilon."""
         return _read_stated(self._root)
 
     @property
     def norm(self) -> str:
-        """The norm of the sensitivity: "l2" if delta is above 0, otherwise "l1"."""
+        """Norm in which the sensitivity is measured: "l2" if delta is above 0, otherwise "l1"."""
         return "l2" if self.stated is not None and self.stated[1] else "l1"
 
     @property
     def sensitivity(self) -> float | None:
-        """The sensitivity of the object, or None if the object does not state its sensitivity."""
+        """The sensitivity of the wrapped object, or None if the object does not state it."""
         for name in ("sensitivity", "l1_sensitivity", "l2_sensitivity"):
             value = getattr(self.mechanism, name, None)
             value = value() if callable(value) else value
@@ -111,10 +113,10 @@ class NoiseAdder(ObjectCalls):
         return None
 
     def default_pair(self) -> Pair:
-        """Return the pair of the inputs 0 and `sensitivity`, as arrays of shape `(1,)`.
+        """Return the default pair of inputs for an audit: the arrays `[0]` and `[sensitivity]`.
 
         Raises:
-            ValueError: if the object states no sensitivity.
+            ValueError: if the wrapped object states no sensitivity.
         """
         if self.sensitivity is None:
             raise invalid("pair", f"given for {self.name}, which states no sensitivity", None)
@@ -126,18 +128,20 @@ class NoiseAdder(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalClient(ObjectCalls):
-    """Client of local privacy: an object with `privatise(value)` or `obfuscate(value)`.
+    """Adapter for a client of local DP: an object with `privatise(value)` or `obfuscate(value)`.
 
-    Any two values are neighbours. If an audit gets no pair of inputs, it chooses one of all pairs
-    of values.
+    dpcore can audit the client through this adapter.
+
+    Any two values of a user are neighbours. If an audit gets no pair of inputs, the audit chooses
+    one pair from all pairs of values.
 
     Args:
-        client: the object. Its `epsilon` is the claim.
+        client: the object. The audit tests its attribute `epsilon`.
         values: the values that a user can have. Defaults to 1, ..., d for a client of pure-ldp, and
             to 0, ..., k - 1 for a client of ldp-toolbox; d and k are attributes of the client.
 
     Example:
-        `dpcore.audit` recognises such a client, and reads its claim and its values::
+        `dpcore.audit` recognises such a client, and reads its epsilon and its values::
 
             from pure_ldp.frequency_oracles.direct_encoding import DEClient
 
@@ -153,11 +157,13 @@ class LocalClient(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, 0) of the client, or None if it has no epsilon."""
+        """The pair (epsilon, 0) with the epsilon of the client, or None if it has no epsilon."""
         return _read_stated(self.client)
 
     def default_pair(self) -> tuple[Pair, ...]:
-        """Return all pairs of two different values.
+        """Return all pairs of two different values that a user of this client can have.
+
+        By default, an audit chooses one of these pairs as its two inputs.
 
         Raises:
             ValueError: if the values are not known, or if fewer than 2 or more than 45 values are
@@ -181,12 +187,15 @@ class LocalClient(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EpsilonFunction(ObjectCalls):
-    """A function `f(x, epsilon=...)`, such as a tool of diffprivlib.
+    """Adapter for a function `f(x, epsilon=...)`, such as a tool of diffprivlib.
+
+    dpcore can audit the function through this adapter.
 
     Args:
         function: the function, which is called with an input x and with `arguments`.
-        arguments: keyword arguments of each call. If they contain no epsilon or delta, the claim
-            uses the defaults in the function's signature. None means no keyword arguments.
+        arguments: keyword arguments of each call. The audit tests the epsilon and delta among these
+            arguments. If one of them is missing, its default in the signature of the function is
+            used. If `arguments` is None, the function gets no keyword arguments.
 
     Example:
         >>> import numpy as np
@@ -203,7 +212,10 @@ class EpsilonFunction(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the arguments, or of the function's defaults, or None."""
+        """The (epsilon, delta) with which the function is called, or None if it has no epsilon.
+
+        If `arguments` has no epsilon or no delta, the default in the function's signature is used.
+        """
         try:
             parameters = inspect.signature(self.function).parameters
         except ValueError:
@@ -222,18 +234,22 @@ class EpsilonFunction(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FittedModel(ObjectCalls):
-    """A model with `fit`, such as a model of diffprivlib; its fitted attributes are the output.
+    """Adapter for a model with a method `fit`, such as a model of diffprivlib.
+
+    dpcore can audit the model through this adapter. The output of the mechanism consists of
+    attributes that `fit` sets.
 
     For each output, the adapter fits a copy of the model to a copy of the data. An output is one
-    vector, which contains the numbers of all released attributes.
+    vector with the numbers of all released attributes.
 
     Args:
-        model: the model, not fitted. Its `epsilon` is the claim.
-        attributes: names of the released attributes. "a.b" is the attribute b of the attribute a.
-            Defaults to all numeric attributes whose names end with "_" and do not begin with "_".
+        model: the model, not fitted. The audit tests its attribute `epsilon`.
+        attributes: names of the released attributes. "a.b" is the attribute b of the object in
+            attribute a. Defaults to all numeric attributes whose names end with "_" and do not
+            begin with "_".
 
     Example:
-        Each of the two inputs is a tuple: the arguments of `fit`::
+        Each of the two inputs of the audit is a tuple of the arguments of `fit`::
 
             from diffprivlib.models import GaussianNB
 
@@ -248,7 +264,7 @@ class FittedModel(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) of the model, or None if it has no epsilon."""
+        """The (epsilon, delta) of the wrapped model, or None if the model has no epsilon."""
         return _read_stated(self.model)
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
@@ -271,13 +287,16 @@ class FittedModel(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SQLQuery(ObjectCalls):
-    """A query of smartnoise-sql; its output is the list of rows without the header.
+    """Adapter for a query of smartnoise-sql.
+
+    dpcore can audit the query through this adapter. An output is the list of rows that the query
+    returns, without the header row.
 
     Args:
         make_reader: function that takes a table x and returns a private reader of this table.
         query: text of the query, in SQL.
-        example: a table on which the reader computes the privacy cost of the query. The
-            attribute `stated` is this cost, or None if `example` is None.
+        example: a table on which the reader computes the privacy cost of the query. The property
+            `stated` is this cost, or None if `example` is None.
 
     Example:
         `query.stated` is the (epsilon, delta) that the reader's `get_privacy_cost` returns::
@@ -302,7 +321,11 @@ class SQLQuery(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) that `get_privacy_cost` returns, or None without `example`."""
+        """The (epsilon, delta) that the query costs on the table `example`.
+
+        The numbers are the result of `get_privacy_cost` of smartnoise-sql. If `example` is None,
+        the value is None.
+        """
         if self.example is None:
             return None
         epsilon, delta = self.make_reader(self.example).get_privacy_cost(self.query)
@@ -315,15 +338,16 @@ class SQLQuery(ObjectCalls):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TumultMeasurement(ObjectCalls):
-    """A measurement of tmlt-core.
+    """Adapter: dpcore can audit a measurement of tmlt-core through this object.
 
     Args:
-        measurement: the measurement, which is called with an input of its domain.
-        d_in: distance of the two inputs in the input metric of the measurement. The claim is the
-            value of the measurement's privacy function at this distance. Defaults to 1.
+        measurement: the measurement. The adapter calls it once for each output.
+        d_in: distance of the two inputs in the input metric of the measurement. The audit tests the
+            privacy loss that the measurement's privacy function gives at this distance. Defaults to
+            1.
 
     Example:
-        `dpcore.audit` recognises a measurement and computes its claim::
+        `dpcore.audit` recognises a measurement, and tests the loss of its privacy function::
 
             from tmlt.core.measurements.noise_mechanisms import AddLaplaceNoise
 
@@ -337,7 +361,11 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """Value of the privacy function at `d_in` as (epsilon, delta), or None for zCDP."""
+        """The (epsilon, delta) of the wrapped measurement for inputs at distance `d_in`, or None.
+
+        The numbers are the value of the measurement's privacy function. The value is None if the
+        privacy function gives the parameter rho of zCDP.
+        """
         if "ZCDP" in str(type(self.measurement.output_measure).__name__).upper():
             return None
         loss = self.measurement.privacy_function(self.d_in)
@@ -346,7 +374,11 @@ class TumultMeasurement(ObjectCalls):
 
     @property
     def curve(self) -> ZCDP | None:
-        """The zCDP claim with the rho of the privacy function, or None for other measures."""
+        """The zCDP claim of the wrapped measurement for inputs at distance `d_in`, or None.
+
+        The parameter rho is the value of the measurement's privacy function. The result is None if
+        the measurement does not use zCDP, or if rho is infinite.
+        """
         if "ZCDP" not in str(type(self.measurement.output_measure).__name__).upper():
             return None
         rho = _round_up(self.measurement.privacy_function(self.d_in))

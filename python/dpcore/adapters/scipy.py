@@ -17,20 +17,24 @@ from ..streams import check_size
 
 
 class Adapter(Shown):
-    """A mechanism `(x, size, rng) -> outputs` that wraps an object of another package.
+    """Base class of mechanisms that wrap an object of another package.
 
-    The object's own code draws the outputs. An adapter does not replace the samplers or the
-    generator of the object.
+    A mechanism is a function `(x, size, rng) -> outputs`. The function draws `size` outputs on the
+    input x.
+
+    The outputs are drawn by the code of the wrapped object. An adapter does not replace the
+    samplers or the random generator of this object.
 
     Attributes:
-        reproducible: True if the outputs depend only on `rng`: two audits with the same seed then
-            have the same result. If False, the draws are still independent and the bound is valid,
-            but two audits with the same seed may have different counts.
-        thread_safe: True if several threads may draw at the same time.
-        default_trials: number of outputs on each of the two inputs that `dp_audit` draws and counts
-            if it gets no `trials`. None means the default of `dp_audit`.
-        wrapped: description of the wrapped object for error messages, followed by names of methods.
-            The object must have at least one of these methods.
+        reproducible: True if `rng` determines all random numbers. Two audits with the same seed
+            then have the same result. If False, the draws are still independent and the bound is
+            valid, but two audits with the same seed may have different results.
+        thread_safe: True if several threads may draw outputs at the same time.
+        default_trials: number of outputs that `dp_audit` draws on each of its two inputs if it gets
+            no `trials`. None means that `dp_audit` uses its own default.
+        wrapped: tuple of strings. The first string describes the wrapped object, for error
+            messages. The other strings are names of methods. The object must have at least one of
+            these methods.
     """
 
     __slots__ = ()
@@ -51,32 +55,40 @@ class Adapter(Shown):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) that the object states, or None if it states no epsilon."""
+        """The (epsilon, delta) that the wrapped object promises, or None if it has no epsilon."""
         return None
 
     @property
     def claim(self) -> float | None:
-        """The stated epsilon if the stated delta is 0, or None.
+        """The epsilon that an audit of the wrapped object tests by default, or None.
 
-        If the stated delta is above 0, `claim` is None: an audit with delta 0 could refute the
-        epsilon although the object is correct. In this case, pass the two numbers of `stated` as
-        `claim` and `delta` of the audit.
+        The object promises an epsilon and a delta (property `stated`). If this delta is 0, `claim`
+        is this epsilon. If this delta is above 0, `claim` is None, because an audit with delta 0
+        could refute the epsilon although the object is correct. In this case, pass the two numbers
+        of `stated` to the audit as `claim` and `delta`. If the object promises no finite epsilon,
+        `claim` is None too.
         """
         return pure_epsilon(self.stated)
 
     @property
     def claim_advice(self) -> str:
-        """Advice for the error message of an audit without a claim; "" if there is no advice."""
+        """Advice on how to claim an epsilon for the wrapped object, or "" if there is no advice.
+
+        The error message of an audit that knows no epsilon to test contains this advice.
+        """
         return ""
 
     @property
     def name(self) -> str:
-        """The name of the mechanism in reports."""
+        """The name of this mechanism in reports."""
         return repr(self)
 
 
 def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
-    """Return the epsilon of (epsilon, delta) if delta is 0 and epsilon is finite, or None."""
+    """Return the epsilon of a pair (epsilon, delta) if the pair states pure DP, otherwise None.
+
+    The result is None if `stated` is None, if delta is not 0, or if epsilon is infinite.
+    """
     if stated is None:
         return None
     epsilon, delta = stated
@@ -89,7 +101,7 @@ def read_numbers(x: Any) -> npt.NDArray[Any]:
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """Return the number in an array or list of one number; return other values unchanged."""
+    """Convert an array, list or tuple of one number to the number; return others unchanged."""
     if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
         return unwrap_scalar(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
@@ -99,16 +111,17 @@ def unwrap_scalar(x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScipyNoise(Adapter):
-    """Additive noise: the output is ``x + s``, and s is drawn from a scipy distribution.
+    """Mechanism that adds noise to the input x; the noise is drawn from a scipy distribution.
 
-    A univariate distribution gives each entry of x a separate draw. If the parameters of the
-    distribution are arrays with the shape of x, each entry of x has its own distribution. A
-    multivariate distribution draws one vector s for the whole of x.
+    If the distribution is univariate, each entry of x gets a separate draw. If the parameters of
+    the distribution are arrays with the shape of x, each entry of x gets noise with its own
+    parameters. If the distribution is multivariate, one draw is a vector, and this vector is added
+    to x.
 
     Args:
-        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, or an object
-            of scipy's newer interface such as `scipy.stats.Normal()`. A frozen distribution may be
-            multivariate.
+        distribution: a frozen distribution such as `scipy.stats.laplace(scale=2.0)`, or a random
+            variable of scipy's newer interface such as `scipy.stats.Normal()`. A frozen
+            distribution may be multivariate.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006) for additive noise.

@@ -30,7 +30,12 @@ _SETS: Final = ("Symmetric", "InsertDelete", "Hamming", "ChangeOne", "Discrete")
 
 
 def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the methods `randomise` of diffprivlib's mechanisms, each with its replacement.
+    """List the methods `randomise` of diffprivlib that are replaced while dpcore traces noise.
+
+    To trace noise means to record how a mechanism uses its noise.
+
+    Each entry of the list contains the class of a mechanism, the name "randomise", and a function
+    that makes the replacement from the original method. The replacement records each call.
 
     The list is empty if diffprivlib is not imported.
     """
@@ -61,7 +66,10 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 def take_randomised_step(
     run: Any, mechanism: Any, value: Any, original: Any, arguments: Any, named: Any
 ) -> Any:
-    """Record a call of `randomise` as one step of a traced run, and return the output."""
+    """Record a call of `randomise` in a run of a mechanism, and return the output of the call.
+
+    The record contains the output and the privacy loss of the call.
+    """
     name = type(mechanism).__name__
     if callable(value):
         # In objective perturbation, the input is a function of the data, which cannot be frozen.
@@ -89,17 +97,18 @@ def take_randomised_step(
 
 
 def measure_distance(name: str, first: Any, second: Any) -> float:
-    """Compute the distance of two inputs of a diffprivlib mechanism.
+    """Compute the distance between two inputs of a diffprivlib mechanism.
 
-    The distance of two numbers or arrays is the L1 norm of their difference. For `Exponential` and
-    `PermuteAndFlip` it is the largest absolute difference, and for `Bingham` the spectral norm. The
-    distance of two different categories is 1. The distance of arrays of different shapes is
-    infinite.
+    For most mechanisms, the distance between two numbers or arrays is the L1 norm of their
+    difference. For `Exponential` and `PermuteAndFlip`, the distance is the largest absolute
+    difference between corresponding entries. For `Bingham`, the distance is the spectral norm of
+    the difference. The distance between two different categories is 1. The distance between arrays
+    of different shapes is infinite.
 
     Args:
         name: class name of the mechanism.
-        first: input on x.
-        second: input on x'.
+        first: input of the mechanism in the run on x.
+        second: input of the mechanism in the run on x'.
     """
     try:
         own, other = np.asarray(first, float), np.asarray(second, float)
@@ -118,11 +127,14 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
 def find_stated_loss(
     mechanism: Any, name: str, settings: dict[str, float], distance: float, inputs: Any
 ) -> float:
-    """Compute the privacy loss of a diffprivlib mechanism at a distance, from its stated epsilon.
+    """Compute the privacy loss of a diffprivlib mechanism for two inputs at a given distance.
 
-    For most mechanisms, the loss is epsilon times the distance divided by the sensitivity. If the
-    loss of a mechanism is not proportional to the distance, this quotient is rounded up to an
-    integer. If a mechanism has no sensitivity, the loss is epsilon for every distance above 0.
+    The loss is computed from the epsilon that was given to the constructor of the mechanism.
+
+    For most mechanisms, the loss is epsilon times a quotient: the distance divided by the
+    sensitivity. If the loss of a mechanism is not proportional to the distance, the quotient is
+    rounded up to an integer. If a mechanism has no sensitivity, the loss is epsilon for every
+    distance above 0.
     """
     if not distance:
         return 0.0
@@ -147,7 +159,13 @@ def _find_mass_in_domain(value: Any, settings: dict[str, float], scale: float) -
 
 
 def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the method that calls an OpenDP measurement, with its replacement.
+    """List the OpenDP method that is replaced while dpcore traces noise.
+
+    To trace noise means to record how a mechanism uses its noise.
+
+    The replaced method calls a measurement. The only entry of the list contains the class
+    `Measurement`, the name of the method, and a function that makes the replacement. The
+    replacement records each call.
 
     The list is empty if OpenDP is not imported.
     """
@@ -205,10 +223,16 @@ def _map_distance(measurement: Any, distance: float) -> float:
 
 
 def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
-    """List the method `rvs` of scipy distributions, with its replacement.
+    """List the scipy method `rvs` that is replaced while dpcore traces noise.
 
-    The replacement draws from numpy's current global generator. The list is empty if scipy.stats
-    is not imported.
+    To trace noise means to record how a mechanism uses its noise.
+
+    The only entry of the list contains the class of the scipy distributions, the name "rvs", and a
+    function that makes the replacement.
+
+    By default, a scipy distribution draws from numpy's original global generator, even if this
+    generator was exchanged later. The replaced method draws from the generator that is global when
+    the method is called. The list is empty if scipy.stats is not imported.
     """
     module = imported_module("scipy.stats._distn_infrastructure")
     if module is None:

@@ -20,12 +20,13 @@ from .scipy import Adapter, read_numbers
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchNoise(Adapter):
-    """Additive noise: the output is ``x + s``, and s is drawn from a torch distribution.
+    """Mechanism that adds noise to the input x; the noise is drawn from a torch distribution.
 
-    If the distribution is scalar, each entry of x gets a separate draw. For other distributions,
-    the batch shape followed by the event shape must equal the shape of x. The noise has the dtype
-    of the distribution's parameters, which is float32 by default. torch computes the sum ``x + s``
-    and determines its dtype; x is not converted before.
+    If the batch shape and the event shape of the distribution are empty, each entry of x gets a
+    separate draw. For other distributions, the batch shape followed by the event shape must equal
+    the shape of x. One draw then has the shape of x. The noise has the dtype of the distribution's
+    parameters, which is float32 by default. torch adds the noise to x and determines the dtype of
+    the sum. The input x is not converted before the addition.
 
     Each call sets the full state of torch's default CPU generator from `rng`, and afterwards
     restores the previous state. A CUDA generator gets a 64-bit seed from `rng` in the same way.
@@ -54,7 +55,7 @@ class TorchNoise(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Device type of the distribution's parameters, such as "cpu" or "cuda"."""
+        """Type of the device of the distribution's parameters, such as "cpu" or "cuda"."""
         return _device_type(iter(vars(self.distribution).values()))
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -62,19 +63,19 @@ class TorchNoise(Adapter):
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Draw `size` outputs on `x`, and return them as a tensor.
+        """Draw `size` noisy copies of `x`, and return them as a tensor.
 
         Args:
-            x: real numbers or a tensor, any shape.
+            x: the input: an array of real numbers or a tensor, with any shape.
             size: number of outputs.
-            rng: a numpy Generator.
+            rng: numpy Generator that seeds torch's generator for this call.
 
         Returns:
             Tensor of the outputs on the distribution's device, shape `(size, *x.shape)`.
 
         Raises:
             TypeError: if x does not hold real numbers.
-            ValueError: if the distribution and x have different shapes.
+            ValueError: if the shape of the distribution does not fit the shape of x.
         """
         point = _make_tensor(x)
         own = (*self.distribution.batch_shape, *self.distribution.event_shape)
@@ -88,17 +89,17 @@ class TorchNoise(Adapter):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchModule(Adapter):
-    """A `torch.nn.Module` that takes one batch: a noise layer, an encoder, or a whole model.
+    """Mechanism that passes its input to a `torch.nn.Module`, such as a noise layer or a model.
 
-    The adapter makes a batch of `size` copies of x. It passes the batch to the module in the
-    module's current mode (train or eval), without gradients. Floats in x are rounded to the dtype
-    of the module's parameters, or to torch's default dtype if the module has no float parameters.
-    Integers keep their dtype. If x is a tensor, it keeps its dtype too.
+    To draw `size` outputs, the mechanism makes a batch of `size` copies of the input x. The module
+    gets the whole batch in one call, without gradients, and in its current mode (train or eval).
+    Floats in x are rounded to the dtype of the module's parameters, or to torch's default dtype if
+    the module has no float parameters. Integers keep their dtype. A tensor x keeps its dtype too.
 
-    Rows of the batch must not influence each other; otherwise the outputs are not independent.
-    Therefore the adapter raises a ValueError if a batch norm uses batch statistics. Each call seeds
-    torch's default generators from `rng`, and afterwards restores their previous states. If a
-    module has its own generator, a second audit with the same seed gets other outputs.
+    Rows of the batch must not influence each other. Otherwise the outputs are not independent.
+    Therefore a call raises a ValueError if a batch norm in the module uses batch statistics. Each
+    call seeds torch's default generators from `rng`, and afterwards restores their previous states.
+    If a module has its own generator, a second audit with the same seed gets other outputs.
 
     Args:
         module: the module, whose `forward` takes one tensor and returns one tensor.
@@ -125,16 +126,16 @@ class TorchModule(Adapter):
 
     @property
     def device_type(self) -> str:
-        """Device type of the module's parameters and buffers, such as "cpu" or "cuda"."""
+        """Type of the device of the module's parameters and buffers, such as "cpu" or "cuda"."""
         return _device_type(chain(self.module.parameters(), self.module.buffers()))
 
     @property
     def torch_threads(self) -> int | None:
-        """Number of torch threads during a call, or None for torch's current setting.
+        """Number of torch threads during a call of the module, or None for torch's own setting.
 
-        The number is 1 for a noise layer of dpcore.
+        The number is 1 if the module is a noise layer of dpcore. Otherwise the value is None.
         """
-        return 1 if _keeps_float64(self.module) else None
+        return 1 if _draws_float64(self.module) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Pass a batch of `size` copies of `x` to the module; return the outputs as an array."""
@@ -144,16 +145,16 @@ class TorchModule(Adapter):
         """Pass a batch of `size` copies of `x` to the module; return the outputs as a tensor.
 
         Args:
-            x: real numbers or a tensor, any shape.
+            x: the input: an array of real numbers or a tensor, with any shape.
             size: number of outputs.
-            rng: a numpy Generator.
+            rng: numpy Generator that seeds torch's generators for this call.
 
         Returns:
             The tensor that the module returned, shape `(size, ...)`.
 
         Raises:
             TypeError: if x does not hold real numbers, or the module does not return a tensor.
-            ValueError: if the module contains a batch norm that mixes the rows.
+            ValueError: if the module contains a batch norm that uses batch statistics.
         """
         torch = import_module("torch")
         refuse_mixing(self.module)
@@ -172,7 +173,7 @@ class TorchModule(Adapter):
         A tensor keeps its dtype.
         """
         # A learnt float64 epsilon does not determine the dtype in which the layer computes.
-        parts = [part for part in self.module.modules() if not _keeps_float64(part)]
+        parts = [part for part in self.module.modules() if not _draws_float64(part)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
         point = _make_tensor(x)
@@ -182,7 +183,9 @@ class TorchModule(Adapter):
 
 
 def refuse_mixing(module: Any, name: str = "module") -> None:
-    """Raise a ValueError if a batch norm of a module makes the rows depend on each other.
+    """Raise a ValueError if a batch norm of a module mixes the rows of a batch.
+
+    The outputs for different rows would then depend on each other.
 
     Args:
         module: a torch module.
@@ -199,7 +202,7 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
             raise invalid(name, requirement, layer)
 
 
-def _keeps_float64(module: Any) -> bool:
+def _draws_float64(module: Any) -> bool:
     """Return True if a module is a noise layer of dpcore that draws its noise in float64."""
     return has_all(module, "keeps_float64")
 

@@ -47,12 +47,12 @@ def _normalise_name(name: str) -> str:
 
 
 def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
-    """Return the attack with a given name, with its default settings.
+    """Return the attack with a given name; all options of the attack have their defaults.
 
     Args:
         name: name of an attack, such as "majority", or name of its class, such as "MajorityVote".
             Upper and lower case, hyphens and underscores make no difference.
-        argument: name of the caller's argument, for error messages.
+        argument: name of this argument in error messages, such as "attack".
 
     Returns:
         The attack.

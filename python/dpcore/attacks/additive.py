@@ -78,13 +78,17 @@ _TRANSFORM_NAMES: Final = {
 
 
 class Coding(NamedTuple):
-    """The numbers that bins add to the key of a pattern.
+    """The rule that gives each pattern of an output one whole number, the key of the pattern.
+
+    The pattern states the kind of value in each column of an output, such as "NaN" or "an ordinary
+    number". Each column has bins. In each column, one bin contains the value of the output, and the
+    array `keys` has one summand for this bin. The key is the sum of these summands.
 
     Args:
-        keys: number that each bin adds to the key, shape `(bins,)`.
-        radices: place value of each column's digit in the key, shape `(columns,)`. None if the key
-            has no digit for each column.
-        sizes: number of different digits of each column.
+        keys: summand of each bin, shape `(bins,)`.
+        radices: factor by which each column's digit is multiplied in the key, shape `(columns,)`.
+            None if the key does not have one digit for each column.
+        sizes: number of different digits of each column, shape `(columns,)`.
     """
 
     keys: Words
@@ -93,27 +97,34 @@ class Coding(NamedTuple):
 
 
 def code_by_column(layout: Layout) -> Coding:
-    """Return a coding in which each column is a digit of the key, or adds a random number.
+    """Return the rule for keys of patterns: each column adds a digit or a random number.
 
-    The digit of a column is the number of its symbol. Random numbers are used if the digits of all
-    columns need more than 52 bits.
+    The key is a whole number that identifies the pattern of an output. The pattern states the kind
+    of value in each column, such as "NaN" or "an ordinary number". Each column is one digit of the
+    key, and the digit states the kind of value. If all digits need more than 52 bits, each column
+    adds a random number for its kind of value.
     """
     digits, sizes = _number_symbols(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
-        return Coding(layout.flat(digits * radices[:, None]).astype(np.uint64), radices, sizes)
+        return Coding(
+            layout.flatten_columns(digits * radices[:, None]).astype(np.uint64), radices, sizes
+        )
     random = np.random.Generator(np.random.PCG64(len(sizes)))
     most = 2 ** (_KEY_BITS - len(sizes).bit_length())
     drawn = random.integers(most, size=(len(sizes), int(sizes.max())))
-    keys = layout.flat(np.take_along_axis(drawn, digits, axis=1)).astype(np.uint64)
+    keys = layout.flatten_columns(np.take_along_axis(drawn, digits, axis=1)).astype(np.uint64)
     return Coding(keys, None, sizes)
 
 
-def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
-    """Return a coding in which the key states how often each symbol occurs in a class of columns.
+def code_class_counts(layout: Layout, classes: Ints) -> Coding | None:
+    """Return the rule for keys that count the kinds of value in each class of columns.
 
-    The key does not contain the order of the columns in a class. If these columns are exchangeable,
-    their order carries no information. Return None if the key needs more than 52 bits.
+    The key is a whole number that identifies the pattern of an output. A kind of value is, for
+    example, "NaN" or "an ordinary number". The key states how many columns of each class have each
+    kind of value. It does not state which columns have which kind. If the columns of a class are
+    exchangeable, their order carries no information. Return None if the key needs more than 52
+    bits.
     """
     digits, sizes = _number_symbols(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -124,7 +135,7 @@ def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
             radix *= members.size + 1
             if radix > 2**_KEY_BITS:
                 return None
-    return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
+    return Coding(layout.flatten_columns(adds).astype(np.uint64), None, sizes)
 
 
 def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
@@ -136,7 +147,9 @@ def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = np.ones(len(digits), np.int64)
     firsts = layout.symbols[layout.places[:, 0]]
-    varies = (layout.spread(layout.symbols) != firsts[:, np.newaxis]) & (layout.places >= 0)
+    varies = (layout.split_by_column(layout.symbols) != firsts[:, np.newaxis]) & (
+        layout.places >= 0
+    )
     # In most columns all values are ordinary.
     for i in np.flatnonzero(varies.any(axis=1)):
         places = layout.places[i]
@@ -154,9 +167,10 @@ class Part(NamedTuple):
     """A set of columns that depend on each other, but not on other columns.
 
     Args:
-        columns: those columns of the set that have more than one symbol. None means all columns of
-            the pattern.
-        valued: True if a column of the set has ordinary values (values that are not atoms).
+        columns: indices of those columns of the set in which more than one kind of value occurs.
+            None means all columns.
+        valued: True if a column of the set has ordinary values: finite values that are not frequent
+            ones.
     """
 
     columns: Ints | None
@@ -164,15 +178,18 @@ class Part(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of a pilot, and how often each occurs.
+    """The patterns of the pilot outputs, and the number of outputs with each pattern.
+
+    The pilot outputs are the first draws of an audit. The pattern of an output states the kind of
+    value in each column, such as "NaN", "infinite" or "an ordinary number".
 
     Args:
-        coding: the rule that gives each pattern its key.
-        keys: keys of the patterns, increasing.
-        k: number of times that each pattern occurs on x.
-        k_prime: number of times that each pattern occurs on x'.
-        parts: sets of columns. Columns of different sets do not depend on each other.
-        sizes: number of outputs on x and on x'.
+        coding: the rule that gives each pattern its key, a whole number.
+        keys: keys of the patterns, in increasing order.
+        k: number of outputs on x with each pattern.
+        k_prime: number of outputs on x' with each pattern.
+        parts: sets of columns. Columns of two different sets do not depend on each other.
+        sizes: number of all pilot outputs on x, and number of all pilot outputs on x'.
     """
 
     coding: Coding
@@ -184,7 +201,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
-        """Count the patterns of the pilot outputs, without patterns that occur only once."""
+        """Count the outputs with each pattern, and leave out patterns that occur only once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -198,32 +215,38 @@ class Patterns(NamedTuple):
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """Return the share of the pilot outputs whose pattern is one of these patterns."""
+        """Return the share of all pilot outputs that have one of the patterns of this object."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
-        """Return the weight of each pattern: the sum over the independent sets of columns.
+        """Return the weight of each pattern in the score, in units of the log-likelihood ratio.
 
-        The weight of a set of columns is the shrunken log ratio of the counts of its symbols.
+        The columns are divided into sets that do not depend on each other. For each set, consider
+        the share of outputs that have the pattern's kinds of value in the columns of the set. The
+        weight of the set is the log ratio of this share on x to this share on x'. This log ratio is
+        shrunk towards 0 to allow for chance. The weight of the pattern is the sum over the sets.
         """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
-            which = self._number_column_symbols(part.columns)
+            which = self._number_patterns(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
             weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
-    def groups(self) -> Ints:
-        """Return the group of each pattern: the row of bin weights that its outputs use.
+    def group_numbers(self) -> Ints:
+        """Return the group number of each pattern.
 
-        Two patterns are in one group if they have the same symbols in the sets of columns with
-        ordinary values. All rare patterns are in group 0.
+        Patterns in one group use the same weights of bins.
+
+        Some columns depend on a column with ordinary values. Two patterns are in one group if they
+        have the same kinds of value in all these columns. An ordinary value is a finite value that
+        is not a frequent one. All rare patterns are in group 0.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
             return np.zeros(self.keys.size, dtype=np.int64)
         numbered = [part for part in parts if part is not None]
-        which = self._number_column_symbols(np.concatenate(numbered) if numbered else None)
+        which = self._number_patterns(np.concatenate(numbered) if numbered else None)
         seen_counts = np.bincount(which, self.k + self.k_prime)
         order = np.argsort(-seen_counts, kind="stable")[:_MAX_WEIGHT_GROUPS]
         order = order[seen_counts[order] >= _MIN_GROUP_OUTPUTS]
@@ -231,7 +254,7 @@ class Patterns(NamedTuple):
         numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
-    def _number_column_symbols(self, columns: Ints | None) -> Ints:
+    def _number_patterns(self, columns: Ints | None) -> Ints:
         """Assign a number to each pattern: equal numbers for equal symbols in the given columns.
 
         None means all columns.
@@ -248,14 +271,14 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
 
     Two columns are in one set if they are dependent on x or on x'.
     """
-    live, valued = coding.sizes > 1, layout.valued()
+    live, valued = coding.sizes > 1, layout.varied_columns()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
         return [Part(None, bool(valued.any()))]
     letters, sizes = _letters_of_bins(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
     for sample in samples:
-        letters_of_rows = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
+        letters_of_rows = np.take_along_axis(letters, layout.assign_bins(sample).T, axis=1)
         linked |= _find_dependence(letters_of_rows[either], sizes[either])
     parts = [either[part] for part in _connected_components(linked)]
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
@@ -267,7 +290,7 @@ def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
     The bins of ordinary values have four letters, one for each quarter of these bins. Each other
     symbol has its own letter.
     """
-    ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
+    ordinary, symbols = layout.ordinary_bins(), layout.split_by_column(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
     total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
     letters = np.where(ordinary, rank * _ORDINARY_LETTERS // total, _ORDINARY_LETTERS + symbols)
@@ -277,7 +300,7 @@ def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
 def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
     keys = np.empty(len(rows), dtype=np.uint64)
     for part, block in float_blocks(rows):
-        _core.pattern_keys(block, layout.core(coding.keys), keys[part])
+        _core.pattern_keys(block, layout.core_arguments(coding.keys), keys[part])
     return keys
 
 
@@ -322,7 +345,11 @@ def _connected_components(linked: Flags) -> list[Ints]:
 
 
 def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
-    """Return the order of the patterns by their hash, and the place at which each hash begins."""
+    """Sort the keys of patterns by a hash, for a fast look-up of a key.
+
+    Return the order that sorts the keys. Also return, for each possible hash h, the index of the
+    first sorted key with a hash of h or more.
+    """
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
@@ -331,7 +358,7 @@ def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
 
 
 class Pilot:
-    """Pilot outputs on x and on x' as rows of numbers, with the values that several fits share."""
+    """Pilot outputs (first draws of an audit) on x and x', from which several scores are fitted."""
 
     def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
         """Store the rows, and take a sample of the rows on x and on x'."""
@@ -345,19 +372,24 @@ class Pilot:
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Ints) -> Layout:
-        """Return the bins of the transformed columns; columns of one class share their bins.
+        """Return the bins for the columns of the pilot outputs (first draws) after a transform.
 
-        A second call with the same arguments returns the same layout.
+        Columns with equal numbers in `classes` have the same bins. A second call with the same
+        arguments returns the same object.
         """
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
-    def counts(self, layout: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
-        """Count the outputs in each bin, separately for each group of patterns.
+    def count_group_bins(
+        self, layout: Layout, keys: Words, patterns: Words, groups: Ints
+    ) -> list[Floats]:
+        """Count the values of the pilot outputs in each bin, separately for each group of patterns.
 
-        Return the counts on x and the counts on x', each of shape `(groups, columns, bins)`.
+        The pattern of an output states the kind of value in each column, and each pattern belongs
+        to a group. Return two arrays of shape `(groups, columns, bins)`: the counts on x and the
+        counts on x'.
         """
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
@@ -367,30 +399,33 @@ class Pilot:
             for _, block in float_blocks(side):
                 pattern_counts = np.empty(patterns.size + 1, dtype=np.uint64)
                 counts = np.empty(total.shape, dtype=np.uint64)
-                _core.count_additive(block, layout.core(keys), table, pattern_counts, counts)
+                _core.count_additive(
+                    block, layout.core_arguments(keys), table, pattern_counts, counts
+                )
                 total += counts
-            totals.append(layout.spread(total))
+            totals.append(layout.split_by_column(total))
         return totals
 
 
 def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
-    """Fit additive scores on pilot outputs, from which one score is chosen later.
+    """Fit several scores (sums of weights of bins) on pilot outputs, the first draws of an audit.
 
     Args:
-        rows: outputs on x, shape `(size, columns)`.
-        rows_prime: outputs on x', shape `(size', columns)`.
-        pair: the two inputs. They only show which columns have the same two inputs.
-        bins: number of quantile bins of a column.
+        rows: pilot outputs on x, shape `(size, columns)`.
+        rows_prime: pilot outputs on x', shape `(size', columns)`.
+        pair: the inputs x and x'. Columns i and j share bins in some scores if x_i = x_j and x'_i =
+            x'_j.
+        bins: largest number of quantile bins of a column.
 
     Yields:
-        The scores.
+        The scores. The caller chooses one of them with other draws.
     """
     pilot = Pilot(rows, rows_prime, pair, bins)
     yield from _fit_columns(pilot, "values")
     if pilot.columns == 1:
         return
     yield from _fit_patterns(pilot)
-    if np.count_nonzero(pilot.layout("values", pilot.own).valued()) > 1:
+    if np.count_nonzero(pilot.layout("values", pilot.own).varied_columns()) > 1:
         yield from _fit_columns(pilot, "differences")
         yield from _fit_columns(pilot, "sorted")
 
@@ -402,7 +437,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
     for some in kinds:
         layout = pilot.layout(transform, some)
         members = np.bincount(some)[:, None]
-        sides = pilot.counts(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
+        sides = pilot.count_group_bins(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
         runs: list[Places | None] = [find_indistinct_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
@@ -413,7 +448,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = layout.flat(weigh_bins(k, k_prime, n, n_prime, each)[some])[None]
+            flat = layout.flatten_columns(weigh_bins(k, k_prime, n, n_prime, each)[some])[None]
             yield AdditiveScore.of(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
@@ -431,7 +466,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
     layout = pilot.layout("values", classes)
     codings: list[Coding | None] = [code_by_column(layout)]
     if classes.max() + 1 < pilot.columns:
-        codings.append(code_by_class(layout, classes))
+        codings.append(code_class_counts(layout, classes))
     for coding in codings:
         if coding is None or (coding.sizes == 1).all():
             continue
@@ -452,17 +487,17 @@ def _fit_given_patterns(
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
-    if not layout.valued().any():
+    if not layout.varied_columns().any():
         return
-    groups, ordinary = patterns.groups(), layout.ordinary()
-    sides = pilot.counts(layout, keys, patterns.keys, groups)
+    groups, ordinary = patterns.group_numbers(), layout.ordinary_bins()
+    sides = pilot.count_group_bins(layout, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
     usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
-    yield AdditiveScore.of(*start, none, weights, layout.flat(usual)[None])
+    yield AdditiveScore.of(*start, none, weights, layout.flatten_columns(usual)[None])
     if groups.any() and patterns.coding.radices is not None:
         own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
         bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
-        yield AdditiveScore.of(*start, groups, weights, layout.flat(bins))
+        yield AdditiveScore.of(*start, groups, weights, layout.flatten_columns(bins))
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
@@ -497,32 +532,37 @@ class _TabulatedScore(Merged):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
-    """A score of an output: the weight of its pattern plus the weights of its columns' bins.
+    """A score of an output: the sum of a weight for its pattern and one weight for each column.
 
-    ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.
-    The argument `transform` determines the columns:
+    The score is ``pattern_weights[pattern] + sum over i of weights[group, i, bin of value i]``,
+    with one term for each column i. The argument `transform` determines the columns:
 
     - "values": the entries of the output;
     - "differences": the first entry, and the differences between neighbouring entries;
     - "sorted": the entries in increasing order.
 
-    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. The edges divide the real line into
-    the bins of the column, and each bin includes its lower edge. One more bin, the last, holds NaN.
-    Each bin has a number in ``keys``, and the pattern of an output is the sum of the numbers of its
-    bins. Each pattern belongs to a group, which selects a row of ``weights``. A pattern that is not
-    in ``patterns`` has weight 0 and belongs to group 0.
+    Column i has the edges ``edges[offsets[i]:offsets[i + 1]]``. These edges divide the real line
+    into the bins of column i. Each bin includes its lower edge. The last bin of a column holds NaN.
+
+    The pattern of an output is a whole number. It is the sum of the entries of ``keys`` for the
+    bins that contain the output's values. Each pattern belongs to a group, and the number of the
+    group is a row number of ``weights``. A pattern that is not in ``patterns`` has weight 0 and
+    belongs to group 0.
 
     Args:
         transform: "values", "differences" or "sorted".
-        edges: sorted edges, column after column.
-        offsets: index in `edges` at which each column's edges begin, followed by `len(edges)`.
-        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`. An
-            empty array means that the score has no patterns.
-        patterns: the patterns that have a weight or a group, all different.
-        groups: the group of each pattern: the row of `weights` that outputs with this pattern use.
-        pattern_weights: weight of each pattern, in units of the log-likelihood ratio.
-        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`. If it has no rows,
-            the score is the weight of the pattern.
+        edges: edges of the bins: the sorted edges of the first column, then those of the second
+            column, and so on.
+        offsets: index in `edges` of the first edge of each column. The last entry is `len(edges)`.
+        keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`. If the
+            array is empty, the score does not use patterns.
+        patterns: the patterns with a weight other than 0 or a group other than 0. All entries are
+            different.
+        groups: group of each pattern in `patterns`: the row of `weights` for outputs with this
+            pattern.
+        pattern_weights: weight of each pattern in `patterns`, in units of the log-likelihood ratio.
+        weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`. If the array has 0
+            rows, the score is only the weight of the pattern.
 
     Raises:
         TypeError: if an array holds numbers of the wrong type.
@@ -587,17 +627,23 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
         weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
-        """Return the score with the bins of a layout and with fitted weights.
+        """Return the score with the given bins and weights.
 
-        Patterns of weight 0 that belong to group 0 are left out.
+        The pattern of an output is a whole number: the sum of the entries of `keys` for the bins
+        that contain the values of the output. Patterns of weight 0 in group 0 are left out of the
+        score, since they do not change it.
 
         Args:
-            layout: columns and bins of the score.
-            keys: number that each bin adds to the number of the pattern. Empty without patterns.
-            patterns: the patterns of the pilot, increasing.
-            groups: for each pattern, the row of `weights` that outputs with this pattern use.
-            pattern_weights: one weight for each pattern.
-            weights: weights of every bin, shape `(groups, bins)`; no rows if bins have no weight.
+            layout: the columns of the score and their bins.
+            keys: number that each bin adds to the pattern. An empty array means that the score does
+                not use patterns.
+            patterns: the patterns that occurred in the pilot outputs (first draws), in increasing
+                order.
+            groups: for each pattern, the index of the row of `weights` that is used for outputs
+                with this pattern.
+            pattern_weights: weight of each pattern.
+            weights: weights of the bins of all columns, shape `(groups, bins)`. The array has 0
+                rows if the score uses only the weights of patterns.
         """
         pattern_weights = round_weights(pattern_weights)
         is_weighted = (pattern_weights != 0.0) | (groups > 0)
@@ -635,9 +681,9 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
         pattern = " and a pattern" if self.patterns.size else ""
-        return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
+        return f"log-likelihood ratio {over} {summed}{pattern} ({self._find_max_bins()} bins)"
 
-    def _count_bins(self) -> int:
+    def _find_max_bins(self) -> int:
         """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
@@ -649,34 +695,36 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
-    """Attack with the log-likelihood ratio summed over binned features of numeric outputs.
+    """Attack with a log-likelihood ratio that is a sum over the entries of numeric outputs.
 
     The event is "the score of the output is above (or below) a threshold". The features of an
-    output are its entries, their first differences, or their order statistics. Each feature has
-    bins, and each bin has a weight. The score is the sum of the weights of the bins that contain
-    the features. To compute the weights, the attack makes two histograms of each feature from the
-    pilot (the first draws, on which the event is chosen): one on x and one on x'. The weight of a
-    bin is the log ratio of its share on x to its share on x'. The attack shrinks the weights
-    towards 0, and it merges neighbouring bins with little information.
+    output are its entries, their first differences, or their order statistics. The range of each
+    feature is divided into bins, and each bin has a weight. The score is the sum of the weights of
+    the bins that contain the features. To compute the weights, the attack makes two histograms of
+    each feature, one on x and one on x'. It makes them from the pilot (the first draws, on which
+    the event is chosen). The weight of a bin is the log ratio of its share on x to its share on x'.
+    The attack shrinks the weights towards 0. It merges neighbouring bins if their weights differ by
+    less than chance explains.
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
-    infinite, or equal to a frequent value, and at which value. For columns with few values, the
-    pattern contains the values themselves. The other values can have separate bins for each
-    pattern.
+    infinite or equal to a frequent value, and the frequent value of each such entry. If a column
+    has only a few values, the pattern contains the values of this column. For all other entries,
+    the weights of the bins can be different for each pattern.
 
-    The attack makes several scores of this form. The coarsest score has two bins per column, which
-    all columns with the same two inputs share. The finest score has separate bins for every
-    pattern. Other pilot draws, which are not in the histograms, choose one of these scores and its
-    threshold. If the entries of the noise are independent, or if their increments are independent,
-    the event is the optimal test up to the width of the bins. For discrete outputs with few
-    patterns, the event is always optimal.
+    The attack makes several scores of this form. The simplest score has two bins per column.
+    Columns with the same entry of x and the same entry of x' share these bins. The most detailed
+    score has separate weights for every pattern. The attack chooses one of these scores and its
+    threshold on further pilot draws. The histograms do not contain these draws. The event is the
+    optimal test, up to the width of the bins, if the entries or the increments of the noise are
+    independent. For discrete outputs with few patterns, the event is always optimal.
 
     Two floats count as one value if they can be the same real number with different rounding
-    errors. NaN and infinities are treated like other values. The attack does not apply to outputs
-    that are not numbers, or that contain whole numbers beyond 2**53.
+    errors. NaN and infinities are allowed. The attack does not apply to outputs that are not
+    numbers, or that contain integers with a magnitude above 2**53.
 
     Args:
-        bins: largest number of quantile bins of a column. A few more bins cover the two tails.
+        bins: largest number of quantile bins of a column. The attack adds a few bins for the two
+            tails.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -704,7 +752,7 @@ class Additive(ScoreAttack):
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that are fitted on pilot outputs (the first draws of an audit).
+        """Fit the scores of this attack on pilot outputs (the first draws of an audit).
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.

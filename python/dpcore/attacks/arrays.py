@@ -34,9 +34,9 @@ _MIN_MEAN_REPEATS: Final = 8
 
 
 class Merged(Record):
-    """Base class of scores that are functions of cells, such as the bin of a number.
+    """Base class of scores that do not change if rounding errors change an output.
 
-    Rounding does not move an output from cell to cell.
+    For example, a score can depend only on the bins that contain the numbers of the output.
     """
 
     __slots__ = ()
@@ -45,17 +45,17 @@ class Merged(Record):
 
 
 def freeze_arrays(record: Any, *alike: str) -> None:
-    """Replace the array fields of a frozen dataclass by read-only arrays.
+    """Convert the array fields of a frozen dataclass to read-only arrays of the declared types.
 
-    Array fields are the fields of the types `Floats`, `Ints`, `Words` and `Codes`.
+    A field is converted if its type is `Floats`, `Ints`, `Words` or `Codes`.
 
     Args:
-        record: the dataclass.
+        record: the instance of the dataclass. Its fields are replaced in place.
         *alike: names of fields that must be vectors of the same length.
 
     Raises:
-        TypeError: if a field does not hold real numbers, or a field of `Words` or `Codes` does not
-            hold integers.
+        TypeError: if a field does not hold real numbers, or if a field of type `Words` or `Codes`
+            does not hold integers.
         ValueError: if a field of an integer type holds numbers that this type cannot hold, or if
             the fields in `alike` are not vectors of the same length.
     """
@@ -76,11 +76,8 @@ def freeze_arrays(record: Any, *alike: str) -> None:
             raise invalid(name, f"of shape ({first.size},), as {alike[0]}", shape)
 
 
-def whole_floats(rows: Array) -> Flags:
-    """Return which floats are whole numbers with a magnitude below 2^53.
-
-    Larger floats are not counted, because each of them is a whole number.
-    """
+def flag_integers(rows: Array) -> Flags:
+    """Return a bool for each number: True if it is an integer with a magnitude below 2^53."""
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
@@ -90,12 +87,12 @@ def whole_floats(rows: Array) -> Flags:
 def chunk_slices(
     rows: Array, most: int = _CACHED_NUMBERS, width: int | None = None
 ) -> Iterator[slice]:
-    """Yield slices that divide rows into blocks small enough for the processor's cache.
+    """Yield slices that divide the rows of an array into blocks that fit into the processor cache.
 
     Args:
-        rows: array of shape `(size, ...)`.
-        most: largest number of numbers in a block. A block has at least one row.
-        width: number of numbers in a row. Defaults to the second dimension of `rows`.
+        rows: array of shape `(size, ...)`. Each slice selects some of its rows.
+        most: largest number of array entries in a block. A block always has at least one row.
+        width: number of entries in one row. Defaults to `rows.shape[1]`.
     """
     step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):
@@ -103,15 +100,16 @@ def chunk_slices(
 
 
 def finite_values(*values: Array) -> Floats:
-    """Return the finite values of all arrays together, sorted, as float64."""
+    """Return one sorted float64 array of all finite values of the given arrays."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
 
 
 def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
-    """Yield blocks of columns: a slice, and the values of its columns in each array.
+    """Divide arrays into blocks of columns, and yield the slice and the values of each block.
 
-    The values have shape `(columns, size)`. A block has at least one column.
+    The slice selects the columns of the block. The values are a list with one array for each
+    argument, of shape `(columns of the block, rows of the argument)`.
     """
     step = max(1, SLICE_NUMBERS // max(1, *map(len, sides)))
     for first in range(0, sides[0].shape[1], step):
@@ -120,7 +118,7 @@ def column_blocks(*sides: Array) -> Iterator[tuple[slice, list[Floats]]]:
 
 
 def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
-    """Return the distinct values of two arrays, increasing, and their counts in each array.
+    """Return the distinct values of two arrays in increasing order, and their counts in each array.
 
     Example:
         >>> keys, counts = count_values(np.array([3, 1, 3]), np.array([2]))
@@ -136,7 +134,7 @@ def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
 
 
 def read_columns(outputs: Array) -> Array | None:
-    """Return outputs as rows of numbers, shape `(size, entries)`, or None for other dtypes."""
+    """Return outputs as an array of shape `(size, entries)`, or None if they are not numbers."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -144,11 +142,11 @@ def read_columns(outputs: Array) -> Array | None:
 
 
 def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
-    """Return outputs as rows of numbers, shape `(size, entries)`.
+    """Return outputs as an array of real numbers, with one row per output: shape `(size, entries)`.
 
     Raises:
         TypeError: if the outputs are not real numbers.
-        ValueError: if the number of entries differs from `entries`, or is below `least`.
+        ValueError: if an output does not have `entries` entries, or has fewer than `least`.
     """
     rows = read_columns(outputs)
     if rows is None:
@@ -160,10 +158,10 @@ def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> 
 
 
 def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """Return the outputs on x and on x' as rows of numbers, or None.
+    """Return the outputs on x and the outputs on x' as arrays of shape `(size, entries)`, or None.
 
-    The result is None in these cases: outputs are not numbers, outputs on x and on x' have
-    different numbers of entries, or one of the arrays is empty.
+    The result is None if the outputs are not real numbers. It is also None if outputs on x and x'
+    have different numbers of entries, or if one of the arrays is empty.
     """
     rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
@@ -171,18 +169,18 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
     return (rows, rows_prime) if rows.size and rows_prime.size else None
 
 
-def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
-    """Return True if whole rows repeat so often that each distinct row can have its own score.
+def has_few_distinct(rows: Array, rows_prime: Array) -> bool:
+    """Return True if the outputs have so few distinct rows that each distinct row can have a score.
 
-    Then a score of a product, sum or residue of the entries would add no information.
+    In this case, scores of products, sums or residues of the entries would add no information.
 
     Args:
-        rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
-        rows_prime: pilot outputs on x' in the same form.
+        rows: pilot outputs (first draws of an audit) on x, shape `(size, entries)`.
+        rows_prime: pilot outputs on x', shape `(size', entries)`.
 
     Returns:
-        True if a distinct row occurs at least 8 times on average, in a sample of the first rows on
-        x and on x'.
+        True if each distinct row occurs at least 8 times on average. The average is taken over a
+        sample: the first rows on x and the first rows on x'.
     """
     some = np.concatenate([rows[:_REPEAT_SAMPLE_ROWS], rows_prime[:_REPEAT_SAMPLE_ROWS]])
     few = some[:: max(1, len(some) // 64)]
@@ -200,7 +198,7 @@ def _count_distinct(rows: Array) -> int:
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
-    """Return column numbers, ordered by the difference between x and x', the largest first."""
+    """Return the column indices; the column that differs most between x and x' comes first."""
     sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
     pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
     deviates = deviates_of(*_core.compare_columns(pooled, len(sides[0])))
@@ -208,18 +206,20 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Compare a column on x and on x' with a chi-square test; return the normal deviate.
+    """Return how much a column differs between x and x', as a standard normal deviate.
 
-    The normal deviate has the same upper tail probability as the test statistic.
+    A chi-square test compares the values on x with the values on x'. The result is the normal
+    quantile with the same upper tail probability as the test statistic.
     """
     pooled = np.concatenate([column, column_prime], dtype=np.float64)
     return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
 
 
 def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
-    """Return the normal deviates with the same upper tail probabilities as chi-square statistics.
+    """Convert chi-square statistics to standard normal deviates with the same upper tail areas.
 
-    `freedoms` are the degrees of freedom. The deviate is minus infinity if they are 0.
+    `freedoms` are the degrees of freedom of the statistics. The deviate of a statistic with 0
+    degrees of freedom is minus infinity.
     """
     from scipy.special import gammaincc, gammaln, ndtri_exp
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..records import Array, Flags, Floats, Ints
-from .grains import APART, NEAR, Grain, steps_of, tolerances_at
+from .grains import APART, NEAR, Grain, classify_steps, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
@@ -22,19 +22,23 @@ _MAX_VALUES_PER_ATOM: Final = 2**14
 """An atom holds at least `_MIN_ATOM_COUNT` values and at least one value in this many."""
 
 
-def first_rows(rows: Array) -> Array:
-    """Return the first rows, as many as the search for atoms (frequent values) uses."""
+def take_head_rows(rows: Array) -> Array:
+    """Return the first rows of an array: those that are searched for frequent values."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
 class Atoms(NamedTuple):
-    """Values of positive probability (atoms), as intervals that are far from all other values.
+    """The frequent values of a column (the atoms), each as an interval that contains the value.
+
+    An atom is a value with a positive probability. The interval of an atom contains all floats that
+    may be the same real number, computed with different rounding errors. The interval contains no
+    other value of the sample in which the atom was found.
 
     Args:
-        lows: lower ends of the intervals, increasing, shape `(atoms,)`.
-        highs: upper ends of the intervals, each below the next lower end.
-        counts: number of sample values in each interval.
+        lows: lower ends of the intervals, in increasing order, shape `(atoms,)`.
+        highs: upper ends of the intervals. Each upper end is below the next lower end.
+        counts: number of values of the sample in each interval.
     """
 
     lows: Floats
@@ -43,17 +47,18 @@ class Atoms(NamedTuple):
 
 
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
-    """Return the atoms (values of positive probability) among sorted finite values.
+    """Return the values of positive probability (the atoms) of a column, each as an interval.
 
     A cluster consists of values that may be the same real number, computed with different rounding
-    errors. A cluster with enough values is an atom. Its interval extends beyond the cluster by the
-    rounding tolerance. Therefore neighbouring intervals do not touch, and rounding does not move a
-    value out of its interval.
+    errors. A cluster of at least `least` values is an atom. The interval of an atom is the cluster,
+    extended at both ends by the rounding tolerance. Intervals of two atoms do not touch, and
+    rounding does not move a value out of its interval.
 
     Args:
-        values: values of a column, sorted and finite, shape `(size,)`.
-        grain: the rounding tolerance of the column.
-        least: least number of values in an atom. Defaults to `size // 2**14`, at least 4.
+        values: sample values of the column, sorted and finite, shape `(size,)`.
+        grain: the rounding tolerance of the column: the distance by which rounding may move a
+            value.
+        least: smallest number of values in an atom. Defaults to `size // 2**14`, but at least 4.
 
     Returns:
         The atoms, in increasing order.
@@ -61,14 +66,14 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     least = _least_atom_count(values.size, least)
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
-    steps = steps_of(values, grain)
+    steps = classify_steps(values, grain)
     ends = np.flatnonzero(steps == APART)
     first, last = np.append(0, ends + 1), np.append(ends, steps.size)
     counts = last - first + 1
     frequent = counts >= least
     first, last, counts = first[frequent], last[frequent], counts[frequent]
     lows, highs = values[first], values[last]
-    width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
+    width, reach = highs - lows, grain.tolerances(np.maximum(np.abs(lows), np.abs(highs)))
     near = np.cumsum(np.append(0, steps == NEAR))
     # A wide run with values near each other is a continuum and not one number.
     is_cluster = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
@@ -81,15 +86,17 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
 
 
 def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:
-    """Return which columns may have atoms, by a test that is faster than `atoms_of`.
+    """Return a bool for each column: False if the column has no frequent value (no atom).
 
-    An atom is a value of positive probability. A column without `least` values close to each other
-    has no atoms.
+    The result is False if the column does not contain a group of `least` values that are close to
+    each other. If the result is True, the column may still have no atom. The function `atoms_of`
+    finds the atoms.
 
     Args:
-        ordered: sorted values of each column, shape `(columns, size)`; NaN last.
-        grains: the rounding tolerance of each column.
-        least: least number of values in an atom. Defaults to `size // 2**14`, at least 4.
+        ordered: values of each column in increasing order, with NaN last, shape `(columns, size)`.
+        grains: the rounding tolerance of each column: the distance by which rounding may move a
+            value.
+        least: smallest number of values in an atom. Defaults to `size // 2**14`, but at least 4.
     """
     steps = _least_atom_count(ordered.shape[1], least) - 1
     if ordered.shape[1] <= steps:
@@ -109,6 +116,6 @@ def _least_atom_count(size: int, least: int | None) -> int:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Return which finite values lie outside the intervals of all atoms."""
+    """Return a bool for each finite value: True if no atom (frequent value) contains it."""
     highs = np.append(-np.inf, atoms.highs)
     return values > highs[np.searchsorted(atoms.lows, values, side="right")]

@@ -25,16 +25,16 @@ from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
-from ..packages import one_blas_thread
+from ..packages import use_one_blas_thread
 from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, Rows, SeenOutput
 from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import read_both_sides
-from .bins import Marks, marks_of, place_between, sorted_values
+from .bins import Marks, choose_cuts, place_between, sorted_values
 from .candidates import OfParts, read_candidates
-from .grains import EXACT, Grain, grain_of, grains_of
-from .parts import DERIVED, Part, Parts, remember_parts
+from .grains import EXACT, Grain, estimate_grain, grains_of
+from .parts import DERIVED, Part, Parts, cache_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tail probabilities for the limits of the pilot's rates (see `Goal.predict`).
@@ -68,17 +68,17 @@ _MAX_PILOT_DRAWS: Final = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The bound that the counted draws should certify: number of draws, claim and confidence.
+    """The bound that an audit should certify: the number of draws, the claim and the confidence.
 
     Args:
-        trials: number of outputs on each input that the audit will count.
-        delta: delta of the claim.
-        confidence: confidence of the bound.
-        caution: tail probabilities of the confidence limits that are computed from pilot counts.
-            The audit tries the limits in this order until an event has a positive expected bound.
-        claim: a claim that is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
-        is_total_variation: True if the claim has epsilon 0. Then the bound is on delta: the
-            difference of the probabilities of an event on x and on x'.
+        trials: number of outputs on x, and also on x', that the audit will count.
+        delta: delta of the claim (epsilon, delta).
+        confidence: confidence of the certified bound.
+        caution: tail probabilities of confidence limits that are computed from the first draws. The
+            audit tries them in this order until an event has a positive expected bound.
+        claim: the claim if it is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
+        is_total_variation: True if the claim has epsilon 0. In this case, the certified bound is a
+            lower bound on delta.
     """
 
     trials: int
@@ -89,10 +89,12 @@ class Goal:
     is_total_variation: bool = False
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
-        """Return the bounds on epsilon that events are expected to certify, from pilot counts.
+        """Return the bounds on epsilon that events are expected to certify, from the pilot counts.
 
-        For a claim that is a curve, return by how much each event exceeds the curve. For a claim
-        with epsilon 0, return lower bounds on delta.
+        `k` of `n` pilot outputs (first draws) on x and `k_prime` of `n_prime` on x' are in an
+        event. The confidence limits of the probabilities have the tail probability `tail`. If the
+        claim is a privacy curve, return by how much each event exceeds the curve. If the claim has
+        epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
@@ -102,8 +104,8 @@ class Goal:
             return limits_to_bounds(*limits, self.delta)
         return self.claim.excess(*limits)
 
-    def first_comparison_goal(self) -> Goal:
-        """Return a copy with less caution, for a first comparison of many events."""
+    def screening_goal(self) -> Goal:
+        """Return a copy of this goal with less caution, for the first comparison of many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
@@ -114,16 +116,14 @@ class Choice:
     Args:
         event: the event to count.
         direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
-        merit: the expected bound on epsilon for `Goal.trials` draws, from pessimistic limits of the
-            pilot's rates. If the merit is negative, no bound is expected; such merits can still be
-            compared. If it is minus infinity, every threshold of the score depends on rounding, and
-            `counted` is an event that never happens.
-        counts: counts of the event in the pilot; `counts.k` belongs to x.
-        is_clear: True if a wide gap separates the pilot's scores on x from those on x'.
-        rounding: the best event if rounding is ignored, or None if its merit is not clearly larger.
-            This event shows a property of the floating-point code.
-        farther: an event with a threshold far in the tail, found with lines fitted to the tail.
-            None if no such event was found.
+        merit: the expected bound on epsilon (a cautious estimate). Below 0, no bound is expected.
+            Minus infinity means that rounding can change the event for every threshold.
+        counts: counts of the event in the pilot outputs (first draws). `counts.k` is the count on
+            x.
+        is_clear: True if a wide gap separates the scores of pilot outputs on x from those on x'.
+        rounding: the best choice if rounding is ignored. None if it is not clearly better.
+        farther: a choice with a threshold farther in the tail, predicted from lines that are fitted
+            to the tail. None if there is no good choice.
     """
 
     event: Above
@@ -136,12 +136,12 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event that the audit counts: `event`, or `Never()` if `merit` is minus infinity."""
+        """The event to count: `event`, or one that never happens if `merit` is minus infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
-    """Return the rounding tolerance (the grain) of each column of outputs.
+    """Return the grain of each column of outputs: the distance by which rounding may move a value.
 
     The tuple is empty if the outputs are not rows of numbers.
     """
@@ -150,9 +150,10 @@ def column_grains(*sides: Array) -> tuple[Grain, ...]:
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
-    """Return the rounding tolerance (the grain) of each part of outputs that a score reads.
+    """Return the rounding tolerance of each number (part) of an output that a score reads.
 
-    A part is one real number of an output. The tuple is empty if the score reads whole outputs.
+    A part is, for example, the length of a string. The tuple is empty if the score reads whole
+    outputs.
     """
     parts = score.parts.parts if isinstance(score, OfParts) else ()
     grains = _grains_by_part(parts, *sides)
@@ -165,31 +166,31 @@ def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
     Counts and flags are exact. For other numbers, the grain is estimated from the outputs.
     """
     grains = dict.fromkeys(parts, EXACT)
-    numbers = tuple(part for part in grains if not part.is_whole)
+    numbers = tuple(part for part in grains if not part.is_integral)
     if numbers:
         grains |= zip(numbers, column_grains(*map(Parts(numbers), sides)), strict=True)
     return grains
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
-    """Return the grain of a score: the distance by which rounding may move its values.
+    """Return the distance by which rounding errors may move the values of a score (the grain).
 
-    If the attribute `merged` of the score is True, rounding does not change its values, and the
-    grain is `EXACT`. If the score has a method `rounding(grains)`, this method computes the grain
-    from the grains of the columns that the score reads. For other scores, the grain is estimated
-    from the values of the score and from the coarsest of its columns.
+    If the attribute `merged` of the score is True, the result is `EXACT`: rounding does not change
+    the score. If the score has a method `rounding`, this method computes the result from `grains`,
+    the rounding distances of the columns that the score reads. For other scores, the result is
+    estimated from the values of the score on x and x' and from the largest of `grains`.
     """
     if score_attribute(score, "merged"):
         return EXACT
     rounding: Callable[[Sequence[Grain]], Grain] | None = score_attribute(score, "rounding")
     if rounding is not None and grains:
         return rounding(grains)
-    own = grain_of(values, values_prime)
+    own = estimate_grain(values, values_prime)
     return replace(own, absolute=max((grain.median_tolerance for grain in grains), default=0.0))
 
 
 def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
-    """Return a ValueError with the message that an attack does not apply to these outputs."""
+    """Return a ValueError with the message that this attack does not apply to these outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
     return invalid("attack", requirement, shape)
@@ -199,20 +200,20 @@ def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
 def choose_events(
     scores: Sequence[Score], outputs: Array, outputs_prime: Array, goal: Goal
 ) -> list[Choice]:
-    """Return the best event of each score, judged on outputs that were not used to fit the scores.
+    """Return the best event of each score, chosen on outputs that were not used to fit the scores.
 
     Args:
         scores: the scores, functions from outputs to real numbers.
-        outputs: pilot outputs on x that were not used for a fit, shape `(size, ...)`.
-        outputs_prime: pilot outputs on x' that were not used for a fit.
-        goal: number of draws that will be counted, with the claim and confidence of the bound.
+        outputs: pilot outputs (first draws) on x, shape `(size, ...)`.
+        outputs_prime: pilot outputs on x'.
+        goal: the number of draws that will be counted, and the claim and confidence of the bound.
 
     Returns:
-        One choice for each score.
+        For each score, the best event "the score is above (or below) a threshold".
     """
     sides, events = (outputs, outputs_prime), []
     grains = column_grains(*sides)
-    with remember_parts():
+    with cache_parts():
         parts = [score.parts.parts if isinstance(score, OfParts) else () for score in scores]
         together = Parts(tuple(dict.fromkeys(itertools.chain(*parts))))
         for side in sides if together.parts else ():
@@ -229,22 +230,22 @@ def choose_events(
 def best_threshold(
     score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
 ) -> Choice:
-    """Return the best event "the score is above (or below) a threshold", with its direction.
-
-    The direction is the input in the numerator of the ratio of probabilities.
+    """Return the event "the score is above (or below) a threshold" with the largest expected bound.
 
     Args:
-        score: the score, from which the event is made.
-        values: values of the score on x, shape `(size,)`; infinities and NaN are allowed.
-        values_prime: values of the score on x'.
-        grain: distance by which rounding may move the values.
-        goal: number of draws that will be counted, with the claim and confidence of the bound.
+        score: the score that the event compares with a threshold.
+        values: values of the score for outputs on x, shape `(size,)`. Infinities and NaN are
+            allowed.
+        values_prime: values of the score for outputs on x'.
+        grain: distance by which rounding may move a value of the score.
+        goal: the number of draws that will be counted, and the claim and confidence of the bound.
 
     Returns:
-        The choice. The field `merit` is minus infinity if rounding can make all values equal.
+        The event and its direction. `merit` is minus infinity if rounding can make all values
+        equal.
     """
     sides = sorted_values(values), sorted_values(values_prime)
-    marks = marks_of(*sides, grain)
+    marks = choose_cuts(*sides, grain)
     below = [[np.searchsorted(side, points) for points in marks.all] for side in sides]
     finite, sizes = [side.size for side in sides], (values.size, values_prime.size)
     return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
@@ -253,23 +254,24 @@ def best_threshold(
 def best_of_sketches(
     score: Score, side: Sketch, side_prime: Sketch, marks: Marks, goal: Goal
 ) -> Choice:
-    """Return the best threshold for a score with too many values to keep in memory.
+    """Choose the best threshold for a score whose values are given only as histograms.
 
     Args:
-        score: the score, from which the event is made.
-        side: sketch of the score's values on x: a histogram, with exact values in the two tails.
-        side_prime: sketch of the values on x', with the same edges.
-        marks: the thresholds from which the edges of the histogram were made.
-        goal: number of draws that will be counted, with the claim and confidence of the bound.
+        score: the score that the event compares with a threshold.
+        side: histogram of the score's values on x, with the exact values in the two tails.
+        side_prime: histogram of the values on x' in the same form, with the same edges.
+        marks: thresholds from which the edges of the histograms were made.
+        goal: the number of draws that will be counted, and the claim and confidence of the bound.
 
     Returns:
-        The choice. Its threshold is one of the marks or lies in one of the two tails.
+        The event and its direction. The threshold is one of `marks`, or lies in one of the two
+        tails.
     """
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
-    marks = marks.join_others([marks_of(*tail, marks.grain) for tail in tails])
+    marks = marks.join_others([choose_cuts(*tail, marks.grain) for tail in tails])
     sides = side, side_prime
     below = [[sketch.count_below(points) for points in marks.all] for sketch in sides]
-    finite, sizes = [sketch.finite for sketch in sides], (side.size, side_prime.size)
+    finite, sizes = [sketch.non_nan_count for sketch in sides], (side.size, side_prime.size)
     return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
 
 
@@ -278,10 +280,9 @@ def _choose_threshold(
 ) -> Choice:
     """Return the best of m thresholds, together with the best threshold if rounding is ignored.
 
-    `points` are the thresholds. `below` are counts of values, shape `(2, 3, m)`. The first axis is
-    x and x'. The second axis is: below the threshold minus its rounding tolerance, below the
-    threshold, and below the threshold plus its tolerance. `finite` is the number of values on x and
-    on x' that are not NaN, and `sizes` is the number of all values.
+    `below` are counts of values, shape `(2, 3, m)`: on x and on x', and below each threshold minus
+    its tolerance, below it, and below it plus its tolerance. `finite` is the number of values on x
+    and on x' that are not NaN, and `sizes` is the number of all values.
     """
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _pilot_counts(0, 0, sizes))
@@ -296,8 +297,8 @@ def _choose_threshold(
     return replace(event, rounding=raw if raw.merit > rounding_remark_merit(event.merit) else None)
 
 
-def cost_of(choice: Choice) -> int:
-    """Return the cost of a choice: the nanoseconds per output that its score declares."""
+def score_ns(choice: Choice) -> int:
+    """Return the time that the chosen event's score needs for one output, in nanoseconds."""
     return int(score_attribute(choice.event.score, "cost"))
 
 
@@ -306,25 +307,26 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return a sort key: scores that are easier to read come first, then faster scores."""
-    return int(score_attribute(choice.event.score, "plainness")), cost_of(choice)
+    """Return a sort key for choices: simple scores come first, then fast scores."""
+    return int(score_attribute(choice.event.score, "plainness")), score_ns(choice)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def choose_plainest(
     choices: Sequence[Choice], outputs: Array, outputs_prime: Array, usual: Choice | None = None
 ) -> Choice:
-    """Return the event that is easiest to read and separates x from x' by a wide gap, or `usual`.
+    """Return the event with the simplest score among scores with a wide gap between x and x'.
 
     Args:
-        choices: at least one choice.
-        outputs: pilot outputs on x on which the choices were judged, shape `(size, ...)`.
-        outputs_prime: pilot outputs on x' on which the choices were judged.
-        usual: the result if no score separates x from x' by a wide gap. Defaults to the choice with
-            the largest expected bound.
+        choices: the chosen event of each score; at least one.
+        outputs: pilot outputs (first draws) on x on which the events were chosen, shape
+            `(size, ...)`.
+        outputs_prime: pilot outputs on x' on which the events were chosen.
+        usual: the result if no score separates x from x' by a wide gap. If None, this is the choice
+            with the largest expected bound.
 
     Returns:
-        The choice. Its threshold is a whole number if the values of the score are integers.
+        The chosen event. The threshold is a whole number if all values of the score are integers.
     """
     sides, usual = (outputs, outputs_prime), usual or max(choices, key=merit_of)
     least, most = _GAP_MERIT_RATIO * usual.merit, min(DERIVED, rank_of(usual)[0])
@@ -365,7 +367,10 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounding_remark_merit(merit: float) -> float:
-    """Return a limit for the report: if rounding is ignored, a larger merit deserves a remark."""
+    """Return a limit for the expected bound of an event if rounding is ignored.
+
+    The report shows an event above this limit. `merit` is the chosen event's bound with rounding.
+    """
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
@@ -374,10 +379,9 @@ def _choose_event(
 ) -> Choice:
     """Return the best of the events "above" and "below" m thresholds of a score.
 
-    `points` are the thresholds, and `sizes` is the number of values on x and on x'. `hits` are
-    three arrays of shape `(4, m)`: the least, the counted and the largest number of outputs in each
-    event, if rounding moves the values. The rows are: above on x, above on x', below on x, below on
-    x'.
+    `points` are the thresholds, and `sizes` is the number of values on x and on x'. `hits` are the
+    least, the counted and the largest number of outputs in each event, if rounding moves the
+    values. Each has the rows: above on x, above on x', below on x, below on x'.
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
@@ -419,25 +423,24 @@ def _pilot_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fitted(Shown):
-    """The event and the direction that an attack chose on the pilot, with details for the report.
+    """The event that an attack chose on the pilot (the first draws), with details for the report.
 
     Args:
         event: the event to count.
         direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
-        merit: the bound that the event is expected to certify, or None if it was not estimated.
+        merit: the bound on epsilon that the event is expected to certify, or None if not estimated.
         pilot: number of pilot draws on each input.
-        thresholds: thresholds of the event's score, for the trade-off curve; empty without a score.
-        lattice: the event on low-order bits of floats, or None if the attack on them chose none.
-        notes: sentences about the outputs, for the reader of the report.
-        remarks: sentences about the choice. They are also an attribute of the audit's result.
-        read: number of parts of the outputs that were found and compared, or None if the attack
-            does not state it.
-        inside: those distinct outputs inside the event that are most frequent in the pilot.
-        counts: counts of the event in that part of the pilot on which the event was chosen, or
-            None.
-        constant: a text which states that all pilot outputs had the same value. Empty if they did
-            not.
-        is_steady: True if all pilot outputs on x are equal and all pilot outputs on x' are equal.
+        thresholds: thresholds of the event's score, for the trade-off curve. Empty without a score.
+        lattice: the event that the attack chose on low-order bits of floats, or None if it chose
+            none.
+        notes: sentences about the outputs, for the report.
+        remarks: sentences about the choice of the event, for the report and the result of the
+            audit.
+        read: how many numbers (parts) of each output were found and compared. None if not stated.
+        inside: the most frequent pilot outputs in the event, without repetitions.
+        counts: counts of the event in the pilot draws on which it was chosen. None if not stated.
+        constant: text for the report if all pilot outputs had the same value, otherwise "".
+        is_steady: True if all outputs on x are equal, and all outputs on x' are equal.
     """
 
     event: Event
@@ -456,20 +459,20 @@ class Fitted(Shown):
 
 
 class TimingCounts(NamedTuple):
-    """The counts of an audit of running times.
+    """The event and its counts in an audit that measures the running time of calls.
 
-    A coin chooses the input of each call. Therefore n and n_prime are random, and the bound holds
-    conditionally on n and n_prime.
+    A coin chooses the input of each call. Therefore n and n_prime are random, and the bound on
+    epsilon holds conditionally on n and n_prime.
 
     Args:
-        event: the counted event, on rows that contain the output and the running time of a call.
-        direction: "x" or "x_prime": the input in the numerator, chosen on the pilot.
+        event: the counted event, a function of the output and the running time of a call.
+        direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
         k: number of counted calls on x that are in the event.
         k_prime: number of counted calls on x' that are in the event.
         n: number of counted calls on x.
         n_prime: number of counted calls on x'.
-        pilot: number of calls on x and x' together on which the event was chosen.
-        notes: sentences about the counts, for the reader of the report.
+        pilot: number of first calls, on x and x' together, on which the event was chosen.
+        notes: sentences about the counts, for the report.
     """
 
     event: Above
@@ -483,36 +486,36 @@ class TimingCounts(NamedTuple):
 
 
 class Pilot(Protocol):
-    """The pilot: the first draws of an audit, on which an attack chooses its event."""
+    """The pilot (the first draws of an audit on x and on x'), on which the event is chosen."""
 
     @property
     def pair(self) -> Pair:
-        """The two inputs."""
+        """The pair of inputs (x, x')."""
 
     @property
     def goal(self) -> Goal:
-        """The number of draws that will be counted, with the claim and confidence of the bound."""
+        """The bound that the audit should certify: number of draws, claim and confidence."""
 
     @property
     def size(self) -> int:
-        """Number of pilot draws on each input."""
+        """Number of pilot draws (the first draws of the audit) on x, and also on x'."""
 
     def outputs(self) -> tuple[Array, Array]:
-        """Return pilot outputs on x and on x', at most as many as are kept in memory."""
+        """Return the outputs of the first draws on x and on x' that are kept in memory."""
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count how often an event happened in the first `size` outputs on x and on x'."""
+        """Count the outputs in an event among the first `size` outputs on x, and on x'."""
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best of the attack's scores and its best threshold."""
+        """Choose the best score of an attack and the event "score above (or below) a threshold"."""
 
 
 class Attack(Protocol):
     """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
 
-    Every attack of `dpcore.attacks` is such a function, and a user can write one. An attack gets
-    only the outputs of the pilot: the first draws, on which the event is chosen. The audit then
-    counts how often the event happens in further draws.
+    Every attack of `dpcore.attacks` is such a function. Users can write their own attacks. The
+    attack sees only the pilot outputs (the first draws). The audit counts the event on further
+    draws.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
@@ -530,10 +533,7 @@ class Attack(Protocol):
 
 
 class AuditAttack(Shown):
-    """Base class of attacks, with the properties that an audit needs.
-
-    The subclass `Own` wraps a plain function and has the default properties.
-    """
+    """Base class of attacks, with the methods and attributes that an audit uses."""
 
     __slots__ = ()
 
@@ -556,19 +556,20 @@ class AuditAttack(Shown):
 
     @property
     def given(self) -> Any:
-        """The object that the user passed as attack, for error messages."""
+        """The object that the user passed as the argument `attack`. Error messages show it."""
         return self
 
     @property
     def scoring(self) -> ScoreAttack | None:
-        """The attack itself if it makes scores (functions from outputs to numbers), or None."""
+        """This attack if it makes scores (functions from outputs to numbers), otherwise None."""
         return None
 
     def default_pilot(self, trials: int) -> int:
-        """Return the default number of pilot draws on each input, for `trials` counted draws.
+        """Return the default number of pilot draws on each input, if `trials` draws are counted.
 
-        The number is a power of two. Therefore audits of similar size with the same seed choose the
-        same event, and their counts can be merged.
+        The event is chosen on the pilot draws (the first draws). Their number is a power of two, so
+        that audits of similar size with the same seed choose the same event. The counts of such
+        audits can be merged.
         """
         trials = power_of_two_below(trials)
         return min(
@@ -576,7 +577,7 @@ class AuditAttack(Shown):
         )
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose an event, and the input in the numerator, from pilot draws."""
+        """Choose the event and the numerator (x or x') of the probability ratio on first draws."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -589,7 +590,7 @@ class AuditAttack(Shown):
         pilot: int | None,
         confidence: float,
     ) -> TimingCounts:
-        """Time calls on x and on x'; return the event, the input in the numerator and counts."""
+        """Measure the running times of calls on x and on x', and return an event and its counts."""
         raise NotImplementedError(f"{type(self).__name__} times no calls")
 
 
@@ -598,9 +599,9 @@ class ScoreAttack(AuditAttack):
 
     The event is "the score of the output is above (or below) a threshold", with the best of the
     scores and its best threshold. A subclass is a frozen dataclass with one method, `candidates`,
-    which returns the scores. If the attack is called like a function, it splits the pilot outputs
-    into two halves. The first half fits the scores. The second half chooses one score and its
-    threshold.
+    that returns the scores. An attack can also be called as a function of pilot outputs (first
+    draws). The first half of these outputs fits the scores. The second half chooses one score and
+    its threshold.
     """
 
     __slots__ = ()
@@ -609,7 +610,7 @@ class ScoreAttack(AuditAttack):
     """True if the attack is also fitted on parts of outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores that are fitted on pilot outputs; () if the attack does not apply."""
+        """Return scores that are fitted on the first draws, or () if the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -642,46 +643,43 @@ class ScoreAttack(AuditAttack):
 
     @property
     def scoring(self) -> ScoreAttack:
-        """The attack itself."""
+        """This attack itself."""
         return self
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the best of the attack's scores and its best threshold, from pilot draws."""
+        """Choose the best of the attack's scores, and its best threshold, on the first draws."""
         return pilot.fit_scores(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return scores that combine several parts of outputs, or ().
+        """Return scores that combine several numbers of each output, or () (the default).
 
-        A part is one real number of an output, such as the length of a string. The columns have
-        shape `(size, parts)`, and each column has few values. Most attacks return ().
+        If the outputs are not arrays of numbers, numbers such as the lengths of strings are read
+        from the outputs. The columns have shape `(size, numbers)` and few distinct values.
         """
         return ()
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a rare event on all pilot outputs together, or return None.
-
-        The event is so rare that half of the pilot outputs contain too few outputs in it.
-        """
+        """Choose a rare event on all pilot outputs (first draws), or return None (default)."""
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return a cross-fitted score with its values on x and on x', or None.
+        """Return a score and its values on x and on x', or None (the default).
 
-        Each value comes from a fit that did not use this output. Most attacks return None.
+        The value of each output comes from a fit that did not use this output.
         """
         return None
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise a ValueError if no score fits the outputs, unless the attack allows this."""
+        """Handle outputs for which the attack makes no scores: raise a ValueError by default."""
         raise inapplicable_error(self, outputs)
 
 
 class NumericAttack(ScoreAttack):
     """Base class of attacks that make scores of numeric outputs and do not use the inputs.
 
-    A subclass has the method `make_scores` in place of `candidates`.
+    A subclass defines the method `make_scores` in place of `candidates`.
     """
 
     __slots__ = ()
@@ -692,24 +690,24 @@ class NumericAttack(ScoreAttack):
     """Scores of an attack that finds no difference; a constant score certifies the bound 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores fitted on pilot outputs, or `fallback` if `make_scores` makes no scores.
+        """Return scores that are fitted on first draws, or `fallback` if there are none.
 
-        The tuple is empty if an output is not a row of at least `least_columns` numbers.
+        The tuple is empty if the outputs are not rows of at least `least_columns` numbers.
         """
         return self.telling(outputs, outputs_prime, self.fallback)
 
     def telling(
         self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
     ) -> tuple[Score, ...]:
-        """Return the scores of `make_scores`, or else `fallback`; () if outputs do not fit."""
+        """Return the scores of `make_scores` (or `fallback`), or () if outputs are not numbers."""
         rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
-        with nullcontext() if rows[0].shape[1] == 1 else one_blas_thread():
+        with nullcontext() if rows[0].shape[1] == 1 else use_one_blas_thread():
             return tuple(self.make_scores(*rows)) or fallback
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterable[Score]:
-        """Return scores fitted on pilot outputs: rows of numbers, shape `(size, columns)`."""
+        """Fit scores on pilot outputs (first draws): arrays of numbers, shape `(size, columns)`."""
         raise NotImplementedError(f"{type(self).__name__} makes no scores of numbers")
 
 
@@ -719,11 +717,11 @@ def power_of_two_below(size: int) -> int:
 
 
 def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
-    """Return the attack if it makes scores; otherwise raise a ValueError.
+    """Return the attack, or raise a ValueError if it makes no scores (functions of outputs).
 
     Args:
         attack: any attack.
-        purpose: the end of the error message: why the scores are needed.
+        purpose: the last words of the error message, such as why scores are needed.
 
     Raises:
         ValueError: if the attack makes no scores.
@@ -734,9 +732,10 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
 
 def attack_name(attack: AuditAttack) -> str:
-    """Return the name of an attack in a report: its class, with options that are not the default.
+    """Return the name of an attack for a report.
 
-    For an attack that is not defined in dpcore, return the name of the function or object.
+    The name is the class, followed by all options if one of them is not the default. If the attack
+    is not defined in dpcore, the name is the name of the function or object.
     """
     stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -747,9 +746,9 @@ def attack_name(attack: AuditAttack) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Own(AuditAttack):
-    """An attack that is a user's function, which chooses the event.
+    """An attack that calls a user's function to choose the event.
 
-    The pilot counts choose the direction: the input in the numerator.
+    The counts in the pilot (the first draws) decide if x or x' is in the numerator of the ratio.
 
     Args:
         function: the function `(outputs, outputs_prime, pair) -> event`.
@@ -759,11 +758,11 @@ class Own(AuditAttack):
 
     @property
     def given(self) -> Callable[..., Any]:
-        """The function."""
+        """The user's function."""
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the function's event, with the input in the numerator of the larger bound."""
+        """Return the user's event, and the numerator (x or x') that gives the larger bound."""
         outputs, outputs_prime = pilot.outputs()
         event = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(event):

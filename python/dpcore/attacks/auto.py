@@ -31,12 +31,13 @@ _MAX_TABULATED_BYTES: Final = 2**12
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
-    """The default attack: it combines several attacks and takes the best of their scores.
+    """The default attack: it combines several attacks and uses the best score of all of them.
 
-    Each attack fits scores (functions from outputs to real numbers) on a part of the pilot, the
-    first draws of an audit. Another part of the pilot chooses the best score and its threshold.
+    Each attack fits scores (functions from outputs to real numbers) on one part of the pilot (the
+    first draws of an audit). Another part of the pilot chooses the best score and its threshold.
 
-    If outputs are not real numbers, the attacks use each output as a whole and also its parts:
+    If outputs are not arrays of real numbers, the attacks use whole outputs, and also these numbers
+    and pieces of each output:
 
     - for complex numbers, the real and the imaginary part;
     - for structured arrays, the fields;
@@ -45,14 +46,15 @@ class Auto(ScoreAttack):
     - for strings, the letters near the start and the end, the number of times that each letter
       occurs, the length, and the words.
 
-    Objects without parts are compared as a whole. If the mechanism has a method
+    An object of any other type is used only as a whole. If the mechanism has a method
     `log_ratio(outputs, pair)`, this method is one more score.
 
-    The choice does not depend on the installed packages or on the speed of the machine.
+    The chosen event does not depend on the installed packages or on the speed of the machine.
 
     Args:
-        members: the attacks that are combined. Add `Classifier()` if the coordinates of an output
-            depend on each other in a way that a sum over features cannot show.
+        members: the attacks that are combined. The attack `Classifier()` is not among the defaults.
+            Add it if the entries of an output depend on each other in a way that a sum over
+            features cannot show.
 
     Raises:
         TypeError: if a member is not an instance of `dpcore.attacks.attack.ScoreAttack`.
@@ -82,7 +84,7 @@ class Auto(ScoreAttack):
                 raise mistyped("members", "attacks that make scores", member)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores of all members that apply to the pilot outputs, without duplicates."""
+        """Return the scores of all attacks that this attack combines, without duplicates."""
         scores_tried: list[Score] = []
         is_long = outputs.dtype.itemsize > _MAX_TABULATED_BYTES
         additive = any(isinstance(member, Additive) for member in self.members)
@@ -102,10 +104,10 @@ class Auto(ScoreAttack):
         return tuple(scores_tried)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return the scores of all members that combine several parts of outputs.
+        """Collect, from all combined attacks, the scores that read several numbers of each output.
 
-        A part is one real number of an output. The columns have shape `(size, parts)`, and each
-        column has few values.
+        One of the numbers may be the length of a string. The two arguments contain the numbers for
+        outputs on x and on x', shape `(size, numbers)`. Each column has few distinct values.
         """
         return tuple(
             score for member in self.members for score in member.joint(columns, columns_prime)
@@ -114,22 +116,23 @@ class Auto(ScoreAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Return the best rare event that a member finds on all pilot outputs, or None."""
+        """Return the best rare event that one of the combined attacks finds, or None."""
         choices = [member.seldom(outputs, outputs_prime, goal) for member in self.members]
         return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return the first cross-fitted score that a member returns, or None.
+        """Return a cross-fitted score of one of the combined attacks, and the value of each output.
 
-        In a cross-fitted score, the value of an output comes from a fit without this output.
+        Cross-fitted means that the value of each output comes from a fit without this output. The
+        first attack that has a cross-fitted score is used. The result is None if no attack has one.
         """
         scores = (member.cross_score(outputs, outputs_prime) for member in self.members)
         return next(filter(None, scores), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Raise a ValueError with the message that no attack applies to the outputs.
+        """Raise a ValueError with the message that the attack does not apply to the outputs.
 
-        For outputs without entries, raise no error.
+        If the outputs have no entries, do not raise an error.
         """
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

@@ -18,7 +18,7 @@ from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
 from .arrays import Words
-from .grains import APART, EXACT, SAME, THREADS, Grain, steps_of, transform_grains
+from .grains import APART, EXACT, SAME, THREADS, Grain, classify_steps, transform_grains
 
 SHARE: Final = 0.381966011250105
 """Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
@@ -33,16 +33,16 @@ _CONVERTED_NUMBERS: Final = 2**20
 
 
 def sorted_values(values: Floats) -> Floats:
-    """Return the values sorted, without NaN."""
+    """Return the values in increasing order, without NaN."""
     ordered = np.sort(values)
     # NaN comes last.
     return ordered[: ordered.size - int(np.count_nonzero(np.isnan(ordered)))]
 
 
 def place_between(low: Any, high: Any) -> Any:
-    """Return a threshold in each gap between two finite numbers.
+    """Return a number between `low` and `high`, to be used as a threshold; arrays are allowed.
 
-    The threshold is above `low` and at most `high`.
+    The result is above `low` and at most `high`. Both arguments must be finite.
 
     Example:
         >>> ends = np.array([[1.0, -1.7e308], [1.0 + 2**-52, 1.7e308]])
@@ -57,9 +57,9 @@ def place_between(low: Any, high: Any) -> Any:
 
 
 def largest_magnitude(*sides: Array) -> float:
-    """Return the largest absolute value of the finite numbers in arrays.
+    """Return the largest absolute value of all finite numbers in the given arrays.
 
-    Arrays of other types are ignored. The result is 0 if no finite number exists.
+    Arrays that do not hold real numbers are ignored. The result is 0 if no finite number is found.
     """
     largest = 0.0
     for array in sides:
@@ -75,10 +75,10 @@ class Marks(NamedTuple):
     """Thresholds of a score, with a rounding tolerance for each threshold.
 
     Args:
-        points: thresholds, increasing, shape `(m,)`.
-        lows: each threshold minus its tolerance. The tolerance is 0 if the threshold lies in a gap
-            that is wider than the possible rounding errors.
-        highs: each threshold plus its tolerance.
+        points: thresholds in increasing order, shape `(m,)`.
+        lows: each threshold minus its rounding tolerance. The tolerance is 0 if the threshold lies
+            in a gap between values that is wider than the possible rounding errors.
+        highs: each threshold plus its rounding tolerance.
         grain: the distance by which rounding may move values of the score.
     """
 
@@ -94,14 +94,14 @@ class Marks(NamedTuple):
 
     @property
     def edges(self) -> Floats:
-        """The distinct finite values of `lows`, `points` and `highs`, increasing."""
+        """All distinct finite numbers in `lows`, `points` and `highs`, in increasing order."""
         if self.lows is self.points:
             return self.points
         edges = np.unique(np.concatenate(self.all))
         return edges[np.isfinite(edges)]
 
     def join_others(self, others: Sequence[Marks]) -> Marks:
-        """Return the union of these thresholds and other thresholds."""
+        """Return one object with the thresholds of this object and of all objects in `others`."""
         parts = [self, *others]
         lows, points, highs = np.concatenate([part.all for part in parts], axis=1)
         points, first = np.unique(points, return_index=True)
@@ -110,18 +110,18 @@ class Marks(NamedTuple):
         return Marks(points, lows[first], highs[first], self.grain)
 
 
-def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
-    """Return thresholds of a score for events to test; they are dense in the two tails.
+def choose_cuts(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
+    """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
-    Thresholds lie between two values that differ by more than rounding can explain. If many values
-    are closer to each other, the result also contains thresholds between such values, with a
-    tolerance. An event with such a threshold is judged by its worst counts after each value has
-    moved by the tolerance.
+    A threshold lies between two values of the score. These values usually differ by more than the
+    possible rounding errors. If many values are closer to each other, thresholds between such
+    values are added, with a tolerance. Rounding may move each value by at most this tolerance. The
+    worst counts of an event under such moves are used.
 
     Args:
         values: values of the score on x, sorted, without NaN.
         values_prime: values of the score on x', sorted, without NaN.
-        grain: the distance by which rounding may move a value.
+        grain: the distance by which rounding may move a value of the score.
 
     Returns:
         At most a few hundred thresholds.
@@ -132,16 +132,16 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     # between an infinity and the largest double.
     reach = min(2.0 * max(1.0, largest_magnitude(finite)), LARGEST)
     pooled = np.clip(pooled, -reach, reach)
-    steps = steps_of(pooled, grain)
+    steps = classify_steps(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MAX_THRESHOLDS:
-        places = np.searchsorted(gaps, _list_ranks_from_ends(pooled.size))
+        places = np.searchsorted(gaps, _make_rank_grid(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
-        places = np.searchsorted(rounded, _list_ranks_from_ends(pooled.size))
+        places = np.searchsorted(rounded, _make_rank_grid(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
     points = place_between(pooled[gaps], pooled[gaps + 1])
     order = np.argsort(points, kind="stable")
@@ -149,23 +149,23 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     if clean == gaps.size:
         return Marks(points, points, points, grain)
     # Between two copies of one number, rounding can remove every count of an event.
-    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
+    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.tolerances(points))
     tolerance = np.where(order < clean, 0.0, moved)
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
 def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
-    """Return thresholds of a score across which rounding cannot move a value.
+    """Return thresholds that no value of a score can cross because of rounding errors.
 
-    If no threshold has this property, return thresholds across which rounding can move a value.
+    If no such threshold exists, return other thresholds of the score.
     """
-    marks = marks_of(values, values_prime, grain)
+    marks = choose_cuts(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
 
 
 @functools.lru_cache(maxsize=64)
-def _list_ranks_from_ends(size: int) -> Ints:
+def _make_rank_grid(size: int) -> Ints:
     """Return ranks of `size` sorted values: all ranks near both ends, and fewer in the middle.
 
     From each end to the middle, the distances of the ranks grow geometrically.
@@ -177,12 +177,12 @@ def _list_ranks_from_ends(size: int) -> Ints:
 
 
 def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
-    """Yield rows of real numbers in blocks that the Rust core can read.
+    """Divide the rows of an array into blocks, and convert each block to float64 for the Rust core.
 
-    A block is a slice, and its rows as an aligned C-contiguous float64 array.
+    For each block, yield the slice of its rows, and the rows as an aligned C-contiguous array.
 
     Raises:
-        ValueError: if an integer is beyond 2**53, so that float64 would round it.
+        ValueError: if an integer has a magnitude above 2**53, since float64 would round it.
     """
     if rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned:
         yield slice(0, len(rows)), rows
@@ -194,10 +194,10 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
 
 
 def transform_columns(rows: Array, transform: str) -> Floats:
-    """Return a sample of rows as float64 columns, after the transform of `AdditiveScore`.
+    """Convert rows to float64 and transform each row in one of three ways.
 
-    "differences" gives the first entry and the differences of neighbouring entries. "sorted" gives
-    the entries in increasing order. "values" changes no entry.
+    "values" changes no entry. "differences" gives the first entry, and then the differences between
+    neighbouring entries. "sorted" gives the entries in increasing order.
     """
     columns = rows.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -239,18 +239,21 @@ def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
 
 
 class Layout(NamedTuple):
-    """The bins of all columns of outputs, in the form of the Rust core.
+    """The bins of each column of the outputs, in the form that the Rust core reads.
 
     Args:
-        transform: "values", "differences" or "sorted": the function from an output to its columns.
-        edges: edges of the bins, column after column.
-        offsets: index in `edges` at which each column's edges begin, followed by `len(edges)`. A
-            column with n edges has n + 1 bins, followed by one bin for NaN.
-        symbols: a number for each bin, shape `(len(edges) + 2 * columns,)`. The symbol is 0 for a
-            bin of ordinary values. Each bin of an atom (a frequent value) has another symbol.
-            Infinities and NaN also have their own symbols if they occur in the sample.
-        places: index of each column's bins among all bins, shape
-            `(columns, most bins of a column)`; -1 after a column's last bin.
+        transform: "values", "differences" or "sorted": the columns are the entries of an output,
+            the differences of neighbouring entries, or the sorted entries.
+        edges: edges of the bins: the edges of the first column, then those of the second column,
+            and so on.
+        offsets: index in `edges` of the first edge of each column. The last entry is `len(edges)`.
+            A column with n edges has n + 1 bins, and then one more bin for NaN.
+        symbols: the kind of value in each bin, as a number, shape `(len(edges) + 2 * columns,)`.
+            The number is 0 for ordinary values. Each frequent value has a number of its own. If
+            infinities or NaN occur in the sample, they also have numbers of their own.
+        places: for each column, the places of its bins in `symbols`, shape
+            `(columns, most bins of a column)`. Rows of columns with fewer bins are filled up with
+            -1.
     """
 
     transform: str
@@ -263,17 +266,17 @@ class Layout(NamedTuple):
     def of_sample(
         cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Ints
     ) -> Layout:
-        """Make the bins of all columns from a sample of outputs.
+        """Divide the range of each column of a sample of outputs into bins.
 
         Args:
             sample: outputs on x and on x' together, shape `(size, columns)`.
-            transform: "values", "differences" or "sorted": the function from an output to its
-                columns.
-            grains: the rounding tolerance of each column of the outputs.
-            bins: number of quantile bins for values that are not atoms. A few bins in the tails are
-                added.
-            classes: number of each column's class, shape `(columns,)`. Columns of one class have
-                the same bins.
+            transform: "values", "differences" or "sorted": the columns are the entries of an
+                output, the differences of neighbouring entries, or the sorted entries.
+            grains: for each column of the sample, the distance by which rounding may move a value.
+            bins: number of quantile bins of a column. More bins are added for frequent values and
+                for the tails.
+            classes: class number of each column, shape `(columns,)`. Columns with the same number
+                have the same bins.
         """
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
@@ -299,27 +302,34 @@ class Layout(NamedTuple):
         edges = _take_runs(edges, counts, classes)
         return cls(transform, edges, offsets, _take_runs(symbols, counts + 2, classes), places)
 
-    def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
-        """Return the arguments for the Rust core.
+    def core_arguments(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
+        """Return these bins as arguments for functions of the Rust core.
 
-        `keys` is the number that each bin adds to the key of a pattern.
+        `keys` assigns a number to each bin. The key of an output is the sum of the numbers that are
+        assigned to the bins of its values.
         """
         return self.transform, self.edges, self.offsets, keys
 
-    def ordinary(self) -> Flags:
-        """Return which bins hold ordinary values (values that are not atoms), shape of `places`."""
-        return np.asarray((self.spread(self.symbols) == 0) & (self.places >= 0))
+    def ordinary_bins(self) -> Flags:
+        """Return a bool for each bin: True if it holds values that are finite and not frequent.
 
-    def valued(self) -> Flags:
-        """Return which columns have at least two bins of ordinary values, without the NaN bin."""
+        The result has shape `(columns, most bins of a column)`.
+        """
+        return np.asarray((self.split_by_column(self.symbols) == 0) & (self.places >= 0))
+
+    def varied_columns(self) -> Flags:
+        """Return a bool for each column: True if two or more of its bins hold ordinary values.
+
+        Ordinary values are finite and not frequent.
+        """
         # The last bin holds NaN. It counts as ordinary if the sample has no NaN.
         nan = self.symbols[self.places.max(axis=1)] == 0
-        return np.asarray(self.ordinary().sum(axis=1) - nan > 1)
+        return np.asarray(self.ordinary_bins().sum(axis=1) - nan > 1)
 
-    def bins(self, sample: Array) -> Ints:
-        """Return the bin of each entry of a sample, counted from 0 in each column.
+    def assign_bins(self, sample: Array) -> Ints:
+        """For each entry of a sample, return the index of the bin that contains the entry.
 
-        The result has the shape of the sample.
+        The bins of each column are counted from 0. The result has the shape of the sample.
         """
         values = transform_columns(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
@@ -329,25 +339,31 @@ class Layout(NamedTuple):
             bins[:, i] = np.where(np.isnan(entries), edges.size + 1, numbers)
         return bins
 
-    def spread(self, flat: Array) -> Array:
-        """Convert an array with one entry for each bin to shape `(..., columns, bins)`.
+    def split_by_column(self, flat: Array) -> Array:
+        """Convert an array with all bins in one row to an array with one row of bins per column.
 
-        The shape of `flat` is `(..., all bins)`. Entries after a column's last bin are 0.
+        `flat` has shape `(..., all bins)`, column after column. The result has shape
+        `(..., columns, most bins of a column)`. Rows of columns with fewer bins end with zeros.
         """
         return np.where(self.places >= 0, flat[..., self.places], 0)
 
-    def flat(self, spread: Array) -> Array:
-        """Convert an array of shape `(..., columns, bins)` back to shape `(..., all bins)`."""
+    def flatten_columns(self, spread: Array) -> Array:
+        """Convert an array with one row of bins per column to an array with all bins in one row.
+
+        `spread` has shape `(..., columns, most bins of a column)`. The result has shape
+        `(..., all bins)`.
+        """
         return np.ascontiguousarray(spread[..., self.places >= 0])
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
-    """Return the class number of each column, shape `(columns,)`, from the inputs.
+    """Divide the columns of the outputs into classes, and return the class number of each column.
 
-    Columns i and j are in one class if x_i = x_j and x'_i = x'_j. If the inputs have fewer entries
-    than the outputs, and their number divides the number of columns, the inputs are repeated. Then
-    columns of different repetitions have different classes, except for inputs of one entry. In all
-    other cases, each column has its own class.
+    Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If an
+    output has m times as many columns as an input has entries, each input is repeated m times. In
+    this case, columns of different repetitions are in different classes, unless an input has only
+    one entry. If the number of columns is not a multiple of the number of entries, or if the
+    transform is "sorted", each column is a class of its own.
     """
     own = np.arange(columns)
     inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]

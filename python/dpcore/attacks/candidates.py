@@ -34,11 +34,11 @@ from .parts import (
     Node,
     Part,
     Parts,
+    cache_parts,
     name_entries,
     name_sentences,
     open_node,
     read_part,
-    remember_parts,
     rows_within,
 )
 
@@ -105,7 +105,7 @@ class _RankedPart:
 
         How easy the part is to read counts only if its values on x and on x' do not overlap.
         """
-        return part.plainness if self.is_separate else DERIVED + 1, part.cost
+        return part.difficulty if self.is_separate else DERIVED + 1, part.cost
 
 
 class _ColumnScreen:
@@ -125,7 +125,7 @@ class _ColumnScreen:
         self.columns: dict[int, Floats] = {}
         self.joint = JointParts()
 
-    def see(self, part: Part, column: Floats) -> None:
+    def compare_column(self, part: Part, column: Floats) -> None:
         """Compare one column on x and on x'; skip a constant column or a copy of another one."""
         self.compared += 1
         first = column[0]
@@ -154,7 +154,7 @@ class _ColumnScreen:
         del self.kept[self.most :]
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
-    def best(self, *sides: Array) -> Parts:
+    def choose_best_parts(self, *sides: Array) -> Parts:
         """Return the parts that differ most between x and x', those that are easiest to read first.
 
         Args:
@@ -177,24 +177,23 @@ class _ColumnScreen:
         return parts
 
 
-def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
-    """Return the parts of pilot outputs that differ most between x and x'.
-
-    A part is one real number of an output, such as the length of a string.
+def differing_parts(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
+    """Find the numbers in an output (its parts) that differ most between outputs on x and on x'.
 
     Args:
-        outputs: pilot outputs on x, shape `(size, ...)`.
+        outputs: pilot outputs (first draws) on x, shape `(size, ...)`.
         outputs_prime: pilot outputs on x', shape `(size', ...)`.
         name: name of the outputs in error messages.
 
     Returns:
-        The parts that are kept, and a record of how many parts were found and compared. Constant
-        parts and copies of other parts are left out. At most 64 parts are kept: those that differ
-        most between x and x'. For numeric arrays the limit is one part for every 8 bytes of an
-        output, if this is larger.
+        The parts that are kept, and a record of how many parts were found and compared. A part is,
+        for example, the length of a string. At most 64 parts are kept. Constant parts and copies of
+        other parts are left out. If an output is a numeric array of b bytes, the limit is the
+        larger of 64 and b/8.
 
     Raises:
-        TypeError: if the outputs contain objects without parts and these objects do not repeat.
+        TypeError: if the outputs are objects from which no number can be read, and if no output
+            occurs repeatedly.
     """
     return _explore_parts(outputs, outputs_prime, name)[:2]
 
@@ -209,10 +208,12 @@ def _explore_parts(
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return the parts that state presence, type or length, if they vary between outputs.
+    """Return rules that read the presence, type or length of an object inside an output.
+
+    Only numbers that vary between outputs are read.
 
     Args:
-        outputs: outputs on x that are not numeric arrays, shape `(size, ...)`.
+        outputs: outputs on x, shape `(size, ...)`. They are not numeric arrays.
         outputs_prime: outputs on x' of the same form.
     """
     return _explore_sides(outputs, outputs_prime, len(outputs), _MAX_KEPT_PARTS, "outputs", True)[0]
@@ -231,19 +232,19 @@ def _explore_sides(
     _explore_node(_pool_sides(*sides), (), screen, name)
     parts = screen.compared + screen.skipped
     read = PartsRead(parts, screen.compared, min(map(len, sides)))
-    return screen.best(*sides), read, screen
+    return screen.choose_best_parts(*sides), read, screen
 
 
-def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Return the bits and remainders of numbers that clearly differ between x and x'.
+def find_bit_parts(outputs: Array, outputs_prime: Array) -> Parts:
+    """Find each bit or remainder of a numeric entry, if it clearly differs between x and x'.
 
     Args:
-        outputs: pilot outputs on x, real numbers of shape `(size, ...)`.
+        outputs: pilot outputs (first draws) on x, real numbers of shape `(size, ...)`.
         outputs_prime: pilot outputs on x', real numbers of shape `(size', ...)`.
 
     Returns:
-        At most 64 parts (each is a bit or a remainder of one entry). A part is left out if the
-        entry itself differs at least as much between x and x'.
+        At most 64 bits and remainders of entries. A bit or remainder is left out if the entry
+        itself differs at least as much between x and x'.
     """
     width = max(1, outputs[:1].size)
     rows = max(_FEW_VALUES_LIMIT, min(_COMPARED_OUTPUTS, _MAX_DERIVED_NUMBERS // width))
@@ -253,17 +254,17 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
     screen = _ColumnScreen(len(sides[0]), _MAX_KEPT_PARTS)
     pooled = np.concatenate(sides)
     columns = pooled.reshape(len(pooled), -1).T
-    for i, derived in _compare_derived_parts(columns, screen.split):
+    for i, derived in _find_bit_differences(columns, screen.split):
         index = tuple(map(int, np.unravel_index(i, outputs.shape[1:])))
         own = chi_square_deviate(*np.split(columns[i].astype(np.float64), [screen.split]))
         for part, deviate in derived:
             if deviate > own:
                 part = replace(part, steps=(("entry", index),) if index else ())
-                screen.see(part, _read_column(columns[i], part))
-    return screen.best()
+                screen.compare_column(part, _read_column(columns[i], part))
+    return screen.choose_best_parts()
 
 
-def _compare_derived_parts(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
+def _find_bit_differences(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
     """Yield the number of each column with clearly different bits or remainders on x and on x'.
 
     For each column, also yield these bits and remainders, with the normal deviates of the tests.
@@ -320,7 +321,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
             continue
         column = np.full(len(node), np.nan)
         read_part(held, texts, part, column)
-        screen.see(part, column)
+        screen.compare_column(part, column)
     screen.skipped += _unread_letters(held, texts)
     for step, inner in _steps_into_node(held, texts):
         if screen.is_presence and step == ("view", "keys"):
@@ -336,9 +337,11 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
     columns = [texts]
     if isinstance(held, Bunch):
         kinds = {objects.TEXT, objects.BYTES} & set(held.present)
-        columns = [held.texts(kind)[1] for kind in sorted(kinds)]
+        columns = [held.placed_texts(kind)[1] for kind in sorted(kinds)]
     long = [column for column in columns if column is not None and column.items is not None]
-    return max([0, *(int(column.lengths.max(initial=0)) - 2 * column.most for column in long)])
+    return max(
+        [0, *(int(column.lengths.max(initial=0)) - 2 * column.coded_length for column in long)]
+    )
 
 
 def _parts_of_node(
@@ -349,7 +352,7 @@ def _parts_of_node(
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
         yield from _parts_of_texts(texts, steps)
-        yield from _parts_of_values(held.tolist(), steps)
+        yield from _yield_value_flags(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
         yield from _parts_of_array(held, steps)
     elif held.dtype.kind in "US" and held.size:
@@ -365,11 +368,11 @@ def _presence_parts(
     """Yield the parts of a node that state presence, type or length."""
     if isinstance(held, Bunch):
         kinds = held.present
-        yield from _parts_of_kinds(held, steps)
+        yield from _yield_type_flags(held, steps)
         if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
             yield Part(steps, "length")
         if objects.OTHER in kinds:
-            _make_object_table_part(held.items_of_kind(objects.OTHER)[1], steps, name)
+            _make_object_code_part(held.items_of_kind(objects.OTHER)[1], steps, name)
     elif texts is not None:
         yield Part(steps, "length")
 
@@ -379,7 +382,7 @@ def _steps_into_node(
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield each node inside a node (such as a field), with the step that leads to it."""
     if isinstance(held, Bunch):
-        yield from _steps_into_objects(held)
+        yield from _list_child_objects(held)
     elif texts is not None:
         yield from _steps_into_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
@@ -427,21 +430,21 @@ def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
     """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
-    ends = width if width <= texts.most else texts.most
+    ends = width if width <= texts.coded_length else texts.coded_length
     yield from (Part(steps, "letter", i) for i in range(ends))
     if (texts.lengths != texts.lengths[:1]).any():
         yield from (Part(steps, "letter", -1 - i) for i in range(ends))
     if texts.is_bytes:
         yield from (Part(steps, "bit", i) for i in range(8 * ends))
-    codes = texts.frequent()
+    codes = texts.letters_by_frequency()
     yield from (Part(steps, "count", code) for code in codes[:_MAX_COUNTED_LETTERS])
     yield max(0, len(codes) - _MAX_COUNTED_LETTERS)
-    numbers = texts.numbers(_VIEW_SAMPLE_OUTPUTS)
+    numbers = texts.parse_as_numbers(_VIEW_SAMPLE_OUTPUTS)
     if numbers.size and np.isfinite(numbers).mean() >= _MIN_READABLE_SHARE:
         yield Part(steps, "number")
 
 
-def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
+def _yield_type_flags(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     """Yield the parts that state whether an object is present, and its type."""
     kinds = bunch.present
     if objects.MISSING in kinds:
@@ -453,32 +456,32 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     names = Counter(exception.name for exception in bunch.items_of_kind(objects.RAISED)[1])
     if len(names) + len(kinds) > 2:
         yield from (Part(steps, "raises", name) for name, _ in names.most_common())
-    forms = Counter(form for form in bunch.forms if form is not None).most_common()
+    forms = Counter(form for form in bunch.item_forms if form is not None).most_common()
     yield from (Part(steps, "form", form) for form, _ in forms[1:_MAX_FORMS])
 
 
 def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
     """Yield the parts of Python objects: those that suit the types of the objects."""
     kinds = bunch.present
-    yield from _parts_of_kinds(bunch, steps)
+    yield from _yield_type_flags(bunch, steps)
     if objects.NUMBER in kinds:
-        bits = bunch.longest()
+        bits = bunch.longest_bits()
         words = min(_MAX_NUMBER_WORDS, bits // WORD + 1)
-        yield from _parts_of_numbers(bunch.numbers()[1], bits, words, steps)
+        yield from _parts_of_numbers(bunch.placed_numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
-            yield from _parts_of_texts(bunch.texts(kind)[1], steps)
-            yield from _parts_of_values(bunch.items_of_kind(kind)[1], steps)
+            yield from _parts_of_texts(bunch.placed_texts(kind)[1], steps)
+            yield from _yield_value_flags(bunch.items_of_kind(kind)[1], steps)
     if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
     if objects.OTHER in kinds:
-        yield _make_object_table_part(bunch.items_of_kind(objects.OTHER)[1], steps, name)
+        yield _make_object_code_part(bunch.items_of_kind(objects.OTHER)[1], steps, name)
     for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
-            yield from _parts_of_members(bunch, kind, measure, steps)
+            yield from _member_counts(bunch, kind, measure, steps)
 
 
-def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
+def _yield_value_flags(items: list[Any], steps: Steps) -> Iterator[Part | int]:
     """Yield the flags "the value is ..." for the most frequent values, if values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
@@ -486,12 +489,12 @@ def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
         yield max(0, len(table) - _MAX_NAMED_MEMBERS)
 
 
-def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
+def _member_counts(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
     """Yield the parts that count members of sets or sequences.
 
     They count a member that occurs in several outputs, or the floats in an interval.
     """
-    rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.items_of_kind(kind)[1]
+    rows = bunch.placed_sequences[1] if kind == objects.SEQUENCE else bunch.items_of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # The order of a set of strings differs between processes.
     repeated = [member for member, times in table.items() if times > 1]
@@ -502,7 +505,7 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
         yield max(0, len(repeated) - _MAX_NAMED_MEMBERS)
     floats = [member for items in rows for member in items if isinstance(member, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
-        yield from _parts_of_intervals(np.array(floats), len(rows), steps)
+        yield from _find_dense_intervals(np.array(floats), len(rows), steps)
 
 
 def _distinct_members(row: Any) -> set[Any]:
@@ -513,7 +516,7 @@ def _distinct_members(row: Any) -> set[Any]:
         return {member for member in row if is_hashable(member)}
 
 
-def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
+def _find_dense_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
     """Yield the intervals that contain most float members, on a sequence of finer grids."""
     values = values[np.isfinite(values)]
     if not values.size:
@@ -531,35 +534,35 @@ def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Par
                     yield Part(steps, "near", (low, low + unit))
 
 
-def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def _list_child_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield each place of sequences, each key of mappings and each view, with its objects.
 
     A view is another form of an object, such as the numbers that occur in a text.
     """
     kinds = bunch.present
     if objects.SEQUENCE in kinds:
-        rows = bunch.rows[1]
-        yield from ((("place", i), held) for i, held in enumerate(bunch.places()))
+        rows = bunch.placed_sequences[1]
+        yield from ((("place", i), held) for i, held in enumerate(bunch.iterate_places()))
         if len(set(map(len, rows))) > 1:
-            ends = enumerate(bunch.places(from_end=True))
+            ends = enumerate(bunch.iterate_places(from_end=True))
             yield from ((("place", -1 - i), held) for i, held in ends)
         if all(_is_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
-            yield ("view", "pairs"), bunch.view("pairs")
+            yield ("view", "pairs"), bunch.convert_items("pairs")
     if objects.NUMBER in kinds:
         numbers = bunch.items_of_kind(objects.NUMBER)[1]
         for kind, *names in ((Decimal, "digits"), (Fraction, "numerator", "denominator")):
             exact = [number for number in numbers if isinstance(number, kind)]
             if exact and _has_float_collisions(exact):
-                yield from ((("view", name), bunch.view(name)) for name in names)
+                yield from ((("view", name), bunch.convert_items(name)) for name in names)
     if objects.MAPPING in kinds:
-        maps = bunch.maps[1]
+        maps = bunch.placed_mappings[1]
         keys = Counter(key for mapping in maps for key in mapping)
-        yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
+        yield from ((("key", key), bunch.values_under_key(key)) for key, _ in keys.most_common())
         spaced = maps[:: max(1, len(maps) // (4 * _VIEW_SAMPLE_OUTPUTS))]
         if _has_changing_key_order([list(mapping) for mapping in spaced]):
-            yield ("view", "keys"), bunch.view("keys")
+            yield ("view", "keys"), bunch.convert_items("keys")
     if objects.RAISED in kinds:
-        yield ("view", "message"), bunch.view("message")
+        yield ("view", "message"), bunch.convert_items("message")
     yield from _steps_into_texts(bunch)
 
 
@@ -602,14 +605,14 @@ def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]
         numbered = sum(any(c.isdigit() for c in text) and not text.isdigit() for text in looked)
         if numbered >= need and any(math.isnan(parse_number(text)) for text in looked):
             steps.append("numbers")
-    yield from ((("view", view), bunch.view(view)) for view in steps)
+    yield from ((("view", view), bunch.convert_items(view)) for view in steps)
 
 
 def _is_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
-def _make_object_table_part(values: list[Any], steps: Steps, name: str) -> Part:
+def _make_object_code_part(values: list[Any], steps: Steps, name: str) -> Part:
     """Return the part that gives a number to each distinct object without parts.
 
     Raises:
@@ -626,13 +629,11 @@ def _make_object_table_part(values: list[Any], steps: Steps, name: str) -> Part:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfParts(Record, word="OfParts"):
-    """A score that reads parts of outputs: ``score(parts(outputs))``.
-
-    A part is one real number of an output, such as the length of a string.
+    """A score that is computed from numbers (parts) of each output: ``score(parts(outputs))``.
 
     Args:
-        parts: function from outputs to columns of real numbers, one column for each part.
-        score: function from these columns to one real number per output.
+        parts: function from outputs to an array of real numbers, with one column for each number.
+        score: function from this array to one real number per output.
 
     Raises:
         TypeError: if `parts` is not a `Parts` or `score` is not callable.
@@ -655,12 +656,12 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def merged(self) -> bool:
-        """True if rounding of the outputs does not change the score."""
+        """True if rounding errors in the outputs do not change the values of this score."""
         return bool(score_attribute(self.score, "merged"))
 
     @property
     def cost(self) -> int:
-        """Approximate nanoseconds per output on a usual machine."""
+        """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         own = int(score_attribute(self.score, "cost"))
         return own + sum(part.cost for part in self.parts.parts)
 
@@ -682,26 +683,26 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def plainness(self) -> int:
-        """Rank of the score for readers: 0 is easiest to read."""
-        return ScoreAttributes.plainness if self._own_part is None else self._own_part.plainness
+        """Difficulty of this score for readers of a report: 0 is the easiest to understand."""
+        return ScoreAttributes.plainness if self._own_part is None else self._own_part.difficulty
 
     @property
     def whole(self) -> bool:
-        """True if the score is a whole number for every output."""
+        """True if all values of this score are whole numbers."""
         part = self._own_part
-        return bool(score_attribute(self.score, "whole")) if part is None else part.is_whole
+        return bool(score_attribute(self.score, "whole")) if part is None else part.is_integral
 
     @property
     def letters(self) -> bool:
-        """True if the score is the code of a letter."""
+        """True if the value of this score is the code of a letter in the output."""
         return self._own_part is not None and self._own_part.measure == "letter"
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two sentences for reports, for the values 1 and 0 of a flag; None for other scores."""
+        """Two sentences for reports (flag is 1, flag is 0), or None if this score is not a flag."""
         part = self._own_part
         if part is not None:
-            return (part.say(True), part.say(False)) if part.is_flag else None
+            return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None
         return name_sentences(self.score, partial(name_entries, names=self.parts.names()))
 
     def __str__(self) -> str:
@@ -719,15 +720,15 @@ class OfParts(Record, word="OfParts"):
         return sentence if sentence != text else f"{text} of the {listed}"
 
 
-@remember_parts()
+@cache_parts()
 @np.errstate(over="ignore", invalid="ignore")
 def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
-    """Return the scores of an attack for pilot outputs of any type.
+    """Return the scores that an attack fits on pilot outputs (first draws) of any type.
 
-    An attack makes scores of whole outputs. It also makes scores of parts of the outputs, such as
-    the length of a string. For numeric outputs, the parts are bits and remainders.
+    The attack makes scores of whole outputs. It also makes scores of numbers (parts) that are read
+    from each output, such as the length of a string or the bits of an entry.
 
     Args:
         attack: an attack that makes scores.
@@ -737,11 +738,12 @@ def read_candidates(
         name: name of the outputs in error messages.
 
     Returns:
-        The scores, and a record of how many parts were found and compared. There are no scores if
-        the attack does not apply. The record is None if the attack does not use parts.
+        The scores, and a record of how many parts were found and compared. The scores are an empty
+        tuple if the attack does not apply. The record is None if the attack does not use parts.
 
     Raises:
-        TypeError: if the outputs contain objects without parts and these objects do not repeat.
+        TypeError: if the outputs are objects from which no number can be read, and if no output
+            occurs repeatedly.
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):
@@ -749,7 +751,7 @@ def read_candidates(
     regular = all(side.dtype.kind in "buif" for side in sides)
     if regular:
         width = sides[0][:1].size
-        parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
+        parts, read = find_bit_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
         parts, read, screen = _explore_parts(*sides, name)
     limits = [None if rows.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for rows in sides]
@@ -764,13 +766,13 @@ def read_candidates(
     ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
-        made += [OfParts(parts.only([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
+        made += [OfParts(parts.select([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
     if not regular:
-        made += _score_whole_values(parts, made)
+        made += _list_value_flags(parts, made)
         together, joint = screen.joint.read_columns()
         joint_sides = joint[: screen.split], joint[screen.split :]
         for score in attack.joint(*joint_sides) if together.parts else ():
-            used = together.only(score.entries.tolist())
+            used = together.select(score.entries.tolist())
             made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score reads only whole outputs, not their parts.
     own = {id(rows) for rows in candidates}
@@ -778,7 +780,7 @@ def read_candidates(
     return (*candidates, *dict.fromkeys(made)), read
 
 
-def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
+def _list_value_flags(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     """Return flags such as "the word is 'yes'" for places where a score reads a letter or length.
 
     The flag and the letter often give equally good events, and the flag is easier to read.
@@ -795,4 +797,4 @@ def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
     if alone is None:
         return OfParts(parts, score)
     entry, inner = alone()
-    return OfParts(parts.only([entry]), inner)
+    return OfParts(parts.select([entry]), inner)

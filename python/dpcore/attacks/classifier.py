@@ -23,8 +23,8 @@ from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from ..suggestions import suggest_arguments
 from . import arrays
-from .arrays import Merged, has_frequent_rows, read_numbers
-from .atoms import atoms_of, first_rows, loose_of
+from .arrays import Merged, has_few_distinct, read_numbers
+from .atoms import atoms_of, loose_of, take_head_rows
 from .attack import CrossScored, NumericAttack
 from .grains import Grain, grains_of, sum_grains
 
@@ -70,19 +70,19 @@ _WEIGHT_DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearScore(Record, word="LinearScore"):
-    """A score of an output y: ``sum_i weights[i] (y[entries[i]] - centres[i])``.
+    """A score of an output y, the weighted sum ``sum_i weights[i] (y[entries[i]] - centres[i])``.
 
-    An entry that is NaN adds 0.
+    A term is 0 if the entry of y is NaN.
 
     Args:
-        entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: number that is subtracted from each entry, shape `(read,)`.
-        weights: weight of each entry, shape `(read,)`.
+        entries: indices of the entries of y that the score reads, shape `(read,)`.
+        centres: number that is subtracted from each of these entries, shape `(read,)`.
+        weights: weight of each of these entries, shape `(read,)`.
 
     Raises:
         TypeError: if an array does not hold real numbers.
         ValueError: if the arrays are empty, differ in length or contain numbers that are not
-            finite, or if `entries` contains numbers other than integers of at least 0.
+            finite, or if an element of `entries` is not an integer of at least 0.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, the linear discriminant.
@@ -110,13 +110,13 @@ class LinearScore(Record, word="LinearScore"):
 
     @property
     def cost(self) -> int:
-        """Approximate nanoseconds per output on a usual machine."""
+        """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         return 30 + int(self.entries.size)
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
-        """Return the grain of the sum: the distance by which rounding of the entries can move it.
+        """Return how far this score can move if rounding errors move the entries of the output.
 
-        `grains` are the rounding tolerances of all entries.
+        `grains` states, for each entry of the output, the distance by which rounding may move it.
         """
         return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
@@ -147,19 +147,19 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Attack with linear discriminants of the columns (the entries) of numeric outputs.
 
-    The attack finds a difference of means that no single column shows clearly. Two examples:
-    several columns contain the same noise, or one direction of the output space has no noise.
+    The attack finds a difference of means that no single column shows clearly. For example, if two
+    columns contain the same noise, their difference has little noise.
 
     A score is a weighted sum of at most 512 columns. Its weights are ``(S + s v I)^-1 (m - m')``.
     Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
     matrices, v is the mean of the variances in S, and s is the shrinkage. The attack tries several
     values of s, down to 1e-9, for the columns and also for the differences of neighbouring columns.
     The weights are fitted on pilot outputs (the first draws of an audit). Other pilot outputs
-    choose the two best settings of shrinkage and columns.
+    choose the two best combinations of s and columns.
 
-    If the pilot has few rows compared with the number of columns, the attack adds a score that uses
-    all columns and all rows. The attack does not apply to outputs that are not numbers. It also
-    does not apply if fewer than two columns vary, or if whole outputs repeat often.
+    If the pilot has few outputs compared with the number of columns, the attack adds a score that
+    uses all columns and all pilot outputs. The attack does not apply in three cases: if outputs are
+    not numbers, if fewer than two columns vary, or if the same output occurs often.
 
     Source:
         Fisher (1936), Annals of Eugenics 7; Friedman (1989), Journal of the American Statistical
@@ -182,8 +182,8 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Return the best linear discriminants, at most two."""
-        if has_frequent_rows(rows, rows_prime):
+        """Fit linear discriminants of the columns on pilot outputs; return at most two of them."""
+        if has_few_distinct(rows, rows_prime):
             return []
         width = min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS)
         most = max(_MIN_MOMENT_ROWS, _MAX_MOMENT_PRODUCTS // width**2)
@@ -206,11 +206,10 @@ class Discriminant(NumericAttack):
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
         """Return a weighted sum of all columns with its values on x and on x', or None.
 
-        The result is None unless the pilot has few rows per column.
-
-        The weight of a column is ``(m - m') / v``. Here m and m' are the means of the column on x
-        and on x', and v is the sum of its variances on x and on x'. The rows form four quarters.
-        The score of a row is computed with weights that were fitted on the three other quarters.
+        The result is None if the pilot (first draws) has many rows (outputs) per column. The weight
+        of a column is ``(m - m') / v``. Here m and m' are the means of the column on x and on x'.
+        The sum of its variances on x and on x' is v. The rows are divided into quarters. The value
+        of a row comes from weights that were fitted on the three other quarters.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -326,24 +325,26 @@ def _mean_distance(sides: list[Floats], weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Features(Record, word="Features"):
-    """A function from outputs to features of a classifier: values and flags of the entries.
+    """A function that computes the features of each output for a classifier: values and flags.
 
-    A flag is 1 if an entry is NaN, an infinity or an atom (a value of positive probability). The
-    value of a flagged entry, or of an entry that is not finite, is replaced by `fill`. Without this
-    replacement, a code such as -1000 for "below the range" would hide the differences between
-    ordinary numbers. Other values are rounded to a grid of width `unit`. Therefore a tree cannot
-    separate two numbers that differ only by rounding errors.
+    There is one value for each entry of the output, and some flags. A flag is 1 if an entry is NaN,
+    infinite or equal to a frequent value, otherwise 0. If a flag of an entry is 1, or the entry is
+    not finite, `fill` replaces the value of the entry. Without this replacement, a code such as
+    -1000 for "below the range" would hide the differences between ordinary numbers. Other values
+    are rounded to multiples of `unit`, up to a constant shift. Therefore a classifier cannot
+    separate numbers that differ only by rounding errors.
 
     Args:
-        fill: replacement for flagged values, one for each entry.
-        unit: width of the grid, one for each entry or one for all entries. 0 means that values are
-            not rounded.
-        entries: the entry to which each flag belongs.
-        lows: lower end of the interval of each flag; NaN for a flag of NaN.
+        fill: for each entry, the number that replaces a value with a flag of 1.
+        unit: distance between rounded values, one for each entry or one for all entries. With 0,
+            values are not rounded.
+        entries: index of the entry that each flag describes.
+        lows: lower end of the interval of each flag. The flag is 1 if the entry lies in this
+            interval. The lower end is NaN if the flag marks NaN.
         highs: upper end of the interval of each flag.
 
     Raises:
-        ValueError: if the tables of the flags have different lengths.
+        ValueError: if `entries`, `lows` and `highs` have different lengths.
     """
 
     fill: Floats
@@ -359,7 +360,7 @@ class Features(Record, word="Features"):
 
     @property
     def width(self) -> int:
-        """The number of features."""
+        """The number of features of one output: the number of entries plus the number of flags."""
         return int(self.fill.size + self.entries.size)
 
     def __call__(self, outputs: Array) -> Floats:
@@ -385,9 +386,10 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """Return the features as a tensor on the device of the outputs.
+        """Compute the features of outputs on their device (such as a GPU), and return a tensor.
 
-        Return None if the outputs have another number of entries.
+        Return None if the number of entries of an output differs from the number of entries of
+        `fill`.
         """
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
@@ -411,19 +413,19 @@ class Features(Record, word="Features"):
         return made
 
 
-def features_of(rows: Array, rows_prime: Array) -> Features:
-    """Find the atoms of each entry in pilot outputs, and return the function to features.
+def fit_features(rows: Array, rows_prime: Array) -> Features:
+    """Find the frequent values of each entry, and return a function that computes features.
 
-    An atom is a value of positive probability.
+    The features are the values of the entries, and flags for NaN, infinities and frequent values.
 
     Args:
-        rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
-        rows_prime: pilot outputs on x' in the same form.
+        rows: pilot outputs (first draws of an audit) on x, shape `(size, entries)`.
+        rows_prime: pilot outputs on x', shape `(size', entries)`.
 
     Returns:
-        The function from outputs to values and flags.
+        The function from outputs to features.
     """
-    sides = first_rows(rows), first_rows(rows_prime)
+    sides = take_head_rows(rows), take_head_rows(rows_prime)
     grains = grains_of(*sides)
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
@@ -463,12 +465,13 @@ def _grid_width(values: Floats, grain: Grain) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linear(Merged, word="Linear"):
-    """A score: the log odds of a logistic regression, a weighted sum of features.
+    """A score of an output: the log odds of a logistic regression on features of the output.
 
     Args:
-        features: function from outputs to features.
-        weights: one weight for each feature; the features are not standardised.
-        intercept: constant that is added to the sum.
+        features: function from outputs to features. Each feature is a real number.
+        weights: coefficient of each feature. It applies to the feature itself, not to a
+            standardised feature.
+        intercept: constant that is added to the weighted sum of the features.
 
     Raises:
         TypeError: if `features` is not a `Features`.
@@ -491,7 +494,7 @@ class Linear(Merged, word="Linear"):
 
     @property
     def cost(self) -> int:
-        """Estimated nanoseconds per output on a usual machine."""
+        """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         return 10 + 8 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
@@ -507,9 +510,9 @@ class Linear(Merged, word="Linear"):
         return _score_chunks(outputs, self.features, sum_features)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the log odds on the device of the outputs, or return None.
+        """Compute the log odds of outputs on their device (such as a GPU), or return None.
 
-        None means that the outputs have another number of entries.
+        The result is None if the outputs do not have the number of entries that the features need.
         """
         made = self.features.on_device(outputs)
         if made is None:
@@ -526,12 +529,12 @@ class Linear(Merged, word="Linear"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Boosted(Merged, word="Boosted"):
-    """A score: the log odds of gradient-boosted trees on features.
+    """A score of an output: the log odds of gradient-boosted trees on features of the output.
 
     Args:
-        features: function from outputs to features.
-        model: the fitted estimator, with a method `decision_function`. If the score is saved as
-            JSON, only the name of the estimator is kept.
+        features: function from outputs to features. Each feature is a real number.
+        model: the fitted scikit-learn estimator, with a method `decision_function`. JSON files of
+            this score contain only the name of the estimator.
 
     Raises:
         TypeError: if `features` is not a `Features`.
@@ -549,7 +552,7 @@ class Boosted(Merged, word="Boosted"):
 
     @property
     def cost(self) -> int:
-        """Estimated nanoseconds per output on a usual machine."""
+        """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         return 25 * int(getattr(self.model, "n_iter_", _BOOSTING_ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
@@ -576,16 +579,17 @@ class Classifier(NumericAttack):
     """Attack with scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     Use this attack if the entries of an output depend on each other in a way that a sum over the
-    entries cannot show. The score is the classifier's log odds for x. The features are the values
-    of the entries, with flags for NaN, for infinities, and for atoms (values of positive
-    probability). The fit takes seconds, and a score with trees takes a few microseconds per output.
-    Therefore use this attack only if the default attack certifies a small epsilon. The seed of the
-    training is fixed: the same training outputs give the same model.
+    entries cannot show. The score is the log odds, estimated by the classifier, that the output
+    comes from x. The features are the values of the entries, with flags for NaN, for infinities and
+    for frequent values. The fit takes seconds. A score with trees takes a few microseconds per
+    output. Therefore use this attack only if the default attack certifies only a small epsilon. The
+    seed of the training is fixed. The same training outputs always give the same model.
 
     Args:
         model: "logistic" (logistic regression on standardised features), "boosting"
             (histogram-based gradient boosting) or "auto" (a score from each of these two models).
-        rows: largest number of outputs for the training, on x and x' together, at least 2.
+        rows: largest number of outputs for the training, at least 2. Outputs on x and on x' are
+            counted together.
 
     Raises:
         TypeError: if `model` is not a string or `rows` is not an integer.
@@ -617,7 +621,7 @@ class Classifier(NumericAttack):
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Fit each model on pilot outputs, and yield its log odds as a score.
+        """Fit each model on pilot outputs (first draws), and yield its log odds as a score.
 
         Raises:
             ImportError: if scikit-learn is not installed.
@@ -625,7 +629,7 @@ class Classifier(NumericAttack):
         require_module("sklearn", "the attack Classifier", "dpcore[classifier]")
         most = max(1, self.rows // 2)
         sides = rows[:most], rows_prime[:most]
-        features = features_of(*sides)
+        features = fit_features(*sides)
         made = np.concatenate([features(side) for side in sides])
         labels = np.repeat([1, 0], [len(side) for side in sides])
         if self.model != "boosting":

@@ -30,7 +30,7 @@ from ..suggestions import suggest_arguments
 from .arrays import Places
 from .attack import AuditAttack, Fitted, Goal, Pilot, power_of_two_below
 from .bins import list_gap_thresholds, sorted_values
-from .grains import grain_of
+from .grains import estimate_grain
 
 LEVEL: Final = 1e-6
 """Probability that a pilot with independent coordinates is refused, for all tests together."""
@@ -52,27 +52,30 @@ _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Raise a ValueError if coordinates are dependent, or differ in distribution within a group.
+    """Raise a ValueError if the coordinates of outputs contradict a declaration of independence.
 
-    The function makes these tests on x and on x'. The total level is 1e-6.
+    The declaration also states that the coordinates of each group have the same distribution. The
+    function makes these tests, separately on x and on x'. The significance level of all tests
+    together is 1e-6.
 
-    - It tests the largest rank correlation of two coordinates. It uses the correlations of their
-      values, and those of their distances from the median.
-    - It tests the sum of these correlations and the sum of their squares. These sums show a weak
-      dependence of many pairs.
-    - It compares the distribution of each coordinate with that of the other coordinates of its
-      group.
+    - The first test uses the largest rank correlation of two coordinates. It is computed for the
+      values of the coordinates, and again for their distances from the median.
+    - The second test uses the sum of all these correlations, and the sum of their squares. These
+      sums show a weak dependence of many pairs of coordinates.
+    - The third test compares the distribution of each coordinate with the distribution of the other
+      coordinates of its group.
 
     Args:
-        sides: name of each input with the outputs on this input, shape `(size, dim)`.
-        groups: groups of coordinates that should have the same distribution.
+        sides: pairs of a name ("x" or "x'") and the outputs on this input, shape `(size, dim)`.
+        groups: indices of the coordinates of each group. The coordinates of one group should have
+            the same distribution.
 
     Raises:
-        ValueError: if a test rejects. The message names the coordinates and the statistic.
+        ValueError: if a test rejects. The message states the coordinates and the test statistic.
 
     Source:
-        Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
-        with any ties; Massart (1990) for the constant of the distance of distributions.
+        Spearman (1904) for rank correlations. Under independence, their variance is 1/(size - 1),
+        also with ties. Massart (1990) for the constant in the test that compares distributions.
     """
     level = LEVEL / len(sides)
     for side, outputs in sides:
@@ -182,11 +185,11 @@ def _make_pilot_error(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """Attack by majority vote: each entry of an output votes for x or for x'.
 
-    Entry i of the output votes for x if it is nearer to x_i than to x'_i, otherwise for x'. Entries
-    with x_i = x'_i do not vote. The event is "the majority votes for x" or "the majority votes for
-    x'". The pilot (the first draws of an audit) only chooses one of these two events. The attack is
-    very fast, but weak in high dimension: for a correct Laplace mechanism with epsilon 1 and 128
-    entries, it certifies the bound 0.076.
+    Entry i of the output y votes for x if y_i is nearer to x_i than to x'_i. Otherwise it votes for
+    x'. Entries with x_i = x'_i do not vote. The event is "the majority votes for x" or "the
+    majority votes for x'". The pilot (the first draws of an audit) chooses one of these two events.
+    The attack is very fast, but weak in high dimension. For a correct Laplace mechanism with
+    epsilon 1 and 128 entries, it certifies the bound 0.076.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -201,32 +204,36 @@ class MajorityVote(AuditAttack):
     fewest_pilot: ClassVar[int] = 0
 
     def event(self, pair: Pair) -> Vote:
-        """Return the event "the majority votes for x'" for a pair of inputs.
+        """Return the event "the majority of an output's entries votes for x'", for a given pair.
 
         Args:
-            pair: two vectors of finite numbers with the same shape.
+            pair: two vectors of the same shape, with finite entries.
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the inputs are not vectors of finite numbers with the same shape, or are
-                equal in every entry.
+            ValueError: if the inputs are not vectors with finite entries, have different shapes, or
+                are equal in every entry.
         """
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Return the default number of pilot draws on each input.
+        """Return the default number of pilot draws on each input: at most 1 per cent of `trials`.
 
-        The number is at most 1 per cent of `trials`, the number of counted draws on each input.
+        The pilot draws (the first draws) choose the event. `trials` is the number of counted draws
+        on each input.
         """
         return min(power_of_two_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the event and the input in the numerator, as `choose` picks them.
+        """Choose the majority event and the direction of the bound, from the pilot (first) draws.
 
-        Without pilot draws, the event is "the majority votes for x'", with x' in the numerator.
+        The bound is the logarithm of a ratio of two probabilities of the event. The direction is
+        the input, x or x', whose probability is the numerator. The function `choose` makes the
+        choice. Without pilot draws, the event is "the majority votes for x'", and the direction is
+        x'.
         """
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
@@ -259,24 +266,27 @@ class MajorityVote(AuditAttack):
 
 @suggest_arguments
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
-    """Choose the majority event and the input in the numerator, from pilot counts.
+    """Choose the majority event and the direction of the bound, from pilot counts.
 
-    The event is "the majority of the entries votes for x" or "... for x'". The bound on epsilon is
-    the logarithm of a ratio: the probability of the event on one input, divided by its probability
-    on the other input. The direction is the input in the numerator. Two votes and two directions
-    give four combinations. The function takes the combination with the largest Clopper-Pearson
-    bound on the pilot (the first draws of an audit). If these bounds are equal (in a small pilot
-    all four may be 0), it takes the largest point estimate of the log ratio. If the estimates are
-    equal too, it takes the vote for x' with x' in the numerator. Do not count the pilot draws
-    again: a choice on the counted draws would make the bound invalid.
+    The event is "the majority of the entries votes for x" or "the majority of the entries votes for
+    x'". The bound on epsilon is the logarithm of a ratio: the probability of the event on one
+    input, divided by the probability of the event on the other input. The direction is the input
+    whose probability is the numerator. Two events and two directions give four combinations. The
+    function returns the combination with the largest Clopper-Pearson bound on the pilot (the first
+    draws of an audit). In a small pilot, all four bounds may be 0. If several bounds are equal, the
+    function takes the largest point estimate of the log ratio. If these estimates are also equal,
+    it takes the vote for x' and the direction x'. Do not count the pilot draws again for the bound.
+    A choice on the counted draws would make the bound invalid.
 
     Args:
         counts: pilot counts of the event "the majority votes for x'".
-        confidence: confidence of the audit, strictly between 0 and 1.
+        confidence: confidence of the audit's bound, strictly between 0 and 1.
         delta: delta of the claim, in [0, 1).
 
     Returns:
-        The tuple (vote, direction). Each is "x_prime" or "x".
+        The tuple (vote, direction). The vote is "x" or "x_prime": the input for which the majority
+        votes in the event. The direction is "x" or "x_prime": the input whose probability is the
+        numerator.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` is not a number.
@@ -320,12 +330,13 @@ def _log_ratio(counts: Counts) -> float:
 class Coordinatewise(AuditAttack):
     """Attack for mechanisms whose output coordinates you *declare* to be independent.
 
-    Coordinates with equal (x_i, x'_i) form a group. A coordinate with x_i = x'_i carries no
-    information, and the attack leaves it out. For each group the attack learns one set of numbers:
-    a half-line, or a union of intervals if its expected bound on epsilon is clearly larger. The
-    event is "every coordinate lies in the set of its group". Let group g have m_g coordinates. Let
-    p_g be the probability, on the input in the numerator, that one coordinate of group g lies in
-    the set of the group. Let q_g be this probability on the other input. Then
+    The coordinates with equal (x_i, x'_i) form a group. Coordinates with x_i = x'_i carry no
+    information and are left out. For each group the attack learns one set of real numbers. The set
+    is a half-line, unless a union of intervals gives a clearly larger expected bound on epsilon.
+    The event is "every coordinate lies in the set of its group". Let group g have m_g coordinates.
+    One of the two inputs is chosen for the numerator of the bound. Let p_g be the probability, on
+    this input, that one coordinate of group g lies in the set of the group. Let q_g be the same
+    probability on the other input. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -354,10 +365,10 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the event and the input in the numerator from the pilot draws.
+        """Choose the event and the input for the numerator of the bound, from the pilot draws.
 
-        The expected bound is computed from counts of single coordinates, because whole outputs in
-        the event are too rare in the pilot.
+        The pilot draws are the first draws of an audit. The expected bound is computed from counts
+        of single coordinates, because whole outputs in the event are too rare in the pilot.
         """
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
@@ -386,23 +397,24 @@ class Coordinatewise(AuditAttack):
     def choose(
         self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair, goal: Goal
     ) -> Fitted:
-        """Choose the event and the input in the numerator, from pilot outputs.
+        """Choose the event and the input for the numerator of the bound, from pilot outputs.
 
         Args:
-            outputs: pilot outputs on `x`, shape `(size, dim)`.
+            outputs: pilot outputs (first draws) on `x`, shape `(size, dim)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
-            pair: the two inputs x and x', two vectors of `dim` numbers.
-            goal: the number of draws that the audit will count, with its delta and confidence.
+            pair: the inputs x and x', two vectors of `dim` numbers.
+            goal: the number of draws that the audit will count, and the delta and the confidence of
+                the bound.
 
         Returns:
-            The event, the input in the numerator and the expected bound on epsilon.
+            The event, the input for the numerator, and the expected bound on epsilon.
 
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
             ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
-                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
-                declaration: coordinates are clearly dependent, or coordinates of one group clearly
-                have different distributions.
+                x', or if the inputs are equal in every entry. Also if the pilot outputs contradict
+                the declaration of independence: coordinates are clearly dependent, or coordinates
+                with the same two inputs clearly have different distributions.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_coordinates(pair)
@@ -423,14 +435,15 @@ class Coordinatewise(AuditAttack):
 
 
 class Options(NamedTuple):
-    """The sets of numbers that are tried for the coordinates of one group.
+    """The sets of numbers that the attack tries for the coordinates of one group.
+
+    Let p be the probability that one coordinate lies in a set, on the input for the numerator of
+    the bound. Let q be this probability on the other input.
 
     Args:
-        log_p: for each set, the logarithm of a pessimistic lower limit of its probability on the
-            input in the numerator.
-        log_q: for each set, the logarithm of a pessimistic upper limit of its probability on the
-            other input.
-        make: function from the index of a set to the set.
+        log_p: for each set, a pessimistic lower limit of ln p.
+        log_q: for each set, a pessimistic upper limit of ln q.
+        make: function that returns the set with a given index.
     """
 
     log_p: Floats
@@ -464,14 +477,14 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
     rest, sizes = [sorted_values(values) for values in judged], [values.size for values in judged]
-    points = list_gap_thresholds(fit[0], fit[1], grain_of(*fit))
+    points = list_gap_thresholds(fit[0], fit[1], estimate_grain(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
     held, held_prime = (_count_in_bins(values, edges) + 0.5 for values in fit)
     # The bins with the largest ratio in favour of the first side come first.
     order = np.argsort(held_prime / held, kind="stable")
-    hits = [_count_hits(values, points, edges, order) for values in rest]
+    hits = [_count_in_sets(values, points, edges, order) for values in rest]
     draws = goal.trials * len(group)
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
@@ -506,7 +519,7 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
     return np.diff(passed, prepend=0, append=values.size).astype(np.float64)
 
 
-def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
+def _count_in_sets(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
     """Count the values in each set: below each point, at or above each point, in unions of bins.
 
     Union number i consists of the first i + 1 bins of `order`.

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..events.event import LARGEST, stated_bits
+from ..events.event import LARGEST, significant_bits
 from ..records import Array, Floats, Ints
 from .arrays import SLICE_NUMBERS, Places, chunk_slices
 
@@ -33,12 +33,15 @@ _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 THREADS: Final = ContextVar("threads", default=1)
 """Number of threads that measure columns: the threads of the audit, see `use_threads`."""
 SAME, NEAR, APART = 0, 1, 2
-"""The three kinds of a step between neighbouring values, see `steps_of`."""
+"""The three kinds of a step between neighbouring values, see `classify_steps`."""
 
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Context manager: use `threads` threads to estimate grains; the results do not change."""
+    """Return a context manager that sets the number of threads for estimating rounding tolerances.
+
+    The estimates do not depend on the number of threads.
+    """
     token = THREADS.set(threads)
     try:
         yield
@@ -48,14 +51,16 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """The distance by which rounding may move a number of one column (the tolerance).
+    """The rounding tolerance of a column: how far rounding may move one of its numbers.
 
     Args:
-        bits: number of significant bits of the column's format; 0 for numbers that were never
-            rounded.
+        bits: number of significant bits of the floating-point format of the column. 0 if the
+            numbers were never rounded.
         middle: median magnitude of the nonzero numbers of the column. Smaller numbers get the
-            tolerance of this magnitude: a sum near 0 has the rounding error of its larger terms.
-        absolute: tolerance that is added at every magnitude, in the units of the column.
+            tolerance of a number of this magnitude, because a sum near 0 has the rounding error of
+            its larger terms.
+        absolute: distance that is added to the tolerance of every number, in the units of the
+            column.
     """
 
     bits: int
@@ -64,11 +69,11 @@ class Grain:
 
     @property
     def exact(self) -> bool:
-        """True if the numbers of the column were never rounded."""
+        """True if the numbers of the column were never rounded, so that their tolerance is 0."""
         return self.bits == 0 and self.absolute == 0.0
 
-    def at(self, values: Any) -> Any:
-        """Return the rounding tolerance of each value, in the shape of the values."""
+    def tolerances(self, values: Any) -> Any:
+        """Return the rounding tolerance of each given number of the column, in the same shape."""
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
@@ -78,17 +83,19 @@ class Grain:
 
     @property
     def median_tolerance(self) -> float:
-        """The rounding tolerance of a number of median magnitude."""
-        return float(self.at(self.middle))
+        """The rounding tolerance of a number with the median magnitude of the column."""
+        return float(self.tolerances(self.middle))
 
 
 EXACT: Final = Grain(0)
 
 
 def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
-    """Return the rounding tolerance of each value of several columns.
+    """Return the rounding tolerance of every number in several columns.
 
-    `values` and the result have shape `(columns, values)`.
+    A tolerance is the distance by which rounding may move a number. Row i of `values` contains
+    numbers of one column, and `grains[i]` describes the tolerance of this column. The result has
+    the shape of `values`.
     """
     fields = np.array([(grain.bits, grain.middle, grain.absolute) for grain in grains])
     bits, middle, absolute = fields.reshape(-1, 3).T[..., np.newaxis]
@@ -107,15 +114,12 @@ def _last_place(size: Any) -> Any:
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
-    """Return the grain (the rounding tolerance) of every column of the outputs on x and on x'.
-
-    The two arrays have shape `(size, columns)`.
-    """
+    """Estimate the rounding tolerance (the grain) of each column, from outputs on x and on x'."""
     sides, columns = (rows, rows_prime), rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
-    own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
+    own = min(significant_bits(side) for side in sides if side.dtype.kind == "f")
     are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), THREADS.get()
     with np.errstate(invalid="ignore", over="ignore"):
         sample, sample_prime = (_dense_floats(side[:most]) for side in sides)
@@ -141,15 +145,15 @@ def _dense_floats(values: Array) -> Floats:
     return np.require(values, np.float64, ("C", "A"))
 
 
-def grain_of(values: Array, values_prime: Array) -> Grain:
-    """Return the grain (the rounding tolerance) of one column from its values on x and on x'."""
+def estimate_grain(values: Array, values_prime: Array) -> Grain:
+    """Estimate the rounding tolerance (the grain) of one column, from its values on x and on x'."""
     if not values.size and not values_prime.size:
         return EXACT
     return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
-def coarsest_grain(grains: Sequence[Grain]) -> Grain:
-    """Return one rounding tolerance (a grain) that is large enough for several columns."""
+def merge_grains(grains: Sequence[Grain]) -> Grain:
+    """Return a rounding tolerance (a grain) not smaller than the tolerance of any column."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
@@ -171,19 +175,24 @@ def _largest_rounding_moves(grains: Sequence[Grain]) -> Floats:
 
 
 def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
-    """Return the grain of a float64 sum of columns: all their rounding errors are added."""
+    """Return the rounding tolerance of a float64 sum of columns, optionally with weights.
+
+    It is the sum of the tolerances of all columns, each multiplied by the magnitude of its weight.
+    """
     each = _largest_rounding_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_FLOAT64_BITS, 0.0, float(total))
 
 
 def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
-    """Return the fields `bits`, `middle` and `absolute` of transformed columns, as arrays.
+    """Return the rounding tolerances of columns after a transform, as three arrays.
 
-    The transform is "values", "differences" (of neighbouring columns) or "sorted".
+    The arrays contain the fields `bits`, `middle` and `absolute` of `Grain`, one entry per column.
+    The transform is "values" (no change), "differences" (of neighbouring columns) or "sorted" (the
+    entries of each row in increasing order).
     """
     if transform == "sorted":
-        grains = [coarsest_grain(grains)] * len(grains)
+        grains = [merge_grains(grains)] * len(grains)
     bits, middles, absolutes = _split_grains(grains)
     if transform == "differences":
         moves = _largest_rounding_moves(grains)
@@ -191,27 +200,29 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
     return bits, middles, absolutes
 
 
-def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
-    """Classify each step between neighbouring values of a sorted array, shape `(size - 1,)`.
+def classify_steps(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
+    """Classify the difference between each two neighbouring values of a sorted array.
 
     - `SAME`: the two values are the same real number. They are equal, or both lie in a cluster that
-      is at most 4,096 last places wide and far from other values. A long computation of one number
-      leaves such a cluster.
+      is far from other values and at most 4,096 units in the last place wide. Such a cluster occurs
+      if one number is computed in different ways.
     - `NEAR`: the two values may be the same real number, with different rounding errors.
     - `APART`: the two values are different real numbers.
 
     Args:
-        values: sorted finite values.
-        grain: the rounding tolerance of the values.
+        values: finite values in increasing order, shape `(size,)`. The result has shape
+            `(size - 1,)`.
+        grain: the rounding tolerance of the values: the distance by which rounding may move a
+            value.
     """
     return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
 
 
-def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Return the places i at which sorted values can be cut into bins, between i and i + 1.
+def cut_indices(values: Floats, grain: Grain) -> Places:
+    """Return the indices i for which two bins may meet between sorted values i and i + 1.
 
-    Values i and i + 1 are different real numbers, not one number with different rounding errors. If
-    no such place exists, the result contains places at least 16 rounding tolerances from each
-    other. Rounding then moves few values from bin to bin.
+    For each such index, values i and i + 1 are different real numbers, not one number with
+    different rounding errors. If no such index exists, the function returns cuts with a distance of
+    at least 16 rounding tolerances. Rounding then moves few values from bin to bin.
     """
     return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))

@@ -24,10 +24,10 @@ from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
 from ..suggestions import suggest_arguments
 from . import arrays
 from .arrays import Merged, read_numbers
-from .atoms import Atoms, atoms_of, first_rows, loose_of
+from .atoms import Atoms, atoms_of, loose_of, take_head_rows
 from .attack import ScoreAttack
 from .bins import place_between
-from .grains import Grain, cuts_of, grain_of, grains_of
+from .grains import Grain, cut_indices, estimate_grain, grains_of
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -67,23 +67,25 @@ _MAX_CELL_CODE: Final = 2**62
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Letters(Record, word="Letters"):
-    """A rule that turns outputs into rows of letters: one small whole number for each column.
+    """A rule that converts each output to a row of small whole numbers, here called letters.
 
-    The argument `kind` states how letters are made:
+    The argument `kind` states how a column of the output is converted:
 
     - "whole" for integers, bools and dates: a letter is the value minus the smallest value;
-    - "words" for integers of a wide range: each integer has four columns, with 16 bits each;
-    - "text" and "bytes": each character has one column;
-    - "real" for floats: a letter is the number of an atom or of a bin.
+    - "words" for integers of a wide range: each integer gives four letters, with 16 bits each;
+    - "text" and "bytes": each character gives one letter;
+    - "real" for floats: frequent values and bins of other values are numbered, and a letter is such
+      a number.
 
     Args:
         kind: "whole", "words", "text", "bytes" or "real".
-        lows: smallest value of each column, shape `(columns,)`.
-        sizes: number of letters of each column, shape `(columns,)`.
-        edges: edges of the intervals of all columns of floats, column after column.
-        labels: letter of each interval between edges, column after column. A column with n edges
-            has n + 1 intervals.
-        stops: index in `edges` at which each column's edges end.
+        lows: smallest value of each column in the pilot outputs (first draws), shape `(columns,)`.
+        sizes: number of possible letters of each column, shape `(columns,)`.
+        edges: for floats: ends of the intervals of the first column, then those of the second
+            column, and so on.
+        labels: letter of each interval, in the order of `edges`. A column with n edges has n + 1
+            intervals.
+        stops: for each column, the index in `edges` of the last edge of the column, plus 1.
 
     Raises:
         TypeError: if `kind` is not a string.
@@ -103,8 +105,8 @@ class Letters(Record, word="Letters"):
         arrays.freeze_arrays(self)
 
     @classmethod
-    def of_whole(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
-        """Return the rule for pilot outputs that are whole numbers, strings or bytes."""
+    def from_discrete(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
+        """Make the conversion rule for pilot outputs that are whole numbers, strings or bytes."""
         width = max(map(_count_columns, (outputs, outputs_prime)))
         sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
         # Plain ints: the difference of two int64 numbers may overflow.
@@ -112,24 +114,28 @@ class Letters(Record, word="Letters"):
         high = list(map(max, *(side.max(axis=0).tolist() for side in sides)))
         size = [last - first + 1 for first, last in zip(low, high, strict=True)]
         if max(size, default=0) > _MAX_UNCUT_RANGE and kind == "whole":
-            return cls.of_whole(outputs, outputs_prime, "words")
+            return cls.from_discrete(outputs, outputs_prime, "words")
         none = np.empty(0, dtype=np.int64)
         return cls(kind, np.array(low), np.array(size), np.empty(0), none, none)
 
     @classmethod
     def of_real(cls, shown: Sequence[RealColumn], bins: int) -> Letters:
-        """Return the rule for columns of floats: a letter is an atom, or a bin of other values."""
-        edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
+        """Make the conversion rule for columns of floats, with `bins` quantile bins per column.
+
+        The frequent values and the bins are numbered. A float that is a frequent value is converted
+        to the number of this value. Any other float is converted to the number of its bin.
+        """
+        edges, labels, sizes = zip(*(column.lay_out_letters(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
 
-    def convert(self, outputs: Array) -> tuple[Array, Flags | None]:
-        """Convert outputs to the type that the pilot outputs had.
+    def match_dtype(self, outputs: Array) -> tuple[Array, Flags | None]:
+        """Convert outputs to the type that the pilot outputs (first draws) had.
 
-        A rare None or NaN changes the type of a whole array of strings or integers. The second
-        result is a flag for each output, True if the output cannot be converted. It is None if no
-        conversion was necessary.
+        A single None or NaN among strings or integers changes the type of the whole array. The
+        first result is the converted array. The second result is a bool for each output: True if
+        the output cannot be converted. It is None if the outputs already had the right type.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
@@ -140,14 +146,18 @@ class Letters(Record, word="Letters"):
             filled = np.where(fits, outputs, other)
             outputs = np.array(filled.tolist()).reshape(outputs.shape)
         elif self.kind in ("whole", "words") and outputs.dtype.kind == "f":
-            fits = arrays.whole_floats(outputs)
+            fits = arrays.flag_integers(outputs)
             outputs = np.where(fits, outputs, 0.0).astype(np.int64)
         else:
             return outputs, None
         return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
 
-    def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield blocks of outputs: a slice, and the numbers from which its letters are made."""
+    def iterate_columns(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
+        """Divide outputs into blocks, and yield a slice and an array of numbers for each block.
+
+        The slice selects the outputs of the block. The array has one row per output. From these
+        numbers, the conversion rule makes the letters (small whole numbers).
+        """
         width = self.sizes.size
         for part in arrays.chunk_slices(outputs, width=width):
             raw = raw_columns(self.kind, outputs[part], width)
@@ -156,9 +166,11 @@ class Letters(Record, word="Letters"):
             yield part, raw
 
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
-        """Add the letters of some columns to the code of each row, as digits of a number.
+        """Add the letters of the columns from `first` to `stop - 1` to the code of each row.
 
-        The code becomes -1 if a letter is outside the range of the pilot's letters.
+        A letter is a small whole number. The code is one number, and each letter is one digit of
+        the code. If a letter is outside of its range in the pilot (the first draws), the code
+        becomes -1. `raw` has the numbers from which the letters are made.
         """
         unknown = code < 0
         for column in range(first, stop):
@@ -184,24 +196,28 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Return the kind of letters for an array ("whole", "real", "text" or "bytes"), or None."""
+    """Return how outputs of this dtype are converted to rows of small whole numbers.
+
+    The result is "whole", "real", "text" or "bytes", or None if the outputs cannot be converted.
+    """
     kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
 
 def raw_columns(kind: str, outputs: Array, width: int) -> Array:
-    """Return the columns from which letters are made, shape `(size, columns)`.
+    """Read each output as a row of numbers, from which a score then makes small whole numbers.
 
     Args:
-        kind: "whole", "words", "text", "bytes" or "real", as in `Letters`.
+        kind: how the outputs are read: "whole", "words" (each integer gives four columns of 16
+            bits), "text", "bytes" or "real".
         outputs: outputs, shape `(size, ...)`.
-        width: number of columns for strings. Shorter strings are padded with 0.
+        width: number of columns if the outputs are strings. Shorter strings are filled up with 0.
 
     Returns:
-        Rows of numbers. A row with a string that is too long is -1 in every column.
+        Array of shape `(size, columns)`. If a string is too long, all entries of its row are -1.
 
     Raises:
-        TypeError: if `kind` does not suit the dtype of the outputs.
+        TypeError: if outputs of this dtype cannot be read as `kind`.
     """
     kind_of_rows = kind_of(outputs)
     allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
@@ -238,12 +254,13 @@ def _count_columns(outputs: Array) -> int:
 
 
 class RealColumn(NamedTuple):
-    """One column of real numbers in the pilot, with its atoms (values of positive probability).
+    """The values of one column of numeric pilot outputs, and the frequent ones among them.
 
     Args:
-        values: sorted finite values on x and on x' together.
-        atoms: the atoms among these values.
-        grain: the distance by which rounding may move a value.
+        values: finite values in pilot outputs (first draws) on x and on x' together, in increasing
+            order.
+        atoms: the atoms (values of positive probability) among these values, each as an interval.
+        grain: the distance by which rounding may move a value of the column.
     """
 
     values: Floats
@@ -251,26 +268,30 @@ class RealColumn(NamedTuple):
     grain: Grain
 
     @property
-    def loose(self) -> bool:
-        """True if some values of the column are not atoms."""
+    def has_loose_values(self) -> bool:
+        """True if some values of this column are not among its frequent values."""
         return int(self.atoms.counts.sum()) < self.values.size
 
-    def cuts(self, bins: int) -> Floats:
-        """Return edges of quantile bins for the values that are not atoms."""
-        gaps = cuts_of(self.values, self.grain)
+    def choose_edges(self, bins: int) -> Floats:
+        """Return the edges of quantile bins for the values of this column that are not frequent."""
+        gaps = cut_indices(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
-        if bins < 2 or not gaps.size or not self.loose:
+        if bins < 2 or not gaps.size or not self.has_loose_values:
             return np.empty(0)
         at = np.searchsorted(ranks[gaps], ranks[-1] * _shares_below_edges(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
-    def alphabet(self, bins: int) -> tuple[Floats, Ints, int]:
-        """Return the edges of all intervals, the letter of each interval, and the letter count.
+    def lay_out_letters(self, bins: int) -> tuple[Floats, Ints, int]:
+        """Divide the range of this column into intervals, and number its frequent values and bins.
 
-        An interval is an atom or a bin.
+        Each frequent value is an interval. The other values are divided into quantile bins, and a
+        frequent value inside a bin divides the bin into several intervals. The first result is the
+        edges of the intervals. The second result is a number for each interval. Different pieces of
+        a bin have the same number. The third result is the count of different numbers, plus three
+        for NaN and the two infinities.
         """
-        cuts, atoms = self.cuts(bins), self.atoms
+        cuts, atoms = self.choose_edges(bins), self.atoms
         # An interval starts at `low` and ends just after `high`.
         ends = np.nextafter(atoms.highs, np.inf)
         edges = np.sort(np.concatenate([cuts, atoms.lows, ends]))
@@ -294,8 +315,8 @@ def _shares_below_edges(bins: int) -> Floats:
 
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
-    """Return every column of pilot outputs on x and on x', with its atoms."""
-    sides = first_rows(rows), first_rows(rows_prime)
+    """Find the frequent values of each column of pilot outputs (first draws) on x and on x'."""
+    sides = take_head_rows(rows), take_head_rows(rows_prime)
     columns = []
     for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
         values = arrays.finite_values(*both)
@@ -305,17 +326,19 @@ def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Merged, word="Outcomes"):
-    """A score of outputs that are Python objects: a table with one number for each object.
+    """A score for outputs that are Python objects, given by a table of objects and their scores.
 
-    The number is the log ratio of the object's counts in the pilot, on x and on x'. An output that
-    is not in the table has score 0.
+    The score of an object is the log ratio of its shares among the pilot outputs (first draws) on x
+    and on x'. An output that is not in the table has score 0.
 
     Args:
-        keys: the objects, hashable, with floats inside them rounded to a grid.
-        values: score of each object.
-        unit: width of the grid to which floats are rounded; 0 for no rounding.
-        middle: magnitude above which the width of the grid grows in powers of two, in proportion to
-            the float; 0 for a constant width.
+        keys: the objects of the table. They are hashable, and floats inside them are rounded to a
+            grid.
+        values: score of each object of the table.
+        unit: distance of two neighbouring numbers on the grid. 0 means that floats are not rounded.
+        middle: if the absolute value of a float is above `middle`, the distance is `unit` times a
+            power of two, and grows with the float. 0 means that the distance is `unit` for all
+            floats.
 
     Raises:
         TypeError: if a key cannot be hashed or `unit` is not a number.
@@ -341,7 +364,7 @@ class Outcomes(Merged, word="Outcomes"):
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
-        keys = keys_of(outputs, (self.unit, self.middle))
+        keys = make_keys(outputs, (self.unit, self.middle))
         return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
@@ -350,13 +373,16 @@ class Outcomes(Merged, word="Outcomes"):
 
 
 def items_of(outputs: Array) -> list[Any]:
-    """Return each output as a Python object; a row of numbers becomes a tuple."""
+    """Return a list of the outputs as Python objects. A row of numbers becomes a tuple."""
     rows = outputs.reshape(len(outputs), -1).tolist() if outputs.ndim > 1 else outputs.tolist()
     return list(map(tuple, rows)) if outputs.ndim > 1 else rows
 
 
-def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
-    """Return a hashable object for each output, with floats rounded to a grid.
+def make_keys(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
+    """Return a hashable object for each output, such as a tuple for a list.
+
+    Floats inside the outputs are rounded to a grid. The argument `grid` is the width of the grid,
+    and the magnitude above which this width grows.
 
     Raises:
         TypeError: if an output cannot be converted to a hashable object.
@@ -387,13 +413,14 @@ def _round_to_grid(value: float, grid: Grid) -> float:
 
 
 def grid_of(*sides: Array) -> Grid:
-    """Return the grid to which floats inside outputs are rounded: its width, and a magnitude.
+    """Return the grid to which floats inside outputs are rounded, as a tuple of two numbers.
 
-    The width is 4,096 rounding tolerances at the median magnitude of the floats. This median is the
-    second number: above it, the grid becomes wider.
+    The first number is the width of the grid: 4,096 times the rounding tolerance at the median
+    magnitude of the floats. The second number is this median magnitude. For larger floats, the
+    width is larger. Both numbers are 0 if the floats were never rounded.
     """
     numbers = [list(_iterate_floats(items_of(side))) for side in sides]
-    grain = grain_of(*(np.array(values, np.float64) for values in numbers))
+    grain = estimate_grain(*(np.array(values, np.float64) for values in numbers))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.median_tolerance, grain.middle)
 
 
@@ -408,21 +435,25 @@ def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cells(Merged, word="Cells"):
-    """A score: the log ratio of the cell of an output, ``ln((k + a)/(n + a)) - ln(...)'``.
+    """A score of an output: the log ratio of its counts, ``ln((k + a)/(n + a)) - ln(...)'``.
 
-    A cell is a row of letters: one small whole number for each column of the output. The cell
-    contains k of the n pilot outputs on x, and k' of the n' pilot outputs on x'. The second
-    logarithm uses k' and n'. The constant a shrinks the log ratio of rare cells towards 0. An
-    output whose cell was not in the pilot has score 0.
+    Each output is converted to a row of small whole numbers, its cell. Let k of n pilot outputs
+    (first draws) on x and k' of n' pilot outputs on x' be in the same cell as the output. The
+    second logarithm has k' and n' in place of k and n. The constant a moves the log ratio of rare
+    cells towards 0. If the cell did not occur in the pilot, the score is 0.
+
+    A long row does not fit into one 64-bit code. Therefore the columns are divided into groups, and
+    the numbers of a group are the digits of one code below 2^62. In each group after the first, the
+    first digit stands for all columns before the group.
 
     Args:
-        letters: the rule that turns outputs into rows of letters.
-        stops: number of the column at which each group of columns ends. Columns form groups, so
-            that the letters of a group fit as digits of one 62-bit number (the code of the group).
-        ends: index in `ladders` at which the codes of each group end.
-        ladders: the codes of each group that occur in the pilot, increasing, group after group. The
-            position of a code in its group is the first digit of the next group's code.
-        values: score of each code of the last group.
+        letters: the rule that converts outputs to rows of small whole numbers.
+        stops: for each group of columns, the index of the first column after the group.
+        ends: for each group, the index in `ladders` of the last code of the group, plus 1.
+        ladders: codes that occur in the pilot: first the codes of the first group in increasing
+            order, then those of the second group, and so on. The first digit of a code is the index
+            of the previous group's code in the codes of the previous group.
+        values: score of each code of the last group. These codes stand for whole rows.
 
     Raises:
         TypeError: if `letters` is not a `Letters`.
@@ -452,10 +483,10 @@ class Cells(Merged, word="Cells"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`."""
-        outputs, strange = self.letters.convert(outputs)
+        outputs, strange = self.letters.match_dtype(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
-        for part, raw in self.letters.chunks(outputs):
+        for part, raw in self.letters.iterate_columns(outputs):
             code, first = np.zeros(len(raw), dtype=np.int64), 0
             for stop, ladder in zip(self.stops, ladders, strict=True):
                 code = _find_ladder_places(ladder, self.letters.extend(code, raw, first, stop))
@@ -473,26 +504,27 @@ class Cells(Merged, word="Cells"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """Attack that counts each distinct output, on x and on x', and compares the counts.
+    """Attack that compares the counts of each distinct output on x and on x'.
 
-    Each distinct output is a cell. The score of an output is the log ratio of the cell's counts on
-    x and on x', in the pilot (the first draws of an audit). The event is "the score is above (or
-    below) a threshold". For discrete outputs and a large pilot, the score is close to the
-    log-likelihood ratio, and therefore the best threshold gives the best event.
+    Each distinct output is a cell of the histogram. The score of an output is the log ratio of its
+    cell's shares on x and on x' in the pilot (the first draws of an audit). The event is "the score
+    is above (or below) a threshold". For discrete outputs and a large pilot, the score is close to
+    the log-likelihood ratio. In this case, the best threshold gives the best event.
 
-    Outputs may be integers, bools, strings, other hashable objects, rows of such values, or floats.
+    Outputs may be floats, integers, bools, strings, other hashable objects, or rows of such values.
     Floats that rounding may have made from the same real number count as one value. If floats of a
     column do not repeat, the attack divides them into quantile bins. A float that repeats is not
     put into a bin: it remains a separate value. For rows, a cell is a combination of values and
     bins, such as two flags and the bin of a float.
 
-    The attack applies if the pilot has on average at least 8 outputs per cell, or at least 64 if
-    the attack uses bins. It also applies if there are at most 16 cells. It keeps at most 65,536
-    cells, the most frequent ones.
+    The attack applies if a cell has on average at least 8 pilot outputs. With two or more quantile
+    bins, the average must be at least 64. The attack also applies if at most 16 cells exist. If
+    more than 65,536 cells exist, the attack keeps only the 65,536 most frequent cells.
 
     Args:
-        bins: number of quantile bins for the floats of a column that do not repeat. From 4 bins on,
-            each tail gets two additional bins. None means that the attack tries 1, 2 and 4 bins.
+        bins: number of quantile bins for those floats of a column that do not repeat. If `bins` is
+            4 or more, each tail has two more bins. None means that the attack tries 1, 2 and 4
+            bins.
 
     Raises:
         TypeError: if `bins` is not an integer.
@@ -519,16 +551,16 @@ class Histogram(ScoreAttack):
             object.__setattr__(self, "bins", integer("bins", self.bins, 1))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores from counts of the pilot outputs in cells.
+        """Return scores that compare the counts of distinct pilot outputs on x and on x'.
 
         Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs: pilot outputs (first draws) on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the two inputs x and x' (not used).
+            pair: the inputs x and x'. The attack does not use them.
 
         Returns:
-            Two scores for each number of bins that the attack tries. The tuple is empty if there
-            are too many cells for the number of pilot outputs.
+            At most two scores for each number of bins that the attack tries. The tuple is empty if
+            the pilot outputs have too many distinct values.
 
         Raises:
             TypeError: if outputs are objects that cannot be hashed.
@@ -541,14 +573,14 @@ class Histogram(ScoreAttack):
             return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
-        letters = Letters.of_whole(*sides, str(kinds.pop()))
+        letters = Letters.from_discrete(*sides, str(kinds.pop()))
         return _tabulate_cells(sides, letters, _MIN_OUTPUTS_PER_CELL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
         shown = real_columns(*rows)
         scores: list[Score] = []
-        loose = any(column.loose for column in shown)
+        loose = any(column.has_loose_values for column in shown)
         for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
             full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
             made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
@@ -577,20 +609,20 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
     rows_seen = sum(map(len, first))
     # If `most` cells were equally likely, the first rows would show this many cells.
-    if rows_seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(
+    if rows_seen < total and _count_cells(first, letters)[2].shape[1] > most * -np.expm1(
         -rows_seen / most
     ):
         return ()
-    stops, ladders, counts = _number_rows(sides, letters)
+    stops, ladders, counts = _count_cells(sides, letters)
     if counts.shape[1] > most:
         return ()
     ends = np.cumsum([ladder.size for ladder in ladders]).tolist()
     table = np.concatenate(ladders)
-    tables = _order_cells(counts, sides)
+    tables = _fit_log_ratios(counts, sides)
     return tuple(Cells(letters, stops, ends, table, values) for values in tables)
 
 
-def _number_rows(
+def _count_cells(
     sides: tuple[Array, ...], letters: Letters
 ) -> tuple[tuple[int, ...], list[Ints], Ints]:
     """Return the fields `stops` and `ladders` of `Cells`, and the counts of the cells.
@@ -607,7 +639,7 @@ def _number_rows(
             radix *= int(letters.sizes[stop])
             stop += 1
         for side, code in zip(sides, codes, strict=True):
-            for part, raw in letters.chunks(side):
+            for part, raw in letters.iterate_columns(side):
                 code[part] = letters.extend(code[part], raw, first, stop)
         keys, counts = _count_codes(codes)
         stops.append(stop)
@@ -626,7 +658,7 @@ def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
     return keys, counts
 
 
-def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
+def _fit_log_ratios(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
     """Return the log ratios of all cells, shrunk with two different constants.
 
     Only one array is returned if the two arrays put the cells in the same order.
@@ -647,7 +679,7 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
     for size in (most, None):
         try:
             grid = grid_of(*(side[:size] for side in sides))
-            tallies = [Counter(keys_of(side[:size], grid)) for side in sides]
+            tallies = [Counter(make_keys(side[:size], grid)) for side in sides]
         except RecursionError:
             requirement = "objects that do not contain themselves"
             raise mistyped("outputs", requirement, outputs[0]) from None
@@ -658,4 +690,4 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
     # occurrence.
     keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
-    return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))
+    return tuple(Outcomes(keys, values, *grid) for values in _fit_log_ratios(counts, sides))

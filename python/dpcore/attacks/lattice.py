@@ -69,16 +69,16 @@ class FinerThan(Merged, word="FinerThan"):
     The condition on entry i is ``low <= y_i < high and y_i 2^exponent is not an integer``. The
     score is 1 if the condition holds for some (or for every) entry in `columns`. Zero is a multiple
     of every power of two. NaN and infinities do not lie in the interval. The score does not state
-    whether the value 1 is more probable on x or on x'. This is stated by the direction of the
-    audit, the input in the numerator of the bound.
+    on which of the two inputs the value 1 is more probable.
 
     Args:
-        exponent: exponent e of the lattice of multiples of 2^-e, from -1023 to 1074. At 1074 the
-            score is always 0, because every float64 is a multiple of 2^-1074.
+        exponent: the number e in 2^-e, from -1023 to 1074. With e = 1074 the score is always 0,
+            because every float64 is a multiple of 2^-1074.
         low: lower end of the interval, in the units of the outputs.
         high: upper end of the interval, above `low`.
-        columns: entries that are read, counted from 0 in C order.
-        quantifier: "some" or "every": the number of entries that must satisfy the condition.
+        columns: indices of those entries of an output that the score reads, from 0 in C order.
+        quantifier: "some" if at least one entry in `columns` must satisfy the condition, "every" if
+            all of these entries must satisfy it.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -141,25 +141,29 @@ class FinerThan(Merged, word="FinerThan"):
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Two sentences for reports: for the value 1 and for the value 0 of the score."""
+        """Two sentences for reports: the first if the score is 1, the second if the score is 0."""
         return str(self), f"not: {self}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LowBits(Merged, word="LowBits"):
-    """A score: the log-likelihood ratio of the lowest set bits of the entries, within bins.
+    """A score of an output: a sum of log ratios, one for the lowest set bit of each entry y_i.
 
-    The score is ``sum_i table[bin(y_i), class(t_i)]``, and t_i is the exponent of the lowest set
-    bit: ``y_i = odd 2^t_i``. Bin b is the interval ``edges[b] <= y < edges[b + 1]``. A class is a
-    range of exponents t. The weight of a bin and a class is a log ratio of two shares: the share of
-    the class among the entries in the bin, on x and on x'. Therefore the score depends only on
-    low-order bits, and not on the probabilities of the bins. An entry outside all bins adds 0.
+    Let 2^t_i be the value of the lowest set bit of y_i, so that y_i is an odd multiple of 2^t_i.
+    The score is ``sum_i table[bin(y_i), class(t_i)]``. Bin b is the interval
+    ``edges[b] <= y < edges[b + 1]``. A class is a range of exponents t. Consider the entries of
+    pilot outputs (first draws) in a bin, and the share of a class among these entries. The weight
+    of the bin and the class is the log ratio of this share on x to this share on x'. Therefore the
+    score depends only on low-order bits, and not on the probabilities of the bins. An entry outside
+    all bins adds 0.
 
     Args:
-        edges: increasing ends of the bins, in the units of the outputs, shape `(bins + 1,)`.
-        exponents: increasing exponents t that separate the classes, shape `(classes - 1,)`.
+        edges: ends of the bins in increasing order, in the units of the outputs, shape
+            `(bins + 1,)`.
+        exponents: exponents t that separate the classes, in increasing order, shape
+            `(classes - 1,)`.
         table: weight of each bin and class, shape `(bins, classes)`.
-        columns: entries that are read, counted from 0 in C order.
+        columns: indices of those entries of an output that the score reads, from 0 in C order.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -218,7 +222,7 @@ class LowBits(Merged, word="LowBits"):
 
 
 def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
-    """Return the given entries of float outputs as float64, shape `(size, columns)`."""
+    """Return the entries with the indices `columns` of each output, shape `(size, columns)`."""
     flat = read_numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
@@ -226,18 +230,20 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def classify_exponents(exponents: Ints) -> Places:
-    """Return the class number of every exponent from -1074 to 1024.
+    """Return the class of every exponent from -1074 to 1024, as an array of class numbers.
 
-    `exponents` are the increasing exponents that separate the classes.
+    A class is a range of exponents. `exponents` are the ends of these ranges in increasing order.
     """
     return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
 
 
 def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
-    """Return the cell of each number, in a flat table of bins and classes of the lowest set bit.
+    """Return, for each number, its index in a flat table of intervals and lowest set bits.
 
-    The table has `edges.size + 1` bins: the first is below all edges, and the last is above all
-    edges and contains NaN. `place` is the result of `classify_exponents`.
+    The table has one row for each interval between `edges`. One more row is for numbers below all
+    edges, and another row is for larger numbers and NaN. The columns are classes of the exponent of
+    the lowest set bit. `place` states the class of each exponent, as `classify_exponents` returns
+    it.
     """
     bins = np.searchsorted(edges, values, side="right")
     bins *= int(place[-1]) + 1
@@ -250,26 +256,26 @@ class FloatLattice(ScoreAttack):
     """Attack on the low-order bits of floating-point outputs.
 
     Floating-point code rounds the sum of the input and the noise. In some intervals, all outputs on
-    one input are multiples of 2^-e for some e, but some outputs on the other input are not. An
-    output that is not a multiple of 2^-e then reveals the input.
+    one input are multiples of 2^-e for a number e. Some outputs on the other input are not
+    multiples of 2^-e. Such an output reveals the input.
 
     Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
-    entries of the pilot (the first draws of an audit) in a table. The rows of the table are
-    intervals, here called windows. The columns are the exponents of the lowest set bit. A window
-    ends at 0, at x_i, at x'_i, or at a power of two away from one of these numbers. The attack
-    tries the events "the entry is in this window and is not a multiple of 2^-e". The first scores
-    belong to the events with the largest expected bounds on epsilon. One more score is the log
-    ratio of the whole table. The attack compares only the shares of the exponents within one
-    window, and not the probabilities of the windows. Therefore its bound is a finding about the
-    floating-point implementation, and not about the mechanism in exact arithmetic.
+    entries of the pilot outputs (the first draws of an audit) in a table. The rows of the table are
+    intervals. An end of an interval is 0, x_i or x'_i, or a number at a distance of 2^j from one of
+    them. The columns are the exponents of the lowest set bit. The attack tries the events "the
+    entry is in this interval and is not a multiple of 2^-e". Each of the events with the largest
+    expected bounds on epsilon gives one score. One more score is the sum of log ratios of the whole
+    table. The attack does not use the probabilities of the intervals. It compares only the shares
+    of the exponents within each interval. Therefore a positive bound shows a fault of the
+    floating-point implementation, and not of the mechanism in exact arithmetic.
 
-    If the attack finds no such difference, it returns a score that is always 0, and the bound on
-    epsilon is 0. This is the result for the snapping mechanism, for discrete mechanisms, and for
-    mechanisms that round the noise exactly. The attack does not apply to outputs that are not
-    floats. It treats float32 values stored as float64 like float32 outputs. If more than 32 groups
-    exist, all entries form one group. If the pair does not match the outputs, all entries form one
-    group too. In this case the attack also makes a separate table for each entry if there are at
-    most 32 entries.
+    If the shares do not differ clearly between x and x', the attack returns a score that is always
+    0. The bound on epsilon is then 0. This happens for the snapping mechanism, for discrete
+    mechanisms, and for mechanisms that round the noise exactly. The attack does not apply to
+    outputs that are not floats. Values of float32 that are stored as float64 are treated like
+    float32. If more than 32 groups exist, all entries are put into one group. If an input does not
+    have as many entries as an output, all entries are also put into one group. In this second case,
+    each entry also gets its own table if an output has at most 32 entries.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -285,18 +291,18 @@ class FloatLattice(ScoreAttack):
     """
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores of the low-order bits that are fitted on pilot outputs.
+        """Return scores of the low-order bits of outputs, fitted on the pilot (the first draws).
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the two inputs x and x'. The attack uses their entries if the number of entries
-                matches the outputs.
+            pair: the inputs x and x'. The attack uses their entries if each input has as many
+                entries as an output.
 
         Returns:
-            The scores, with the largest expected bound first. If the low-order bits do not differ
-            between x and x', one score that is always 0. The tuple is empty if the outputs are not
-            floats or have no entries.
+            The scores; the score with the largest expected bound on epsilon is the first. If the
+            low-order bits do not differ between x and x', the only score is always 0. The tuple is
+            empty if the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
@@ -305,7 +311,7 @@ class FloatLattice(ScoreAttack):
         scores: list[tuple[float, Score]] = []
         for group in _group_entries(outputs, pair):
             table = _tabulate_entries(outputs[:size], outputs_prime[:size], *group)
-            scores += _choose_cuts(table)
+            scores += _score_cuts(table)
         if not scores:
             return (FinerThan(FINEST, -1.0, 1.0),)
         scores.sort(key=lambda item: -item[0])
@@ -313,10 +319,13 @@ class FloatLattice(ScoreAttack):
 
 
 class Table(NamedTuple):
-    """Pilot counts of the entries of one group, on x and on x', in bins and classes.
+    """Counts of float entries of pilot outputs (first draws), by interval and lowest set bit.
 
-    A bin is an interval of values. A class is a range of exponents of the lowest set bit. `ends` is
-    the tuple (x_i, x'_i) of the group's entries, or empty if the inputs are unknown.
+    The entries `columns` of each output are counted together. `counts` has shape
+    `(2, bins, classes)`; the first axis is x and x'. A bin is an interval of values between two
+    numbers in `edges`. A class is a range of exponents of the lowest set bit; `exponents` are the
+    ends of these ranges. `ends` is the pair (x_i, x'_i), which is equal for all these entries. It
+    is empty if the inputs are unknown.
     """
 
     columns: tuple[int, ...]
@@ -399,7 +408,7 @@ def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
     return kinds[places.astype(np.int64)]
 
 
-def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
+def _score_cuts(table: Table) -> list[tuple[float, Score]]:
     """Return scores for a group of entries, each with its expected bound on epsilon.
 
     A cut is an event "in this interval and not a multiple of 2^-e". The result contains the best
@@ -419,7 +428,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
     unclean: dict[float, bool] = {}
     for side, sign in ((0, 1.0), (1, -1.0)):
         merit = _log_ratio_limit(fine[side], fine[1 - side]) - place
-        likely = _find_expected_cuts(table, first, last, side)
+        likely = _predict_cuts(table, first, last, side)
         _rule_out_cuts(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
@@ -451,7 +460,7 @@ def _rule_out_cuts(merit: Floats, likely: Flags, trace: Floats, variance: Floats
     merit[~(is_visible | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
 
 
-def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
+def _predict_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
     """Find the cuts that floating-point arithmetic predicts, shape `(windows, exponents)`.
 
     A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
@@ -528,13 +537,13 @@ def _score_table(table: Table) -> LowBits:
 
 
 def lowest_bit(values: Floats) -> Ints:
-    """Return the exponent t of the lowest set bit, ``y = odd 2^t``; 1024 for zero, NaN, infinity.
+    """Return the exponent t of the lowest set bit of each number y, where y is odd times 2^t.
 
     Args:
         values: the numbers y, a C-contiguous float64 array.
 
     Returns:
-        Integers from -1074 to 1023, or 1024.
+        Integers from -1074 to 1023. For zero, NaN and infinities, the result is 1024.
 
     Example:
         >>> import numpy as np

@@ -46,13 +46,14 @@ NO_LETTER: Final = -1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Strings (or bytes objects) as arrays of character codes.
+    """Many strings (or bytes objects), stored as arrays of character codes.
 
     Args:
         lengths: number of characters of each string, shape `(size,)`.
-        heads: codes of the characters from the start, shape `(size, width)`; 0 beyond the end.
-        tails: codes of the characters from the end backwards, shape `(size, width)`. None if
-            `heads` contains all characters.
+        heads: codes of the first characters of each string, shape `(size, width)`. Entries beyond
+            the end of a string are 0.
+        tails: codes of the last characters of each string, from the end backwards, shape
+            `(size, width)`. None if `heads` contains all characters.
         items: the strings, or None if `heads` contains all characters.
     """
 
@@ -63,12 +64,12 @@ class Strings:
 
     @classmethod
     def of_array(cls, array: Array) -> Strings:
-        """Convert a numpy array of strings (dtype U or S), shape `(size,)`."""
+        """Store the strings of a numpy array (dtype U or S, shape `(size,)`) as character codes."""
         return cls(np.char.str_len(array).astype(np.int64), _to_character_codes(array))
 
     @classmethod
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Strings:
-        """Convert a sequence of Python strings, or of bytes objects if `is_bytes` is True."""
+        """Store Python strings (or bytes objects if `is_bytes` is True) as character codes."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, kind = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _MAX_UNCUT_CHARACTERS:
@@ -78,8 +79,8 @@ class Strings:
         return cls(lengths, ends[0], ends[1], items)
 
     @property
-    def most(self) -> int:
-        """Number of characters at each end of a string that are read."""
+    def coded_length(self) -> int:
+        """Number of characters at the start of a string, and also at the end, that have codes."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
@@ -87,10 +88,11 @@ class Strings:
         """True if the strings are bytes objects."""
         return self.heads.dtype == np.uint8
 
-    def letter(self, place: int) -> Floats:
-        """Return the code of the letter at a place of each string; -1 beyond the end.
+    def letter_codes_at(self, place: int) -> Floats:
+        """Return the code of one character of each string, shape `(size,)`.
 
-        A negative place counts from the end.
+        `place` is the position of the character, counted from 0. A negative position counts from
+        the end. The result is -1 for strings that are too short.
         """
         width = self.heads.shape[1]
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
@@ -108,8 +110,8 @@ class Strings:
             codes = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
         return np.where(inside, codes, NO_LETTER)
 
-    def count(self, code: int) -> Floats:
-        """Return how often the letter with a given code occurs in each string."""
+    def count_letter(self, code: int) -> Floats:
+        """Return how often the character with the code `code` occurs in each string."""
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
             return np.fromiter((item.count(letter) for item in self.items), np.float64)
@@ -117,14 +119,14 @@ class Strings:
         beyond = self.heads.shape[1] - self.lengths if code == 0 else 0
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
-    def numbers(self, most: int | None = None) -> Floats:
-        """Convert all strings, or the first `most`, to floats; NaN for a string without number."""
+    def parse_as_numbers(self, most: int | None = None) -> Floats:
+        """Convert the strings (or the first `most` of them) to floats; NaN if not a number."""
         return np.array(
             [parse_number(text) for text in self._python_strings()[:most]], dtype=np.float64
         )
 
-    def frequent(self) -> list[int]:
-        """Return the codes of all letters that occur, the most frequent first."""
+    def letters_by_frequency(self) -> list[int]:
+        """Return the codes of all characters that occur, with the most frequent one first."""
         used = np.arange(self.heads.shape[1]) < self.lengths[:, np.newaxis]
         codes, counts = np.unique(self.heads[used], return_counts=True)
         return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
@@ -147,7 +149,7 @@ def _to_character_codes(array: Array) -> Array:
 
 
 def parse_number(text: Any) -> float:
-    """Convert a text to a float; return NaN if the text is not a number."""
+    """Convert a string to a float, or return NaN if the string is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -174,10 +176,10 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
 class Members:
-    """Counts of the members of many sequences or sets.
+    """A list of sequences or sets, and methods that count their members.
 
     Args:
-        rows: the sequences or sets.
+        rows: the list of sequences or sets.
     """
 
     def __init__(self, rows: Sequence[Any]) -> None:
@@ -186,18 +188,18 @@ class Members:
         self._counted = 0
 
     def count_equal(self, value: Any) -> Floats:
-        """Return how many members of each row equal a hashable value, shape `(rows,)`."""
+        """Return, for each sequence or set, how many members are equal to a hashable value."""
         self._counted += 1
-        if self._counted <= _COUNTS_BEFORE_TABLE or self._table is None:
+        if self._counted <= _COUNTS_BEFORE_TABLE or self._member_tables is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
-        numbers, holders, first = self._table
+        numbers, holders, first = self._member_tables
         if (number := numbers.get(value)) is None:
             return np.zeros(len(self.rows))
         held = holders[first[number] : first[number + 1]]
         return np.bincount(held, minlength=len(self.rows)).astype(np.float64)
 
     def count_between(self, low: float, high: float) -> Floats:
-        """Return how many floats of each row are at least `low` and below `high`."""
+        """Return, for each sequence or set, how many members are floats in [low, high)."""
         self._counted += 1
         if self._counted <= _COUNTS_BEFORE_TABLE:
             values, holders = self._floats_and_rows
@@ -208,7 +210,7 @@ class Members:
         return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
 
     @functools.cached_property
-    def _table(self) -> tuple[dict[Any, int], Places, Places] | None:
+    def _member_tables(self) -> tuple[dict[Any, int], Places, Places] | None:
         """Tables of all members, or None if a member cannot be hashed.
 
         The three tables are: a number for each distinct value, the rows that contain each value,
@@ -252,10 +254,13 @@ def _count_equal(row: Any, value: Any) -> int:
 
 
 class Bunch:
-    """The objects that many outputs hold at one place.
+    """One Python object for each output: the object at the same place of every output.
+
+    A place is, for example, one key of a dictionary.
 
     Args:
-        items: one object per output. The item is `ABSENT` if the output has no object at the place.
+        items: the objects, one per output. An entry is `ABSENT` if the output has no object at this
+            place.
     """
 
     def __init__(self, items: list[Any]) -> None:
@@ -277,15 +282,18 @@ class Bunch:
         self._compared = 0
 
     def items_of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the indices of the outputs with an item of one kind, and these items."""
+        """Return the indices of the objects of one kind in this bunch, and these objects.
+
+        A kind is one of the constants of this module, such as `NUMBER`, `TEXT` or `SEQUENCE`.
+        """
         is_one = self.kinds == kind
         where = np.flatnonzero(is_one)
         if where.size == len(self.items):
             return where, self.items
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
-    def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the indices of the outputs with a number, and these numbers (float or complex)."""
+    def placed_numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
+        """Return the indices of the numbers (real or complex) in this bunch, and these numbers."""
         where, values_found = self.items_of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -294,19 +302,19 @@ class Bunch:
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property
-    def forms(self) -> list[str | None]:
-        """The form of each item (such as 'float' or 'bool'), or None if the item is absent."""
+    def item_forms(self) -> list[str | None]:
+        """The type of each object in this bunch as text, such as 'float', or None if absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
-        has_one = len(classes) == 1 and not any(map(has_many_forms, classes))
+        has_one = len(classes) == 1 and not any(map(has_varying_form, classes))
         # Among floats, only zeros can have a different form.
         if has_one or (classes == {float} and 0.0 not in items):
             return [form_of(items[0])] * len(items)
         return [None if item is ABSENT else form_of(item) for item in items]
 
     @functools.cached_property
-    def whole(self) -> tuple[Places, list[int]]:
-        """The indices of the outputs with an integer, and these integers."""
+    def placed_integers(self) -> tuple[Places, list[int]]:
+        """The indices of the integers in this bunch, and a list of these integers."""
         where, numbers = self.items_of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
@@ -315,44 +323,47 @@ class Bunch:
             where, numbers = where[places], [numbers[i] for i in places]
         return where, list(map(int, numbers))
 
-    def words(self, number: int) -> tuple[Places, Floats]:
-        """Return the indices of the outputs with an integer, and 32 bits of each integer.
+    def placed_words(self, number: int) -> tuple[Places, Floats]:
+        """Return the indices of the integers in this bunch, and 32 bits of each as a number.
 
-        The bits are `32 * number` to `32 * number + 31`, in two's complement.
+        They are the bits `32 * number` to `32 * number + 31`, in two's complement.
         """
-        where, whole = self.whole
+        where, whole = self.placed_integers
         shift, mask = WORD * number, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
-    def bits(self, number: int) -> tuple[Places, Floats]:
-        """Return the indices of the outputs with an integer, and one bit of each integer.
+    def placed_bits(self, number: int) -> tuple[Places, Floats]:
+        """Return the indices of the integers in this bunch, and the bit `number` of each one.
 
-        The bits are in two's complement.
+        Bits are counted from the lowest one, in two's complement. Each bit is 0.0 or 1.0.
         """
         # Beyond the longest number, every bit equals its sign bit.
         column = self._bit_table[:, min(number, self._bit_table.shape[1] - 1)]
-        return self.whole[0], column.astype(np.float64)
+        return self.placed_integers[0], column.astype(np.float64)
 
     @functools.cached_property
     def _bit_table(self) -> Array:
-        whole, width = self.whole[1], self.longest() // 8 + 1
+        whole, width = self.placed_integers[1], self.longest_bits() // 8 + 1
         rows = b"".join(number.to_bytes(width, "little", signed=True) for number in whole)
         table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
         return np.unpackbits(table, axis=1, bitorder="little")
 
-    def view(self, kind: str) -> list[Any]:
-        """Return the items in another form, such as parsed JSON or the keys of a mapping."""
+    def convert_items(self, kind: str) -> list[Any]:
+        """Convert each object in this bunch to another form, such as parsed JSON or its keys.
+
+        `kind` names the form. If an object does not have this form, the result for it is `ABSENT`.
+        """
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
-        where, items = self.rows if source == SEQUENCE else self.items_of_kind(source)
+        where, items = self.placed_sequences if source == SEQUENCE else self.items_of_kind(source)
         return self._fill_absent_places(where, [view_item(item, kind) for item in items])
 
-    def longest(self) -> int:
-        """Return the number of bits of the longest integer."""
-        return max((number.bit_length() for number in self.whole[1]), default=0)
+    def longest_bits(self) -> int:
+        """Return the number of bits of the longest integer in this bunch."""
+        return max((number.bit_length() for number in self.placed_integers[1]), default=0)
 
-    def texts(self, kind: int) -> tuple[Places, Strings]:
-        """Return the indices of the outputs with a string (or bytes object), and the strings."""
+    def placed_texts(self, kind: int) -> tuple[Places, Strings]:
+        """Return the indices of the strings (or bytes) in this bunch, and these strings."""
         if kind not in self._texts:
             where, texts = self.items_of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
@@ -360,50 +371,59 @@ class Bunch:
         return self._texts[kind]
 
     @functools.cached_property
-    def rows(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The indices of the outputs with a sequence, and these sequences; arrays become lists."""
+    def placed_sequences(self) -> tuple[Places, list[Sequence[Any]]]:
+        """The indices of the sequences and arrays in this bunch, and these sequences as lists."""
         where, rows = self.items_of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
 
-    def place(self, number: int) -> list[Any]:
-        """Return the entry at one place of each sequence; negative places count from the end."""
-        where, rows = self.rows
+    def entries_at_place(self, number: int) -> list[Any]:
+        """Return the entry with the index `number` of each sequence in this bunch.
+
+        Entries are counted from 0. Negative numbers count from the end of the sequence. The result
+        is `ABSENT` if an object is not a sequence or is too short.
+        """
+        where, rows = self.placed_sequences
         least = number + 1 if number >= 0 else -number
         return self._fill_absent_places(
             where, [r[number] if len(r) >= least else ABSENT for r in rows]
         )
 
-    def places(self, from_end: bool = False) -> Iterator[list[Any]]:
-        """Yield, for each place of the sequences, the entry of each sequence at this place."""
-        where, rows = self.rows
+    def iterate_places(self, from_end: bool = False) -> Iterator[list[Any]]:
+        """Yield the first entry of each sequence in this bunch, then the second entry, and so on.
+
+        Each result is a list with one element per output. The element is `ABSENT` if the output has
+        no such entry. If `from_end` is True, the entries are counted from the end.
+        """
+        where, rows = self.placed_sequences
         entries: Any = map(reversed, rows) if from_end else rows
         for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
             yield self._fill_absent_places(where, list(column))
 
-    def entry(self, index: Any) -> list[Any]:
-        """Return the entry of each nested sequence at an index such as `(1, 0)`, as in an array."""
+    def entries_at_index(self, index: Any) -> list[Any]:
+        """Return the entry of each nested sequence in this bunch at an index such as `(1, 0)`."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
-            items = Bunch(items).place(place)
+            items = Bunch(items).entries_at_place(place)
         return items
 
     @functools.cached_property
-    def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The indices of the outputs with a mapping, and these mappings.
+    def placed_mappings(self) -> tuple[Places, list[Mapping[Any, Any]]]:
+        """The indices of the mappings in this bunch, and these mappings.
 
-        A data class counts as the mapping of its fields, and a data frame of its columns.
+        A data class is converted to the mapping of its fields, and a data frame to the mapping of
+        its columns.
         """
         where, maps = self.items_of_kind(MAPPING)
         return where, list(map(as_mapping, maps))
 
-    def key(self, key: Any) -> list[Any]:
-        """Return the value of each mapping under a key."""
-        where, maps = self.maps
+    def values_under_key(self, key: Any) -> list[Any]:
+        """Return the value under the key `key` of each mapping in this bunch, or `ABSENT`."""
+        where, maps = self.placed_mappings
         return self._fill_absent_places(where, [mapping.get(key, ABSENT) for mapping in maps])
 
-    def equals(self, value: Any) -> Flags:
-        """Return which items equal a hashable value and have the same class as this value."""
+    def find_equal_items(self, value: Any) -> Flags:
+        """Return for each object in this bunch if it equals `value` and has the same class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -413,10 +433,10 @@ class Bunch:
     def _typed_items(self) -> Members:
         return Members([((type(item), item),) for item in self.items])
 
-    def members(self, kind: int) -> tuple[Places, Members]:
-        """Return the indices of the outputs with a sequence (or set), and their members."""
+    def placed_members(self, kind: int) -> tuple[Places, Members]:
+        """Return the indices of the sequences (or sets) in this bunch, and their members."""
         if kind not in self._members:
-            where, rows = self.rows if kind == SEQUENCE else self.items_of_kind(kind)
+            where, rows = self.placed_sequences if kind == SEQUENCE else self.items_of_kind(kind)
             self._members[kind] = where, Members(rows)
         return self._members[kind]
 
@@ -429,10 +449,16 @@ class Bunch:
         return spread
 
     def lengths(self) -> Floats:
-        """Return the number of characters, entries or members of each item; NaN without one."""
+        """Return the length of each object in this bunch: its number of characters or members.
+
+        The result is NaN for objects without a length.
+        """
         lengths = np.full(len(self.items), np.nan)
         for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present}:
-            readers: dict[int, Any] = {SEQUENCE: self.rows, MAPPING: self.maps}
+            readers: dict[int, Any] = {
+                SEQUENCE: self.placed_sequences,
+                MAPPING: self.placed_mappings,
+            }
             where, sized = readers.get(kind) or self.items_of_kind(kind)
             lengths[where] = list(map(len, sized))
         return lengths
@@ -444,7 +470,10 @@ _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def view_item(item: Any, kind: str) -> Any:
-    """Return an item in another form (such as parsed JSON), or `ABSENT` without this form."""
+    """Convert an object to another form, such as parsed JSON or the list of its keys.
+
+    Return `ABSENT` if the object does not have this form.
+    """
     if kind == "words":
         return item.split()
     if kind == "numbers":
@@ -477,10 +506,10 @@ def _read_digits(item: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Describe the type of an object and the spelling of a number.
+    """Return a text that describes the type of an object, and how a number is written.
 
-    Two objects with different forms may be equal, such as 1.0 and True. A numpy scalar has the same
-    form as a Python number, because most functions do not distinguish these two types.
+    Two equal objects may have different texts. For example, 1.0 equals True, but the texts are
+    'float' and 'bool'. A numpy scalar has the same text as a Python number.
 
     Example:
         >>> form_of(np.float64(1.0)), form_of(True), form_of(Decimal("1.50"))
@@ -504,14 +533,17 @@ def form_of(item: Any) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def has_many_forms(cls: type) -> bool:
-    """Return True if two objects of a class can have different forms, as `form_of` returns them."""
+def has_varying_form(cls: type) -> bool:
+    """Return True if two objects of a class can have different descriptions by `form_of`.
+
+    For example, two objects of the class `Decimal` can have different numbers of decimal places.
+    """
     is_number = issubclass(cls, (float, np.floating, Decimal, Spelled))
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
 
 def as_sequence(item: Any) -> Sequence[Any]:
-    """Convert a sequence or an array to a list or tuple of its entries."""
+    """Convert an object that is a sequence or an array to a list or tuple of its entries."""
     if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
     if converts_to_array(item):
@@ -524,10 +556,11 @@ def as_sequence(item: Any) -> Sequence[Any]:
 
 
 def as_hashable(item: Any) -> Hashable:
-    """Convert an object to a hashable object, so that equal objects give equal results.
+    """Convert an object to a hashable object. Two equal objects give two equal results.
 
     Raises:
-        TypeError: if the object cannot be hashed and is not a container that can be converted.
+        TypeError: if the object cannot be hashed and is not a list, set, mapping or similar
+            container.
 
     Example:
         >>> as_hashable([1, {"b": {2}}])
@@ -562,9 +595,9 @@ def is_hashable(item: Any) -> bool:
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:
-    """Convert a data frame to the mapping of its columns, and a data class to that of its fields.
+    """Convert a data frame to a mapping from column names to columns.
 
-    Mappings are returned unchanged.
+    Convert a data class to a mapping from field names to values. Return mappings unchanged.
     """
     if type(item) is dict or isinstance(item, Mapping):
         return item
@@ -622,7 +655,11 @@ _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def read_complex(item: Any) -> complex:
-    """Convert a number or a time to complex: infinite beyond float64's range, NaN otherwise."""
+    """Convert a number to a complex number. A time is first converted to seconds.
+
+    A numpy time is converted in its own unit. The result is infinite if a number exceeds the range
+    of float64. The result is NaN for other objects.
+    """
     try:
         return complex(item)
     except OverflowError:

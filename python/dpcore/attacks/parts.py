@@ -95,24 +95,25 @@ _MAX_CHUNK_BYTES: Final = 2**25
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Part(Record, word="Part"):
-    """One real number of an output; NaN if the output has no such part.
+    """A rule that reads one real number from each output, or NaN if the output has no such number.
 
-    For instance, the part with steps `(("key", "name"),)` and measure "length" is the length of the
-    value under the key "name".
+    For instance, the rule with steps `(("key", "name"),)` and measure "length" reads the length of
+    the value under the key "name".
 
     Args:
-        steps: path to an object inside the output, as pairs. The first entry of a pair is "entry",
-            "field", "place", "key" or "view". The second entry is a number, a name or a key. A
-            negative place counts from the end of the sequence.
-        measure: name of the function from this object to a number, such as "value", "length" or
-            "letter"; one of `MEASURES`.
-        argument: argument of the measure, or None for measures without one. Examples are the place
-            of a letter (negative places count from the end), the number of a bit, a modulus, a
-            value to compare with, a member to count, or the name of an exception.
+        steps: path to an object inside the output, as a tuple of pairs. The first entry of a pair
+            is "entry", "field", "place", "key" or "view". The second entry is a number, a name or a
+            key. A negative number after "place" counts from the end of the sequence.
+        measure: name of the function that converts the object to a number, such as "value",
+            "length" or "letter". It is one of `MEASURES`.
+        argument: argument of this function, or None if the function has no argument. Examples are
+            the index of a bit, a modulus, a value to compare with, a member to count, or the name
+            of an exception. For a letter, it is the position; negative positions count from the
+            end.
 
     Raises:
         TypeError: if `measure` is not a string.
-        ValueError: if the measure or a step is unknown.
+        ValueError: if `measure` is not one of `MEASURES`, or if a step is not of this form.
     """
 
     steps: tuple[tuple[str, Any], ...]
@@ -127,20 +128,20 @@ class Part(Record, word="Part"):
 
     @property
     def is_flag(self) -> bool:
-        """True if the part is a flag, with the values 1 (true) and 0 (false)."""
+        """True if the number that this rule reads is a flag: 1 for true and 0 for false."""
         return self.measure in ("kind", "form", "holds", "there", "bit", "is", "raises")
 
     @property
-    def is_whole(self) -> bool:
-        """True if the part is an exact whole number: a flag, a count or a code."""
+    def is_integral(self) -> bool:
+        """True if the number that this rule reads is an exact integer, such as a flag or count."""
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     @property
-    def plainness(self) -> int:
-        """Rank of the part for readers; 0 is easiest to read.
+    def difficulty(self) -> int:
+        """Difficulty of the number that this rule reads, for readers; 0 is the easiest.
 
-        0 is the whole output, 1 a key or column, 2 a word, 3 a letter, and 4 a derived number such
-        as a length.
+        0 means that the number is the whole output, and 1 that it is the value of a key or column.
+        2 is a word, 3 a letter, and 4 a derived number such as a length.
         """
         views = [which for kind, which in self.steps if kind == "view"]
         inner = [_VIEW_PLAINNESS.get(view, _FIELD_PLAINNESS) for view in views]
@@ -152,21 +153,25 @@ class Part(Record, word="Part"):
     def __str__(self) -> str:
         """Return the name of the part in a report, such as ``length of name``."""
         if self.is_flag:
-            return self.say(True)
+            return self.flag_sentence(True)
         where, own = _name_place(self.steps), self._measure_phrase()
         return f"{own} of {where}" if own and where else own or where or "value"
 
     @property
     def cost(self) -> int:
-        """Approximate nanoseconds per output.
+        """Approximate time to read the number of this rule, in nanoseconds per output.
 
-        Among parts with equal values, the part that is easiest to read has the lowest cost.
+        If two rules read equal values, the rule that is easier to understand has the lower cost.
         """
         is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
         return _PLAIN_COST + (not is_plain) + 2 * is_derived
 
-    def say(self, is_so: bool) -> str:
-        """Return the sentence of a report for a flag that is 1 (`is_so` True) or 0 (False)."""
+    def flag_sentence(self, is_so: bool) -> str:
+        """Return a sentence for a report about a flag that is read from an output.
+
+        If `is_so` is True, the sentence states that the flag is 1. Otherwise, it states that the
+        flag is 0.
+        """
         where, argument = _name_place(self.steps), self.argument
         if self.measure == "bit":
             return f"bit {argument}{' of ' if where else ''}{where} is {int(is_so)}"
@@ -325,20 +330,21 @@ def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
     if part.measure == "length":
         return texts.lengths.astype(np.float64)
     if part.measure == "letter":
-        return texts.letter(part.argument)
+        return texts.letter_codes_at(part.argument)
     if part.measure == "count":
-        return texts.count(part.argument)
+        return texts.count_letter(part.argument)
     if part.measure == "bit":
-        codes = texts.letter(part.argument // 8)
+        codes = texts.letter_codes_at(part.argument // 8)
         flags = (codes.astype(np.int64) >> part.argument % 8) & 1
         return np.where(codes < 0.0, np.nan, flags)
-    return texts.numbers() if part.measure == "number" else np.nan
+    return texts.parse_as_numbers() if part.measure == "number" else np.nan
 
 
 def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Floats) -> None:
-    """Write the values of a part, shape `(size,)`, to `out`.
+    """Read one real number (a part) from each output, and write the numbers to the array `out`.
 
-    `held` and `texts` are the result of `open_node`. `out` stays NaN for outputs without the part.
+    `out` has shape `(size,)` and must be filled with NaN before the call. An entry stays NaN if the
+    output has no such number. `held` and `texts` are the result of `open_node`.
     """
     if isinstance(held, Bunch):
         _read_objects(held, part, out)
@@ -354,7 +360,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
     elif part.measure == "form":
-        out[:] = [form == part.argument for form in bunch.forms]
+        out[:] = [form == part.argument for form in bunch.item_forms]
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "raises":
@@ -364,31 +370,33 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
-        out[:] = bunch.equals(part.argument)
+        out[:] = bunch.find_equal_items(part.argument)
     elif part.measure in ("value", "real", "imaginary"):
-        where, values = bunch.numbers()
+        where, values = bunch.placed_numbers()
         out[where] = values.imag if part.measure == "imaginary" else values.real
     elif part.measure == "modulo":
-        where, values = bunch.numbers()
+        where, values = bunch.placed_numbers()
         with np.errstate(invalid="ignore"):
             out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
         # Whole numbers beyond 2^53 also have a remainder, as they do in an array.
-        where, whole = bunch.whole
+        where, whole = bunch.placed_integers
         out[where] = [float(argument % int(part.argument)) for argument in whole]
     elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
-        where, digits = (bunch.words if part.measure == "word" else bunch.bits)(part.argument)
+        where, digits = (bunch.placed_words if part.measure == "word" else bunch.placed_bits)(
+            part.argument
+        )
         out[where] = digits
     elif part.measure in ("times", "near"):
         is_near, argument = part.measure == "near", part.argument
         for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
-            where, members = bunch.members(kind)
+            where, members = bunch.placed_members(kind)
             if where.size:
                 out[where] = (
                     members.count_between(*argument) if is_near else members.count_equal(argument)
                 )
     elif part.measure in ("letter", "count", "number", "bit"):
         for kind in (TEXT, BYTES):
-            where, texts = bunch.texts(kind)
+            where, texts = bunch.placed_texts(kind)
             if where.size:
                 out[where] = _read_text_measure(texts, part)
     elif part.measure == "holds":
@@ -403,13 +411,13 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts(Record, word="Parts"):
-    """A function from outputs to columns of real numbers, shape `(size, parts)`.
+    """A function that reads several real numbers (parts) from each output, shape `(size, parts)`.
 
-    Each column is a part: one real number of each output, such as the length of a string. A part
-    that an output does not have is NaN.
+    A part is, for example, the length of a string. An entry of the result is NaN if the output does
+    not have this part.
 
     Args:
-        parts: the parts, in the order of the columns.
+        parts: the rules that read the numbers, one for each column of the result.
 
     Raises:
         TypeError: if an element is not a `Part`.
@@ -431,16 +439,20 @@ class Parts(Record, word="Parts"):
         """Return the columns, shape `(size, parts)`; NaN if an output has no such part."""
         columns = _cached_columns(outputs)
         if columns is None or not self.parts:
-            return self._read(outputs)
+            return self._read_parts(outputs)
         keys = self._cache_keys()
         missing = [key for key in dict.fromkeys(keys) if key not in columns]
         if missing:
-            columns_read = Parts(tuple(part for part, _ in missing))._read(outputs)
+            columns_read = Parts(tuple(part for part, _ in missing))._read_parts(outputs)
             columns.update(zip(missing, columns_read.T, strict=True))
         return np.stack([columns[key] for key in keys], axis=1)
 
     def store_columns(self, outputs: Array, columns: Sequence[Floats]) -> None:
-        """Store the columns of some outputs in the cache of the context `remember_parts`."""
+        """Store numbers that were already read from some outputs, so that they are not read again.
+
+        `columns` has one array for each part. The numbers are stored only in a context of
+        `cache_parts`.
+        """
         cached = _cached_columns(outputs)
         if cached is not None:
             cached.update(zip(self._cache_keys(), columns, strict=True))
@@ -449,7 +461,7 @@ class Parts(Record, word="Parts"):
         # 1 and True are equal, but they are different values to look for.
         return [(part, type(part.argument)) for part in self.parts]
 
-    def _read(self, outputs: Array) -> Floats:
+    def _read_parts(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
         readings = [(part.steps, part, i) for i, part in enumerate(self.parts)]
         rows = rows_within(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
@@ -459,21 +471,20 @@ class Parts(Record, word="Parts"):
         return columns
 
     def names(self) -> list[str]:
-        """Return the names of the parts in a report."""
+        """Return the name of each part (number that is read from an output), as used in reports."""
         return list(map(str, self.parts))
 
-    def only(self, columns: list[int]) -> Parts:
-        """Return a `Parts` with only the columns of the given numbers."""
+    def select(self, columns: list[int]) -> Parts:
+        """Return a new `Parts` that reads only the numbers of the given columns."""
         return Parts(tuple(self.parts[i] for i in columns))
 
 
 class JointParts:
-    """A collection of parts with few values, for scores that combine two or three parts.
+    """A collection of numbers (parts) of the outputs, for scores that combine two or three parts.
 
-    A part is one real number of an output, such as the length of a string.
-
-    The collection contains numbers, flags for the presence of an object, and codes of strings at a
-    place where only a few different strings occur.
+    A part is one real number that is read from each output, such as the length of a string. The
+    collection contains numbers, flags that state if an object is present, and codes of strings. A
+    string has a code only if few different strings occur at the same place of the outputs.
     """
 
     def __init__(self) -> None:
@@ -481,7 +492,11 @@ class JointParts:
         self.texts: dict[_Steps, dict[Part, Floats]] = {}
 
     def add(self, part: Part, column: Floats, is_copy: bool) -> None:
-        """Add the column of a part; skip a number column that copies an earlier column."""
+        """Add a part (a number that is read from each output) and its values.
+
+        If `is_copy` is True, the values equal those of an earlier part. Such a copy is not added,
+        unless it is a flag that states if a string has a certain value.
+        """
         if part.measure == "is":
             texts = self.texts.setdefault(part.steps, {})
             if len(texts) <= _MAX_JOINT_TEXTS:
@@ -491,7 +506,7 @@ class JointParts:
             self.columns[part] = column
 
     def read_columns(self) -> tuple[Parts, Floats]:
-        """Return at most 20 parts of the outputs, and the values of each part as a column."""
+        """Return at most 20 parts of this collection, and an array with one column per part."""
         columns, places = self.columns.copy(), {part.steps for part in self.columns}
         for steps, flags in self.texts.items():
             part, column = next(iter(flags.items()))
@@ -507,16 +522,20 @@ class JointParts:
 
 
 def name_entries(text: str, names: Sequence[str]) -> str:
-    """Replace phrases such as "entries 3, 4 and 7" in a text by the names of these entries."""
+    """Replace the numbers of entries in a text by names.
+
+    The number i in a phrase such as "entries 3, 4 and 7" becomes `names[i]`.
+    """
     return _ENTRY_PATTERN.sub(
         lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
     )
 
 
 def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
-    """Return the two sentences of a score for reports, changed by `rename`, or None.
+    """Return two sentences about a score for reports, after `rename` has changed each of them.
 
-    The sentences describe the values 1 and 0 of the score.
+    The first sentence states that the score is 1, the second that it is 0. Return None if the score
+    has no such sentences.
     """
     first, second = score_attribute(score, "sentences") or ("", "")
     return (rename(first), rename(second)) if first else None
@@ -524,11 +543,11 @@ def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfColumns(Record, word="OfColumns"):
-    """A score of the rows of a data frame; reports use the names of its columns.
+    """A score of the rows of a data frame. Reports describe it with the names of the columns.
 
     Args:
-        names: names of the columns in a report.
-        score: function from rows to one real number per row.
+        names: names of the columns in reports, in the order of the columns.
+        score: function from an array of rows to one real number per row.
     """
 
     names: tuple[str, ...]
@@ -546,7 +565,10 @@ class OfColumns(Record, word="OfColumns"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two sentences for reports, for the values 1 and 0 of the score, or None."""
+        """Two sentences about this score for reports, or None if the score has no such sentences.
+
+        The first sentence states that the score is 1, the second that it is 0.
+        """
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
@@ -561,7 +583,7 @@ class OfColumns(Record, word="OfColumns"):
 
 
 class _PartCache(threading.local):
-    """Cache of a thread: the columns read from arrays, or None outside of `remember_parts`."""
+    """Cache of a thread: the columns read from arrays, or None outside of `cache_parts`."""
 
     known: dict[int, Any] | None = None
 
@@ -570,17 +592,18 @@ _part_cache = _PartCache()
 
 
 def _cached_columns(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
-    """Return the cached columns of an array, or None outside of `remember_parts`."""
+    """Return the cached columns of an array, or None outside of `cache_parts`."""
     columns = _part_cache.known
     # The array is stored too, so that its id is not used again.
     return None if columns is None else columns.setdefault(id(outputs), (outputs, {}))[1]
 
 
 @contextmanager
-def remember_parts() -> Iterator[None]:
-    """Context manager: cache the parts of arrays, so that several scores read them only once.
+def cache_parts() -> Iterator[None]:
+    """Return a context manager that keeps the numbers (parts) read from outputs for later use.
 
-    Do not change the arrays inside this context.
+    Inside the context, each number is read only once, even if several scores use it. Do not change
+    the arrays of outputs inside the context.
     """
     if _part_cache.known is not None:
         yield
@@ -621,20 +644,23 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
 
 
 def rows_within(outputs: Array, most: int) -> int:
-    """Return the number of outputs that together need at most 32 MiB, at least 1.
+    """Return how many of the outputs can be processed together with at most 32 MiB of memory.
+
+    The result is at least 1 and at most `most`.
 
     Args:
         outputs: outputs, shape `(size, ...)`.
-        most: largest number of outputs.
+        most: largest result.
     """
     return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, estimate_output_bytes(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
-    """Prepare a node (the values of all outputs at one place) for reading.
+    """Prepare the objects at one place of all outputs, so that numbers can be read from them.
 
-    Return a `Bunch` for Python objects, or the array itself. The second value is the strings of an
-    array of strings, or None.
+    The first result is a `Bunch` if the objects are Python objects, otherwise the array of the
+    objects. If the array contains strings, the second result is an object with these strings.
+    Otherwise it is None.
     """
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Bunch(list(node)), None
@@ -648,12 +674,12 @@ def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     """Return the objects to which a step leads, one per output, or None if no output has one."""
     if kind == "view":
-        return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
+        return (held if isinstance(held, Bunch) else Bunch(held.tolist())).convert_items(which)
     if isinstance(held, Bunch):
         if kind == "field" and not isinstance(which, str):
             return None
-        readers: dict[str, Any] = {"entry": held.entry, "place": held.place}
-        items: list[Any] = readers.get(kind, held.key)(which)
+        readers: dict[str, Any] = {"entry": held.entries_at_index, "place": held.entries_at_place}
+        items: list[Any] = readers.get(kind, held.values_under_key)(which)
         return items
     names: Sequence[str] = held.dtype.names or ()
     if kind == "entry" and held.ndim > 1:

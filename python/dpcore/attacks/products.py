@@ -19,14 +19,14 @@ from ..errors import invalid
 from ..events.event import BITS, Score
 from ..records import Array, Flags, Floats, Ints, Record, Rows, set_fields
 from . import arrays
-from .arrays import Places, has_frequent_rows, read_numbers
+from .arrays import Places, has_few_distinct, read_numbers
 from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
-from .grains import Grain, cuts_of, grain_of
+from .grains import Grain, cut_indices, estimate_grain
 from .ratios import round_weights
 from .threshold import Special
-from .triples import find_empty_box, find_telling_groups, has_box_columns, make_table
+from .triples import find_empty_box, find_telling_groups, has_box_width, make_table
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -56,14 +56,14 @@ _MIN_EIGENVALUE: Final = 1e-3
 
 
 class Frame(NamedTuple):
-    """The columns that are compared, with numbers that centre and scale them.
+    """The columns (entries of outputs) that are compared, with their medians and spreads.
 
     Args:
-        entries: the entry of an output that each column contains, counted from 0.
-        cuts: for each column, the value at which its sign changes from -1 to 1.
+        entries: for each column, the index (from 0) of the output entry that the column contains.
+        cuts: for each column, the value below which the sign is -1, and from which it is 1.
         centres: medians of the columns.
-        scales: spreads of the columns, above 0.
-        many: True for columns with more than two distinct values.
+        scales: spreads of the columns. All are above 0.
+        many: for each column, True if it has more than two distinct values.
     """
 
     entries: Ints
@@ -74,20 +74,20 @@ class Frame(NamedTuple):
 
 
 def frame_of(rows: Array, rows_prime: Array) -> Frame:
-    """Return the columns that vary, at most 512, with their centres and spreads."""
+    """Return the columns that are not constant, at most 512, with their medians and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
     if entries.size > MOST_COLUMNS:
         # Neighbouring columns depend on each other more often than distant columns.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
+    every = [_column_stats(some[:, i], estimate_grain(some[:, i], some[:0, i])) for i in entries]
     frames = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
     entries_kept, cuts, centres, scales, many = frames.reshape(-1, 5).T.astype(np.float64)
     return Frame(entries_kept.astype(np.int64), cuts, centres, scales, many > 0.0)
 
 
-def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
+def _column_stats(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
     """Return four numbers for a column, or None if the column is constant.
 
     They are the value at which the sign changes, the median, the spread, and 1 if the column has
@@ -95,7 +95,7 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
-    gaps, slack = cuts_of(ordered, grain), grain.median_tolerance
+    gaps, slack = cut_indices(ordered, grain), grain.median_tolerance
     if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(ordered[ordered.size // 2])
@@ -125,16 +125,17 @@ def _find_median_gap(ordered: Floats, gaps: Places, slack: float) -> float:
 
 
 class Moments(NamedTuple):
-    """Covariances of all pairs of columns, on x and on x', and their differences.
+    """Covariances of all pairs of columns on x and on x', and the difference of the two.
 
     The covariances on x use the means on x, and the covariances on x' use the means on x'.
-    Therefore a difference of the means does not change the covariances. If the columns are
-    independent on x and on x', the covariances of different columns are 0 up to chance.
+    Therefore a difference of the means does not change the covariances. If two columns are
+    independent on x and independent on x', the two covariances of these columns are 0 up to chance.
 
     Args:
         on_x: covariances on x, shape `(columns, columns)`.
         on_x_prime: covariances on x', shape `(columns, columns)`.
-        evidence: difference of the two covariances in standard errors, 0 on the diagonal.
+        evidence: difference of the covariance on x and the covariance on x', in standard errors,
+            for each pair of columns. The diagonal is 0.
     """
 
     on_x: Floats
@@ -143,7 +144,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, values_prime: Floats) -> Moments:
-        """Compute the covariances from the values on x and on x', shape `(columns, size)` each."""
+        """Compute covariances of columns from their values on x and x', shape `(columns, size)`."""
         means, noise = [], np.zeros(())
         for side in (values, values_prime):
             size = side.shape[1]
@@ -160,11 +161,11 @@ class Moments(NamedTuple):
         np.fill_diagonal(evidence, 0.0)
         return cls(means[0], means[1], evidence)
 
-    def telling(self) -> tuple[Ints, Ints]:
-        """Return the pairs of columns whose covariances differ by more than chance explains.
+    def informative_pairs(self) -> tuple[Ints, Ints]:
+        """Return the pairs of columns whose covariances clearly differ between x and x'.
 
-        The first array contains the first columns of the pairs, the second array the second ones.
-        The pair with the largest difference in standard errors comes first.
+        Pair i consists of entry i of the first array and entry i of the second array. The pair with
+        the largest difference in standard errors comes first.
         """
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
@@ -211,28 +212,29 @@ class _ColumnProducts(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SignProducts(_ColumnProducts, word="SignProducts"):
-    """A score of an output: a weighted sum of products of the signs of two entries.
+    """A score of an output: a weighted sum of products of the signs of two (or three) entries.
 
-    The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if the entry
-    ``entries[i]`` is at or above ``centres[i]``, -1 if the entry is below, and 0 if the entry is
-    NaN. Weights are rounded to multiples of 2^-20, so that the sums are exact in any order.
+    The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if entry
+    number ``entries[i]`` of the output is at least ``centres[i]``, and -1 if it is below. The sign
+    is 0 if the entry is NaN. Weights are rounded to multiples of 2^-20. Therefore the sums are
+    exact in any order.
 
     Args:
-        entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: value at which the sign of each entry changes, shape `(read,)`.
-        first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
-        second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
-        weights: weight of each pair, shape `(pairs,)`.
-        third: place in `entries` of a third factor of each product, shape `(pairs,)`; empty if the
-            products have two factors.
+        entries: indices (from 0) of the output entries that the score uses, shape `(read,)`.
+        centres: for each of these entries, the value from which the sign is 1, shape `(read,)`.
+        first: for each product, the index in `entries` of the first factor, shape `(pairs,)`.
+        second: for each product, the index in `entries` of the second factor, shape `(pairs,)`.
+        weights: weight of each product, shape `(pairs,)`.
+        third: for each product, the index in `entries` of a third factor, shape `(pairs,)`. Empty
+            if the products have two factors.
 
     Raises:
-        ValueError: if shapes do not match, a number is not finite, or a place in `entries` is out
-            of range.
+        ValueError: if shapes do not match, a number is not finite, or an index into `entries` is
+            out of range.
 
     Source:
-        Neyman and Pearson (1933): the log-likelihood ratio is the best score. For two bits with
-        uniform margins, it is a multiple of the product of their signs.
+        Neyman and Pearson (1933): the log-likelihood ratio is the best score. If each of two bits
+        is uniform, the ratio is a multiple of the product of their signs.
 
     Example:
         >>> score = SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])
@@ -286,28 +288,27 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueProducts(_ColumnProducts, word="ValueProducts"):
-    """A score of an output: a quadratic form of the centred values of its entries.
+    """A score of an output: a weighted sum of products of two centred and scaled entries.
 
-    The score is ``sum_p weights[p] z[first[p]] z[second[p]]``. The value ``z[i]`` is
-    ``(entry - centres[i]) / scales[i]`` for the entry number ``entries[i]``, limited to the range
-    from -16 to 16. If the entry is NaN, ``z[i]`` is 0. The two factors of a product may be the same
-    entry.
+    The score is ``sum_p weights[p] z[first[p]] z[second[p]]``. Let y be entry number ``entries[i]``
+    of the output. Then ``z[i]`` is ``(y - centres[i]) / scales[i]``, limited to the range from -16
+    to 16. If y is NaN, ``z[i]`` is 0. The two factors of a product may be the same entry.
 
     Args:
-        entries: entries of the output that are read, counted from 0, shape `(read,)`.
-        centres: number that is subtracted from each entry, shape `(read,)`.
-        scales: number above 0 by which each centred entry is divided, shape `(read,)`.
-        first: place in `entries` of the first factor of each pair, shape `(pairs,)`.
-        second: place in `entries` of the second factor of each pair, shape `(pairs,)`.
-        weights: weight of each pair, shape `(pairs,)`.
+        entries: indices (from 0) of the output entries that the score uses, shape `(read,)`.
+        centres: number that is subtracted from each of these entries, shape `(read,)`.
+        scales: positive number by which each difference is divided, shape `(read,)`.
+        first: for each product, the index in `entries` of the first factor, shape `(pairs,)`.
+        second: for each product, the index in `entries` of the second factor, shape `(pairs,)`.
+        weights: weight of each product, shape `(pairs,)`.
 
     Raises:
-        ValueError: if shapes do not match, a number is not finite, a scale is not above 0, or a
-            place in `entries` is out of range.
+        ValueError: if shapes do not match, a number is not finite, a scale is not above 0, or an
+            index into `entries` is out of range.
 
     Source:
         Neyman and Pearson (1933): the log-likelihood ratio is the best score. For two normal
-        distributions with the same mean, it is a quadratic form plus a constant.
+        distributions with the same mean, the ratio is a quadratic form plus a constant.
 
     Example:
         >>> score = ValueProducts([0, 1], [1.0, 1.0], [1.0, 2.0], [0], [1], [1.0])
@@ -326,7 +327,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 
     @property
     def cost(self) -> int:
-        """Approximate nanoseconds per output on a usual machine."""
+        """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         return 10 * int(self.entries.size) + int(self.weights.size)
 
     def __post_init__(self) -> None:
@@ -336,9 +337,10 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
             raise invalid("scales", "above 0", self.scales)
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the grain of the score: the distance by which rounding may move its values.
+        """Return how far this score can move if rounding errors move the entries of the output.
 
-        It is computed for the worst case, in which every centred and scaled entry is 16 or -16.
+        The result is for the worst case, in which every centred and scaled entry is 16 or -16.
+        `grains` states, for each entry of the output, the distance by which rounding may move it.
         """
         moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
@@ -363,24 +365,25 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 
 
 def signs_of(rows: Array, centres: Floats) -> Floats:
-    """Return the signs of the entries of rows: 1 at or above the centre, -1 below, 0 for NaN.
+    """Return the sign of each entry of an array: 1, -1 or 0.
 
-    The result has the shape of the rows.
+    The sign is 1 if the entry is at least the centre of its column, -1 if it is below, and 0 if it
+    is NaN. `centres` has one number for each column of `rows`.
     """
     return np.subtract(rows >= centres, rows < centres, dtype=np.float64)
 
 
 def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
-    """Subtract the centre from each column, divide by the scale, and limit the magnitude.
+    """From each column subtract its centre, divide by its scale, and limit the magnitude.
 
     Args:
         columns: values of the columns, shape `(columns, size)`.
-        centres: centre of each column, shape `(columns,)`.
-        scales: scale of each column, shape `(columns,)`.
+        centres: number that is subtracted from each column, shape `(columns,)`.
+        scales: number by which each column is divided, shape `(columns,)`.
         reach: largest magnitude of the result.
 
     Returns:
-        Finite numbers, shape `(columns, size)`; 0 for NaN.
+        Finite numbers, shape `(columns, size)`. NaN is replaced by 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.subtract(columns, centres[:, None], dtype=np.float64, order="C")
@@ -395,33 +398,36 @@ class Products(NumericAttack):
     """Attack that compares how pairs of columns (entries of outputs) depend on each other.
 
     The attack computes covariances on x and on x', for all pairs of at most 512 columns. It uses
-    two versions of each column: its sign around the median, and its value minus the median, divided
-    by its spread. A pair of columns is informative if the two covariances differ by at least 5
-    standard errors (6 if there are more than 64 columns). The informative pairs give these scores:
+    two versions of each column. The first version is the sign of the value minus the median of the
+    column. The second version is the value minus the median, divided by the spread of the column. A
+    pair of columns is informative if its covariances on x and on x' differ by at least 5 standard
+    errors. With more than 64 columns, 6 standard errors are necessary. The informative pairs give
+    these scores:
 
     - the product of the two columns of the most informative pair;
-    - for the same pair, the log-likelihood ratio of two normal distributions with the pair's
-      moments on x and on x' (for a correlated pair, mostly the squared difference of the columns);
+    - for the same pair, the log-likelihood ratio of two normal distributions, with the means and
+      covariances of the pair on x and on x';
     - if several pairs are informative, weighted sums over all informative pairs;
-    - if all outputs are vectors of the same Euclidean length, such as unit vectors, a quadratic
+    - if all outputs are vectors of the same Euclidean length, such as unit vectors: a quadratic
       form of all columns.
 
-    The attack also reduces at most 32 columns to columns with few values. A reduced column is one
+    The attack also converts up to 32 columns to columns with few values. A converted column is one
     of these:
 
     - the column itself, if it has at most four values;
     - the residues of whole numbers modulo 2 and 3;
     - the signs of the column around 0 and around its median.
 
-    The attack finds the pair and the triple of reduced columns whose joint moments differ most
-    between x and x'. For each of the two, it makes a table with one score for each combination of
-    values. If the outputs are 3 to 8 columns of floats, the attack also looks for a box in three
-    columns that contains outputs on one input only.
+    The attack finds the two converted columns, and also the three converted columns, whose joint
+    moments differ most between x and x'. The table of a pair or triple gives one score for each
+    combination of values. If the outputs have 3 to 8 columns of floats, the attack also looks for
+    three intervals, one in each of three columns. The intervals contain many outputs on one input,
+    and hardly any outputs on the other input.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
     each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
-    if fewer than two columns vary. It also does not apply if whole outputs repeat often: then the
-    attack `Additive` scores each distinct output separately.
+    if fewer than two columns vary. It also does not apply if whole outputs repeat often. For such
+    outputs, use the attack `Additive`, which scores each distinct output separately.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Besag (1975), The Statistician 24,
@@ -447,27 +453,30 @@ class Products(NumericAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose the event "the output is in a box", or return None.
+        """Choose the event "three entries of the output lie in three intervals", or return None.
 
-        The box is a product of intervals in three columns. It contains pilot outputs on one of the
-        two inputs only.
+        The intervals contain many pilot outputs (first draws) on one of the inputs, and hardly any
+        on the other input.
         """
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
-        if not has_box_columns(sides[0]):
+        if not has_box_width(sides[0]):
             return None
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return scores that combine a few columns, even if whole rows repeat often."""
+        """Return scores that combine two or three columns, even if whole rows repeat often.
+
+        Each column contains one real number of each output, with few distinct values.
+        """
         frame = frame_of(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
         return tuple(_tabulate_groups(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Yield at most seven scores; no scores if the joint moments do not differ."""
-        if has_frequent_rows(rows, rows_prime):
+        """Yield at most seven scores of pairs and triples of columns, fitted on pilot outputs."""
+        if has_few_distinct(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
         if frame.entries.size < 2:
@@ -478,7 +487,7 @@ class Products(NumericAttack):
         yield from _tabulate_groups(columns, frame)
         if frame.many.any():
             yield from _multiply_values(columns, frame)
-            yield from _weigh_directions(columns, frame)
+            yield from _fit_quadratic_form(columns, frame)
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
@@ -488,7 +497,7 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
     """
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
-    first, second = moments.telling()
+    first, second = moments.informative_pairs()
     for size in {1, first.size} if first.size else ():
         i, j = first[:size], second[:size]
         odds, odds_prime = map(_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
@@ -536,7 +545,7 @@ def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProduc
     """
     scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
     moments = Moments.of(*(centre_columns(side, *scaling) for side in columns))
-    first, second = moments.telling()
+    first, second = moments.informative_pairs()
     if first.size > 0:
         yield _sum_products(frame, first[:1], second[:1], np.ones(1))
         yield _likelihood_ratio(frame, moments, np.union1d(first[:1], second[:1]))
@@ -564,7 +573,7 @@ def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProduc
     return _sum_products(frame, used[first], used[second], weights)
 
 
-def _weigh_directions(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
+def _fit_quadratic_form(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield a quadratic form of all columns if all outputs have the same Euclidean length.
 
     Such outputs are unit vectors, for example. If the density of a unit vector y is proportional to

@@ -22,24 +22,24 @@ _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 
 
 def round_weights(weights: Floats) -> Floats:
-    """Round weights to multiples of 2^-20, so that their sums are exact in any order."""
+    """Round weights to multiples of 2^-20. The order of such weights does not change their sum."""
     return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
-    """Estimate log ratios of probabilities on inputs x and x', and the variances of the estimates.
+    """Estimate log ratios of bin probabilities on x and on x', and the variances of the estimates.
 
     The estimate is ``ln((k + 1/2)/(n + 1)) - ln((k_prime + 1/2)/(n_prime + 1))``.
 
     Args:
         k: number of draws on x in each bin.
         k_prime: number of draws on x' in each bin, of the shape of `k`.
-        n: number of all draws on x, of a shape that broadcasts to the shape of `k`.
-        n_prime: number of all draws on x', like `n`.
+        n: number of all draws on x. Its shape must broadcast to the shape of `k`.
+        n_prime: number of all draws on x', in the same form as `n`.
 
     Returns:
-        Two arrays of the shape of `k`: the log ratios and their variances. A log ratio is 0 if the
-        counts on x and on x' are 0.
+        Two arrays of the shape of `k`: the log ratios, and the variances of these estimates. The
+        log ratio of a bin is 0 if the bin has no draws on x and no draws on x'.
     """
     ratios = np.log((k + 0.5) / (n + 1.0)) - np.log((k_prime + 0.5) / (n_prime + 1.0))
     ratios = np.where((k == 0) & (k_prime == 0), 0.0, ratios)
@@ -49,21 +49,22 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
 def shrink_log_ratios(
     ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
-    """Shrink estimated log ratios towards 0, because a part of their size is noise.
+    """Move estimated log ratios towards 0, because a part of their size is only chance.
 
     Each ratio is multiplied by the larger one of two factors. The first factor is
-    ``t / (t + variance)``, and t is the estimated variance of the true log ratios. The second
-    factor is ``1 - 4 variance / ratio^2``. The second factor keeps a few large ratios among many
-    ratios near 0.
+    ``t / (t + variance)``. Here t is the estimated variance of the true log ratios. The second
+    factor is ``1 - 4 variance / ratio^2``. This factor keeps a few large ratios among many ratios
+    near 0.
 
     Args:
         ratios: estimated log ratios.
         variances: variances of the estimates, of the shape of `ratios`.
-        axis: axes over which one t is estimated. None means all axes.
-        live: False for ratios to be ignored. Their results are 0.
+        axis: axes over which one t is estimated. None means that t is estimated from the whole
+            array.
+        live: True for the ratios that are used. Other ratios are ignored, and their results are 0.
 
     Returns:
-        The shrunk ratios, of the shape of `ratios`.
+        The reduced ratios, of the shape of `ratios`.
 
     Source:
         Efron and Morris (1973), Journal of the American Statistical Association 68, on shrinkage.
@@ -80,20 +81,22 @@ def shrink_log_ratios(
 
 
 def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
-    """Compute the weight of each bin: the shrunk log ratio of its probabilities on x and on x'.
+    """Compute the weight of each bin: the log ratio of its shares on x and on x', moved towards 0.
 
-    A table is the histogram of one score or one column of outputs, on x and on x'.
+    A table contains the counts of one histogram on x and on x', for example of one column of
+    outputs. Neighbouring bins of a table can have one common weight.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.
         k_prime: number of draws on x' in each bin, shape `(tables, bins)`.
         n: number of all draws on x in each table, shape `(tables, 1)`.
         n_prime: number of all draws on x' in each table, shape `(tables, 1)`.
-        runs: number of the run (set of neighbouring bins) of each bin, shape `(tables, bins)`. The
-            counts of a run are added up, and its bins get one weight. None means one run per bin.
+        runs: for each bin, the index of a set of neighbouring bins, shape `(tables, bins)`. The
+            counts of a set are added up, and all bins of the set get the same weight. None means
+            that each bin is a set.
 
     Returns:
-        The weights, shape `(tables, bins)`.
+        The weights of the bins, shape `(tables, bins)`.
     """
     if runs is not None:
         k, k_prime = _sum_counts_by_run(k, runs), _sum_counts_by_run(k_prime, runs)
@@ -113,10 +116,13 @@ def _sum_counts_by_run(counts: Array, runs: Places) -> Floats:
 
 
 def cut_even_runs(k: Array, k_prime: Array, most: int) -> Places:
-    """Divide the bins of each table into at most `most` runs with about equally many draws.
+    """Divide the bins of each table into sets of neighbouring bins with about equally many draws.
+
+    A table has at most `most` sets. `k` and `k_prime` are the numbers of draws on x and on x' in
+    each bin, shape `(tables, bins)`.
 
     Returns:
-        The number of the run of each bin, shape `(tables, bins)`.
+        For each bin, the index of its set, shape `(tables, bins)`.
     """
     both = k + k_prime
     middle = np.cumsum(both, axis=1) - both / 2.0
@@ -125,18 +131,19 @@ def cut_even_runs(k: Array, k_prime: Array, most: int) -> Places:
 
 
 def find_indistinct_runs(k: Array, k_prime: Array) -> Places:
-    """Find runs of neighbouring bins that have about the same share of draws on x.
+    """Divide bins into sets of neighbouring bins with about the same ratio of counts on x and x'.
 
-    The function compares all divisions of the bins into runs. It returns the division with the
-    largest penalised log-likelihood. In the likelihood, every draw in a run is on x with one
-    probability, which is estimated for this run. The penalty is 2.5 for each run.
+    The function compares all divisions of a table's bins into sets of neighbours. It returns the
+    division with the largest value of L - 2.5 S. S is the number of sets, and L is the
+    log-likelihood. L assumes that each draw in a set is from x with probability p and from x' with
+    probability 1 - p. The probability p is estimated separately for each set.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.
         k_prime: number of draws on x' in each bin, shape `(tables, bins)`.
 
     Returns:
-        The number of the run of each bin, shape `(tables, bins)`.
+        For each bin, the index of its set, shape `(tables, bins)`.
 
     Source:
         Jackson et al. (2005), IEEE Signal Processing Letters 12: optimal partitioning.

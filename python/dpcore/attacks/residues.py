@@ -17,7 +17,7 @@ from ..errors import flag, integer, invalid
 from ..events.event import Score
 from ..records import Array, Floats, Ints, Rows, set_fields
 from . import arrays
-from .arrays import Merged, has_frequent_rows, read_numbers
+from .arrays import Merged, has_few_distinct, read_numbers
 from .attack import NumericAttack
 from .ratios import log_ratios, round_weights, weigh_bins
 from .threshold import Special
@@ -42,20 +42,20 @@ _MODULUS_MARGIN: Final = 1.05
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ResidueRatio(Merged, word="ResidueRatio"):
-    """Log-likelihood ratio of an output y, from the residues of its entries modulo m.
+    """A score of an output y: its log-likelihood ratio, given the residues of its entries modulo m.
 
-    The score is ``sum_i weights[i, y_i mod m]`` over the given entries. With `summed`, the score is
-    ``weights[0, (sum_i y_i) mod m]``. An entry that is not a whole number is left out of these
-    sums. A float of size 2^53 or more is left out too. Residues are 0 to m - 1, even for negative
-    numbers.
+    The score is ``sum_i weights[i, y_i mod m]`` over the given entries. If `summed` is True, the
+    score is ``weights[0, (sum_i y_i) mod m]``. Entries that are not integers, and floats with a
+    magnitude of 2^53 or more, are left out of these sums. Residues are from 0 to m - 1, also for
+    negative numbers.
 
     Args:
         modulus: modulus m, from 2 to 16.
-        entries: indices of the entries that the score reads, from 0. With `summed`, an empty array
-            means all entries.
-        weights: weight of each residue, shape `(entries, modulus)`. With `summed`, the shape is
-            `(1, modulus)`.
-        summed: True to use the residue of the sum of the entries.
+        entries: indices of the output's entries that the score reads, counted from 0. If `summed`
+            is True, an empty array means all entries.
+        weights: weight of each residue, shape `(entries, modulus)`. The shape is `(1, modulus)` if
+            `summed` is True.
+        summed: True if the score uses the residue of the sum of the entries.
 
     Raises:
         TypeError: if `modulus` is not an integer or `summed` is not a bool.
@@ -120,18 +120,18 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
 
 def residues_of(rows: Array, modulus: int) -> Ints:
-    """Return the residue of each whole number, from 0 to modulus - 1.
+    """Return the remainder of each number after division by `modulus`, from 0 to modulus - 1.
 
     Args:
         rows: array of bools, integers or floats.
         modulus: the modulus, at least 2.
 
     Returns:
-        The residues, of the shape of `rows`. A number that is not whole, and a float of size 2^53
-        or more, get -1.
+        The remainders, in the shape of `rows`. The result is -1 for numbers that are not integers,
+        and for floats with a magnitude of 2^53 or more.
     """
     if rows.dtype.kind == "f":
-        whole = arrays.whole_floats(rows)
+        whole = arrays.flag_integers(rows)
         if not whole.all():
             residues = np.remainder(np.where(whole, rows, 0.0), modulus).astype(np.int64)
             return np.where(whole, residues, -1)
@@ -145,20 +145,20 @@ def residues_of(rows: Array, modulus: int) -> Ints:
 class Residues(NumericAttack):
     """Attack on the residues of whole numbers modulo 2 to 16, such as even and odd.
 
-    The attack reads the pilot, which is the first draws on the two inputs x and x'. It counts how
-    often each residue occurs, for each modulus and each column (entry of the output). If a
-    chi-squared test finds that the counts on x and x' differ, the log ratios of the counts become a
-    score. The attack makes up to three scores:
+    The attack uses the pilot: the first draws on the two inputs x and x'. It counts how often each
+    residue occurs in each column (entry of the output), for each modulus. If a chi-squared test
+    finds that the counts on x and x' differ, the log ratios of these counts give a score. The
+    attack makes up to three scores:
 
     - one for the most informative column;
     - one for all informative columns together;
     - one for the sum of all columns.
 
-    A smaller modulus is preferred to its multiple, unless the multiple is more informative. The
-    attack applies to integers, and to floats whose finite values in the pilot are whole. For the
-    first two scores, the attack reads at most 64 columns: the first columns whose largest and
-    smallest numbers differ by 64 or more. The attack makes no scores if the outputs have few
-    distinct values, because other attacks then count each value.
+    The attack uses the smallest modulus that is about as informative as the best modulus. The
+    attack applies to integers, and to floats if all finite values in the pilot are integers. For
+    the first two scores, the attack reads at most 64 columns. They are the first columns with a
+    difference of at least 64 between the largest and the smallest number. The attack does not make
+    scores if whole outputs repeat often. Other attacks then count how often each output occurs.
 
     Source:
         Neyman and Pearson (1933), on the likelihood ratio. Pearson (1900), on the chi-squared test.
@@ -179,13 +179,14 @@ class Residues(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
-        """Make at most three scores from the pilot outputs on x and on x'.
+        """Fit at most three scores on the pilot outputs (first draws) on x and on x'.
 
-        The list is empty if the residues on x and on x' differ by no more than chance explains.
+        A residue is the remainder of an output modulo a number. The list is empty if the difference
+        between the residues on x and on x' can be due to chance.
         """
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
-        if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
+        if not all(map(_is_whole, sides)) or has_few_distinct(*sides):
             return []
         scores: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
@@ -194,10 +195,10 @@ class Residues(NumericAttack):
             scores += _score_columns(residues, wide)
         if rows.shape[1] > 1:
             best = _best_table([_row_sum_residues(side) for side in sides])
-            if best.total > 0.0:
+            if best.sum_divergences > 0.0:
                 every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
                 score = ResidueRatio(best.modulus, every, weights, summed=True)
-                scores.append((best.total, score))
+                scores.append((best.sum_divergences, score))
         scores.sort(key=lambda item: -item[0])
         return [score for _, score in scores[:_MAX_RESIDUE_SCORES]]
 
@@ -250,8 +251,8 @@ def _best_table(sides: list[Ints]) -> _ResidueCounts:
     taken only if its divergence is more than 5 % larger.
     """
     tables = [_ResidueCounts.of(sides, modulus) for modulus in MODULI]
-    most = max(table.total for table in tables)
-    return next(table for table in tables if table.total * _MODULUS_MARGIN >= most)
+    most = max(table.sum_divergences for table in tables)
+    return next(table for table in tables if table.sum_divergences * _MODULUS_MARGIN >= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,7 @@ class _ResidueCounts:
         return cls(modulus, k, k_prime, np.where(beyond, np.maximum(worth, 0.0), 0.0))
 
     @property
-    def total(self) -> float:
+    def sum_divergences(self) -> float:
         """Sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 

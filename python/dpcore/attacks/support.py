@@ -22,12 +22,12 @@ from ..events.event import Above, Score
 from ..records import Array, Counts, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Merged, Words, read_both_sides, read_numbers
-from .atoms import Atoms, atoms_of, first_rows, may_have_atoms
+from .atoms import Atoms, atoms_of, may_have_atoms, take_head_rows
 from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
-from .grains import PLACES, Grain, coarsest_grain, grains_of, tolerances_at
-from .parts import Parts, remember_parts
+from .grains import PLACES, Grain, grains_of, merge_grains, tolerances_at
+from .parts import Parts, cache_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
@@ -62,15 +62,17 @@ is the score of repeats made."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """Score of an output: the number of its entries that lie outside a given range.
+    """Score of an output: the number of entries outside of given intervals, one for each entry.
 
     Args:
-        lows: lower end of the range of each entry, shape `(entries,)`. -inf means no lower limit.
-        highs: upper end of the range of each entry, shape `(entries,)`. inf means no upper limit.
+        lows: lower end of the interval of each entry, shape `(entries,)`. -inf means that the
+            interval has no lower limit.
+        highs: upper end of the interval of each entry, shape `(entries,)`. inf means that the
+            interval has no upper limit.
 
     Raises:
-        ValueError: if `lows` and `highs` are not vectors of one length, contain NaN, or if a lower
-            end exceeds its upper end.
+        ValueError: if `lows` and `highs` are not vectors of the same length, contain NaN, or a
+            lower end exceeds its upper end.
 
     Source:
         Habernal (2022), theorem 3.2, on a mechanism whose output is never below its input.
@@ -107,9 +109,9 @@ class Outside(Merged, word="Outside"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two texts for a report, such as "entry 0 > 1" and "not: entry 0 > 1".
+        """Two texts for a report about this score, such as "entry 0 > 1" and "not: entry 0 > 1".
 
-        The value is None if several entries have a range.
+        The property is None if more than one entry has an interval with a limit.
         """
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size != 1:
@@ -130,15 +132,16 @@ class Outside(Merged, word="Outside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeats(Merged, word="Repeats"):
-    """Score of an output: the number of its entries minus the number of its distinct values.
+    """Score of an output: the number of its entries that repeat another entry of the same output.
 
-    The score is the number of repeats. Entries are compared in sorted order. An entry is a repeat
-    if its difference from the previous entry is at most the larger tolerance.
+    The entries are sorted. An entry is a repeat if its difference from the entry before it is at
+    most the larger of two tolerances. Without tolerances, the score is the number of entries minus
+    the number of distinct entries.
 
     Args:
-        tolerance: absolute tolerance, in the units of the outputs, at least 0.
-        relative: relative tolerance, as a share of the largest absolute value in the output, at
-            least 0.
+        tolerance: the first tolerance, in the units of the outputs, at least 0.
+        relative: a factor, at least 0. The second tolerance is this factor times the largest
+            absolute value in the output.
 
     Raises:
         TypeError: if a tolerance is not a number.
@@ -183,16 +186,17 @@ class Repeats(Merged, word="Repeats"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Score of an output: number of entries at atoms of x only, minus that at atoms of x' only.
+    """Score: number of entries with values of x only, minus number with values of x' only.
 
-    An atom is a value of positive probability. Each atom is given by a short interval around the
-    value, because of rounding.
+    "Values of x only" are values that occurred repeatedly in pilot outputs (first draws) on x, and
+    never on x'. Each value is given by a short interval around it, because rounding may change its
+    last digits.
 
     Args:
-        entries: index of the entry that each atom belongs to, shape `(atoms,)`.
-        lows: lower end of each atom's interval, shape `(atoms,)`.
-        highs: upper end of each atom's interval, shape `(atoms,)`.
-        signs: 1 for an atom that occurs on x only, -1 for an atom that occurs on x' only.
+        entries: for each value, the index of the entry in which it occurred, shape `(values,)`.
+        lows: lower end of the interval around each value, shape `(values,)`.
+        highs: upper end of the interval around each value, shape `(values,)`.
+        signs: 1 for a value that occurs only on x, -1 for a value that occurs only on x'.
 
     Raises:
         ValueError: if the arguments are not vectors of one length.
@@ -232,8 +236,8 @@ class AtAtoms(Merged, word="AtAtoms"):
     def sentences(self) -> tuple[str, str] | None:
         """Two texts for a report, such as "entry 0 equals 1" and "not: entry 0 equals 1".
 
-        The first text describes outputs with the larger score. The value is None if there are
-        several atoms.
+        The first text describes the outputs for which the score is larger. The property is None if
+        the score looks for several values.
         """
         if self.entries.size != 1:
             return None
@@ -251,14 +255,16 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """Score of an output: 1 if it is a listed row of input x, -1 for a listed row of x', else 0.
+    """Score of an output: 1 or -1 if it equals a listed output of x or of x', 0 otherwise.
 
-    The listed rows are rows that occur repeatedly on one input only. A row is recognized by a hash
-    of 64 bits, which is computed from its numbers as float64.
+    The listed outputs occurred repeatedly on one input, and never on the other input. An output is
+    recognized by a 64-bit hash, which is computed from its entries as float64.
 
     Args:
-        codes: the hashes of the listed rows, increasing (see `row_codes`).
-        signs: 1 for a row that occurs on x only, -1 for a row that occurs on x' only.
+        codes: hashes of the listed outputs in increasing order, as the function `row_codes`
+            computes them.
+        signs: score of each listed output: 1 if it occurred only on x, -1 if it occurred only on
+            x'.
 
     Raises:
         ValueError: if the arguments are not vectors of one length, or `codes` does not increase.
@@ -299,10 +305,10 @@ class AtRows(Merged, word="AtRows"):
 
 
 def row_codes(rows: Array) -> Words:
-    """Compute a hash of 64 bits for each row of numbers. Equal rows have equal hashes.
+    """Compute a 64-bit hash for each row of an array of numbers. Equal rows have equal hashes.
 
     Args:
-        rows: the rows, shape `(size, columns)`.
+        rows: the array of numbers, shape `(size, columns)`.
     """
     # Adding 0 turns -0.0 into 0.0. Floats that were float32 end with 29 bits of 0.
     bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
@@ -319,17 +325,17 @@ def row_codes(rows: Array) -> Words:
 class Support(NumericAttack):
     """Attack on outputs that only one of the two inputs can produce.
 
-    The attack compares the pilot (the first draws) on the two inputs. It makes a score for each of
-    these properties of outputs, if the pilot shows the property:
+    The attack compares the pilot outputs (the first draws) on the two inputs. It makes a score for
+    each of these properties if some pilot outputs have the property:
 
     - an entry is NaN or infinite;
-    - an entry is outside the range of its values on the other input, after this range is widened;
+    - an entry is clearly outside the range that it has on the other input;
     - the minimum or the maximum of the entries is beyond a threshold;
     - two entries of an output are equal;
-    - an entry has a value that occurs repeatedly on one input only.
+    - an entry has a value that occurs repeatedly on one input and never on the other input.
 
-    The audit counts the best event on fresh draws. Therefore the bound is finite, even if the true
-    privacy loss is infinite.
+    The audit counts the best event on new draws. Therefore the certified bound on epsilon is
+    finite, even if the true epsilon is infinite.
 
     Source:
         Habernal (2022), theorem 3.2: the privacy loss is infinite if one input cannot produce an
@@ -343,13 +349,14 @@ class Support(NumericAttack):
         ('refuted', True)
     """
 
-    @remember_parts()
+    @cache_parts()
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose the event that an output has a rare value which occurs on one input only.
+        """Choose an event: the output has one of the rare values that occur on only one input.
 
-        Return None if there is no such value, or if the pilot is too large for this search.
+        Return None if the pilot (first draws) does not show such a value, or if the pilot is too
+        large for this search.
         """
         size = sum(map(np.size, (*outputs, *outputs_prime)))
         if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
@@ -379,24 +386,24 @@ class Support(NumericAttack):
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
-        """Make a score for each property (see the class `Support`) that the pilot outputs show."""
+        """Make a score for each property that the pilot outputs have, such as "an entry is NaN"."""
         sides = rows, rows_prime
         grains = grains_of(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
             if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
                 yield Special(kind)
-        yield from _find_ranges(*sides, grains)
-        yield from _find_ranges(*sides[::-1], grains)
+        yield from _range_scores(*sides, grains)
+        yield from _range_scores(*sides[::-1], grains)
         if rows.shape[1] > 1:
             yield from (RowMin(), RowMax())
             repeats = _make_repeat_score(grains)
             if _repeats_differ(*sides, repeats):
                 yield repeats
-            yield from _score_repeated_rows(*sides, grains)
-        yield from _find_one_sided(*sides, grains)
+            yield from _score_one_sided_rows(*sides, grains)
+        yield from _score_one_sided(*sides, grains)
 
 
-def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
+def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
     """Yield the score of the entries whose values on x leave the widened range of x'.
 
     An entry that does not leave its range gets no limits.
@@ -441,13 +448,13 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
 
 def _make_repeat_score(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
-    grain = coarsest_grain(grains)
+    grain = merge_grains(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.median_tolerance, relative)
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
-    counts = [repeats(first_rows(side)) for side in (rows, rows_prime)]
+    counts = [repeats(take_head_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
         means = [float(np.mean(event)) for event in events]
@@ -496,7 +503,7 @@ def _find_one_sided_atoms(
     return atoms, one_sided
 
 
-def _score_repeated_rows(
+def _score_one_sided_rows(
     rows: Array, rows_prime: Array, grains: Sequence[Grain]
 ) -> Iterator[AtRows]:
     """Yield the score of rows of floats that occur repeatedly on one input and never on the other.
@@ -574,7 +581,9 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
     first = others[:, 0].astype(np.float64)
     atoms_kept = []
     for row, code in zip(rows.astype(np.float64), codes, strict=True):
-        near = np.array([float(grain.at(value)) for grain, value in zip(grains, row, strict=True)])
+        near = np.array(
+            [float(grain.tolerances(value)) for grain, value in zip(grains, row, strict=True)]
+        )
         low, high = np.searchsorted(first, [row[0] - near[0], row[0] + near[0]])
         some = others[low : high + 1].astype(np.float64)
         if not (np.abs(some - row) <= near).all(axis=1).any():
@@ -582,12 +591,12 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
     return np.array(atoms_kept, np.uint64)
 
 
-def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
+def _score_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield one score of the atoms that occur on one input only.
 
     At most 16 atoms of x and 16 atoms of x' are used, the most frequent ones.
     """
-    sides = first_rows(rows), first_rows(rows_prime)
+    sides = take_head_rows(rows), take_head_rows(rows_prime)
     lists = [
         _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
     ]
@@ -610,21 +619,22 @@ def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
 def find_rare_values(
     outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
-    """Choose the event that an output has a value which occurs a few times, on one input only.
+    """Choose an event: the output has one of the rare values that occur on only one input.
 
-    Such a value is too rare to find it on one half of the pilot and to judge it on the other half.
-    Therefore the function finds and judges values on the whole pilot. If many values repeat, one of
-    them occurs on one input only by chance. Therefore values that look like values of a grid are
-    left out.
+    Such a value occurs a few times among the pilot outputs (the first draws) on one input, and
+    never on the other input. One half of the pilot would be too small to find such a value, and the
+    other half too small to test it. Therefore the function uses the whole pilot for both. If very
+    many different values repeat, some of them occur on only one input by chance. In this case, the
+    function leaves out each value that is about as frequent as the next smaller and larger values.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: all pilot outputs on x', shape `(size', ...)`.
-        goal: number of counted trials, and delta and confidence of the bound.
-        luck: largest accepted probability that such a value is due to chance.
+        goal: the number of draws that will be counted, and the delta and confidence of the bound.
+        luck: largest accepted probability that a value occurs on only one input by chance.
 
     Returns:
-        The chosen event, or None if there is no such value.
+        The chosen event with its direction, or None if the pilot does not show such a value.
     """
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
@@ -638,7 +648,7 @@ def find_rare_values(
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid naturally repeat, about as often as the neighbouring values.
-        repeated = [_find_uneven_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
+        repeated = [_find_outlying_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
@@ -660,7 +670,7 @@ def find_rare_values(
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
-def _find_uneven_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
+def _find_outlying_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
     """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.
@@ -711,7 +721,7 @@ def _find_rare_part(
     If the part is a flag, such as "the key exists", the event is that the flag is 1, or that it
     is 0.
     """
-    part, sides = parts.only([i]), [side[:, [i]] for side in columns]
+    part, sides = parts.select([i]), [side[:, [i]] for side in columns]
     rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if rare_values is None:
         return None

@@ -24,7 +24,7 @@ from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .candidates import OfParts
-from .grains import Grain, coarsest_grain, grains_of, sum_grains, tolerances_at
+from .grains import Grain, grains_of, merge_grains, sum_grains, tolerances_at
 from .parts import Parts
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
@@ -48,10 +48,10 @@ many estimates is too large."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Coordinate(Record, word="Coordinate"):
-    """Score of an output: one of its entries.
+    """Score of an output: one entry of the output.
 
     Args:
-        index: index of the entry in the flattened output (row-major order), from 0.
+        index: number of the entry in the flattened output (row-major order), counted from 0.
 
     Raises:
         TypeError: if `index` is not an integer.
@@ -80,16 +80,19 @@ class Coordinate(Record, word="Coordinate"):
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if impossible."""
+        """Compute this score on the outputs' device, or return None if the entry does not exist."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the possible change of the score by rounding, from that of each entry."""
+        """Return how far rounding errors can move this score.
+
+        `grains` states how far rounding errors can move each entry of the output.
+        """
         return grains[self.index]
 
     def alone(self) -> tuple[int, Coordinate]:
-        """Return the index of the entry, and the same score for outputs of only this entry."""
+        """Return the index of the entry, and this score for outputs that have only this entry."""
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
@@ -101,14 +104,14 @@ class Coordinate(Record, word="Coordinate"):
 class Closer(Record, word="Closer"):
     """Score of an output y: how much closer y is to the input x than to the input x'.
 
-    With "l1", the score is ``sum(abs(y - x') - abs(y - x))``. It is proportional to the
-    log-likelihood ratio if independent Laplace noise of one scale is added to every entry. With
-    "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This is half the difference between the
-    squared L2 distances. It is proportional to the log-likelihood ratio if Gaussian noise is added.
+    If `norm` is "l1", the score is ``sum(abs(y - x') - abs(y - x))``. For independent Laplace noise
+    with the same scale in every entry, this is proportional to the log-likelihood ratio. If `norm`
+    is "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This is half the difference between
+    the squared L2 distances. For Gaussian noise, it is proportional to the log-likelihood ratio.
 
-    With "l1", an entry of y that does not lie between x and x' adds the number ``x - x'`` or
-    ``x' - x`` of this entry, even if the entry of y is infinite. Rounding of y does not change this
-    number. The score is NaN if an entry of y is NaN.
+    If an entry y_i is beyond both x_i and x'_i, its term in the "l1" score is ``x_i - x'_i`` or
+    ``x'_i - x_i``. This also holds for an infinite y_i. Rounding of y_i does not change this term.
+    The score is NaN if an entry of y is NaN.
 
     Args:
         norm: "l1" or "l2".
@@ -118,7 +121,7 @@ class Closer(Record, word="Closer"):
     Raises:
         TypeError: if `norm` is not a string, or an input does not hold real numbers.
         ValueError: if `norm` is neither "l1" nor "l2", or the inputs are not two vectors of finite
-            numbers of one length.
+            numbers with the same length.
 
     Source:
         Neyman and Pearson (1933): the likelihood ratio is the best score.
@@ -152,11 +155,11 @@ class Closer(Record, word="Closer"):
 
     @property
     def compiled(self) -> bool:
-        """True if the compiled core of dpcore computes the score faster than torch on a CPU."""
+        """True if the Rust code of dpcore computes this score faster than torch on a CPU."""
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if impossible."""
+        """Compute this score on the outputs' device, or return None if their length is wrong."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -186,7 +189,10 @@ class Closer(Record, word="Closer"):
         return as_float64(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the possible change of the score by rounding, from that of each entry."""
+        """Return how far rounding errors can move this score.
+
+        `grains` states how far rounding errors can move each entry of the output.
+        """
         return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
@@ -195,18 +201,22 @@ class Closer(Record, word="Closer"):
 
 
 class OfRow(Record):
-    """Score that is a statistic of the entries of an output, such as their sum."""
+    """Base class of scores that are a statistic of the output's entries, such as their sum."""
 
     __slots__ = ()
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the possible change of the score by rounding: that of the coarsest entry."""
-        return coarsest_grain(grains)
+        """Return how far rounding errors can move this score.
+
+        `grains` states how far rounding errors can move each entry of the output. The result is the
+        largest of these movements.
+        """
+        return merge_grains(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSum(OfRow, word="RowSum"):
-    """Score of an output: the sum of its entries, added in their order.
+    """Score of an output: the sum of its entries, computed from the first to the last.
 
     The score is NaN if an entry is NaN, or if the entries contain inf and -inf.
 
@@ -221,7 +231,10 @@ class RowSum(OfRow, word="RowSum"):
     """
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """Return the possible change of the sum by rounding, from that of each entry."""
+        """Return how far rounding errors can move the sum of an output's entries.
+
+        `grains` states how far rounding errors can move each entry.
+        """
         return sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
@@ -239,7 +252,7 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if impossible."""
+        """Compute this score on the device of the outputs, or return None if they are empty."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
         return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
@@ -254,7 +267,8 @@ class RowMin(OfRow, word="RowMin"):
     """Score of an output: its smallest entry. The score is NaN if an entry is NaN.
 
     Source:
-        Habernal (2022), theorem 3.2, on noise that is never negative. The smallest entry shows it.
+        Habernal (2022), theorem 3.2, on noise that is never negative. The smallest entry shows a
+        shift of such noise.
 
     Example:
         >>> import numpy as np
@@ -267,7 +281,7 @@ class RowMin(OfRow, word="RowMin"):
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if impossible."""
+        """Compute this score on the device of the outputs, or return None if they are empty."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -293,7 +307,7 @@ class RowMax(OfRow, word="RowMax"):
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Return the scores, computed on the device of the outputs, or None if impossible."""
+        """Compute this score on the device of the outputs, or return None if they are empty."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -303,10 +317,11 @@ class RowMax(OfRow, word="RowMax"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Special(Merged, word="Special"):
-    """Score of an output: the number of its entries that are NaN, or that are infinite.
+    """Score of an output: how many of its entries are NaN, or how many are infinite.
 
     Args:
-        kind: "nan" to count NaN, "inf" to count infinities of either sign.
+        kind: "nan" to count the entries that are NaN, "inf" to count the entries that are inf or
+            -inf.
 
     Raises:
         TypeError: if `kind` is not a string.
@@ -343,9 +358,9 @@ class Special(Merged, word="Special"):
 class NegativeZeros(Merged, word="NegativeZeros"):
     """Score of an output: the number of its entries that are -0.0.
 
-    The numbers -0.0 and 0.0 are equal, but their bits differ. A reader of the printed or stored
-    output sees the sign. A leak by this sign is a fault of the code, not of the mathematical
-    mechanism, as with rounding.
+    The numbers -0.0 and 0.0 are equal, but a reader of the printed or stored output can see the
+    sign. If this sign depends on the input, the code leaks information. The mathematical mechanism
+    does not.
 
     Source:
         IEEE 754-2019, section 6.3, on the sign of a zero.
@@ -372,10 +387,10 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HashMatch(Record, word="HashMatch"):
-    """Score of local hashing, made by `hash_score`.
+    """Score for outputs of local hashing; the function `hash_score` makes this object.
 
-    The score of an output (value, seed) is ``[value = hash(x, seed)] - [value = hash(x', seed)]``.
-    A bracket is 1 if its condition holds, else 0.
+    An output of local hashing is a pair (value, seed). The score is 1 if the value equals only the
+    hash of x with this seed. It is -1 if the value equals only the hash of x'. Otherwise it is 0.
     """
 
     hash: Callable[[Any, int], int]
@@ -426,21 +441,21 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
     """Make a score for a mechanism of local hashing, to be used with `Threshold`.
 
     Each output of local hashing is a pair (value, seed): a noisy hash value and the seed of the
-    hash function. The score is ``[value = hash(x, seed)] - [value = hash(x', seed)]``. A bracket is
-    1 if its condition holds, else 0.
+    hash function. The score is ``[value = hash(x, seed)] - [value = hash(x', seed)]``. Here a
+    bracket is 1 if the equation in it is true, else 0.
 
-    Without this score, attacks find no difference between the two inputs. The seed hardly ever
-    repeats, and the value without the seed has the same distribution on x and on x'.
+    Without this score, attacks do not find a difference between the two inputs. The seed hardly
+    ever repeats. The value without the seed has the same distribution on x and on x'.
 
     Args:
-        hash: the function `(input, seed) -> value` by which the mechanism hashes an input. It must
-            return the value in the form in which outputs contain it.
+        hash: the function `(input, seed) -> value` with which the mechanism hashes an input. The
+            result must have the form of the value in the outputs.
         inputs: the two inputs (x, x').
 
     Returns:
-        A score, which is a function of outputs of shape `(size, 2)`. The score raises a TypeError
-        if an output does not contain numbers. It raises a ValueError if the shape is different, if
-        a number is not whole, or if a float is 2^53 or larger.
+        The score, a function of outputs of shape `(size, 2)`. It raises a TypeError if an output
+        does not contain numbers. It raises a ValueError if the shape is different, if a number is
+        not an integer, or if a float has a magnitude of 2^53 or more.
 
     Raises:
         TypeError: if `hash` is not callable.
@@ -471,17 +486,19 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
     return HashMatch(hash, (inputs[0], inputs[1]))
 
 
-def sign_scores(scores: Sequence[Score], outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-    """Return a score of the number of -0.0 in an output, if any pilot output contains -0.0.
+def minus_zero_scores(
+    scores: Sequence[Score], outputs: Array, outputs_prime: Array
+) -> tuple[Score, ...]:
+    """Return a score that counts the entries -0.0 of an output, if a pilot output contains -0.0.
 
     Args:
-        scores: scores that an attack has made. If the outputs are not arrays of numbers, these
-            scores name the parts of an output that are numbers.
-        outputs: pilot outputs on x, shape `(size, ...)`.
+        scores: scores that an attack has made. They are only used if the outputs are not arrays of
+            numbers. In this case, they state which numbers are read from each output.
+        outputs: pilot outputs (first draws) on x, shape `(size, ...)`.
         outputs_prime: pilot outputs on x', shape `(size', ...)`.
 
     Returns:
-        A tuple of one score. It is empty if no pilot output contains -0.0.
+        A tuple with this score. It is empty if the pilot outputs do not contain -0.0.
     """
     sides = outputs, outputs_prime
     read = itertools.chain(*(score.parts.parts for score in scores if isinstance(score, OfParts)))
@@ -499,20 +516,21 @@ _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum":
 class Threshold(ScoreAttack):
     """Attack with a threshold on a simple score. Try this attack first on numeric outputs.
 
-    The event is that the score of an output is above, or below, the threshold. The threshold is
-    chosen on the pilot (the first draws on the two inputs x and x').
+    The event is "the score of the output is above the threshold" or "below the threshold". The
+    attack chooses the threshold on the pilot (the first draws on the inputs x and x').
 
     Args:
-        score: the score, which gives a number for each output. One of these:
+        score: the score, a function from an output to a number. It is one of these:
 
-            - "coordinate": one entry of the output, chosen from the three entries that distinguish
-              x and x' best in the pilot;
-            - an int: the entry with this index, from 0;
+            - "coordinate": one of the three entries of the output that distinguish x and x' best in
+              the pilot;
+            - an int: the entry with this number, counted from 0;
             - "l1" or "l2": how much closer the output is to x than to x' in this norm. The inputs
               must broadcast to the shape of an output;
-            - "min", "max" or "sum": this statistic of the entries of an output;
+            - "min", "max" or "sum": the smallest entry, the largest entry or the sum of the
+              entries;
             - a function `outputs -> real numbers (size,)`: your own score, for outputs of any type;
-            - None: the best of all named scores that apply.
+            - None: the best score among those above that have a name and apply to the outputs.
 
     Raises:
         TypeError: if `score` has none of these types.
@@ -534,9 +552,10 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """True if the score also applies to parts of structured outputs, such as dictionaries.
+        """True if the score is also applied to numbers that are read from other types of outputs.
 
-        This holds for a named score and for None. An index or a function reads whole outputs only.
+        An example is the value under a key of a dictionary. The property is True if `score` is a
+        name or None. It is False if `score` is an index or a function.
         """
         return self.score is None or isinstance(self.score, str)
 
@@ -553,15 +572,15 @@ class Threshold(ScoreAttack):
             raise mistyped("score", requirement, self.score)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores from which the audit chooses the best one.
+        """Return the scores from which the audit chooses the best one on pilot outputs.
 
         Args:
-            outputs: pilot outputs on `pair.x`, shape `(size, ...)`.
+            outputs: pilot outputs (first draws) on `pair.x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `pair.x_prime`, shape `(size', ...)`.
-            pair: the two inputs.
+            pair: the inputs x and x'.
 
         Returns:
-            The scores. The tuple is empty if the score does not apply, for one of these reasons:
+            The scores. The tuple is empty in these cases:
 
             - the outputs are not numbers;
             - an output has no entry with the given index;
@@ -618,11 +637,11 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
             if sizes.all():
                 numbers = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
                 own = [grains[i] for i in places[same]]
-                merits[places[same]] = _log_ratios(numbers, own, (len(sides[0]), len(sides[1])))
+                merits[places[same]] = _best_ratios(numbers, own, (len(sides[0]), len(sides[1])))
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
-def _log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
+def _best_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
     """Return the log ratio of the probabilities of each column's best half-line on x and x'.
 
     Four standard errors are subtracted, because the largest of many estimates is too large.

@@ -51,7 +51,7 @@ from .additive import Additive
 from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events
 from .bins import list_gap_thresholds
-from .histogram import keys_of
+from .histogram import make_keys
 from .threshold import Threshold
 
 _SHOWN_COLUMNS = 4
@@ -86,7 +86,7 @@ _UNREAD_OUTPUTS_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Latency(Merged, word="Latency"):
-    """Score of a timed call: its latency, in nanoseconds.
+    """Score of a timed call: the time that the call took, in nanoseconds.
 
     Example:
         >>> Latency()(np.array([1200, 900])).tolist()
@@ -115,10 +115,10 @@ class Latency(Merged, word="Latency"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputEntry(Merged, word="OutputEntry"):
-    """Score of a timed call: one entry of its output.
+    """Score of a timed call: one entry of the output that the call returned.
 
     Args:
-        index: index of the entry in the flattened output (row-major order), from 0.
+        index: index of the entry in the flattened output (row-major order).
     """
 
     index: int
@@ -140,11 +140,11 @@ class OutputEntry(Merged, word="OutputEntry"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutcomeCode(Merged, word="OutcomeCode"):
-    """Score of a timed call: the position of a hashable output in a list of outputs.
+    """Score of a timed call: the position of its (hashable) output in a list of frequent outputs.
 
     Args:
-        keys: the list: frequent outputs of the pilot (the first calls). An output that is not in
-            the list has position -1.
+        keys: the list: frequent outputs of the pilot calls, on which the event is chosen. The score
+            is -1 for an output that is not in the list.
     """
 
     keys: tuple[Hashable, ...]
@@ -152,7 +152,7 @@ class OutcomeCode(Merged, word="OutcomeCode"):
     def __call__(self, rows: Array) -> Floats:
         """Return the position of each output, shape `(size,)`."""
         table = {key: float(place) for place, key in enumerate(self.keys)}
-        return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
+        return np.array([table.get(key, -1.0) for key in make_keys(rows[:, 0])], np.float64)
 
     def __str__(self) -> str:
         """Return a description in one line, for the report of an audit."""
@@ -161,13 +161,14 @@ class OutcomeCode(Merged, word="OutcomeCode"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputDistance(Merged, word="OutputDistance"):
-    """Score of a timed call: the L1 distance between an output and one of the two inputs.
+    """Score of a timed call: the L1 distance of its output from the input x, or from the input x'.
 
-    If the mechanism adds noise to this input, the distance is the L1 norm of the noise.
+    Suppose that the mechanism adds noise to its input, and that the call was made on the input
+    `point`. The distance is then the L1 norm of the noise.
 
     Args:
-        side: name of the input for the report, "x" or "x'".
-        point: the input, one number for each entry of an output.
+        side: "x" or "x'": the name of the input in the report.
+        point: the input: one number for each entry of an output.
     """
 
     side: str
@@ -191,13 +192,13 @@ class OutputDistance(Merged, word="OutputDistance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """Score of a timed call: the number of the interval that contains a quantity of its output.
+    """Score of a timed call: the index of the interval that contains a value read from its output.
 
-    The intervals have about equally many pilot calls.
+    Each interval contains about equally many pilot calls (calls on which the event is chosen).
 
     Args:
-        column: function that computes the quantity from timed calls, `rows -> numbers`.
-        edges: limits between the intervals, increasing.
+        column: function that reads the value from timed calls, `rows -> numbers`.
+        edges: limits between the intervals, in increasing order.
     """
 
     column: Any
@@ -219,16 +220,17 @@ class OutputGroup(Merged, word="OutputGroup"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExcessLatency(Merged, word="ExcessLatency"):
-    """Score of a timed call: its latency minus the usual latency for its output, in nanoseconds.
+    """Score of a timed call: its time minus the usual time for a similar output, in nanoseconds.
 
-    The usual latency depends on one quantity of the output, and is estimated on one input, x or x'.
+    A number is read from each output. Outputs are similar if their numbers are similar. The usual
+    time is estimated only from calls on x, or only from calls on x'.
 
     Args:
-        side: name of this input, "x" or "x'".
-        column: function that computes the quantity from timed calls, `rows -> numbers`.
-        places: values of the quantity, increasing.
-        usual: usual latency at each of these values, in nanoseconds. Between the values, it is
-            interpolated linearly.
+        side: "x" or "x'": the input of the calls from which the usual time is estimated.
+        column: function that reads the number from timed calls, `rows -> numbers`.
+        places: values of the number in increasing order.
+        usual: usual time in nanoseconds at each of these values. Between two values, the usual time
+            is interpolated linearly.
     """
 
     side: str
@@ -254,12 +256,12 @@ class ExcessLatency(Merged, word="ExcessLatency"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TimedScore(Merged, word="TimedScore"):
-    """Score of timed calls, computed from quantities of the output and the latency.
+    """Score of a timed call, computed from the running time and from numbers read from the output.
 
     Args:
-        columns: functions that compute the quantities from timed calls, each `rows -> numbers`.
-        score: function that computes the score from a table of the quantities, shape
-            `(size, columns)`.
+        columns: functions from timed calls to one number per call, such as the running time.
+        score: function from the table of these numbers, shape `(size, columns)`, to one score per
+            call.
     """
 
     columns: tuple[Any, ...]
@@ -295,22 +297,22 @@ def _name_columns(columns: Sequence[Any]) -> str:
 
 
 def make_column_table(columns: Sequence[Any], rows: Array) -> Floats:
-    """Return the table of the given quantities of timed calls, shape `(size, columns)`."""
+    """Apply several functions to timed calls, and return their results as columns of one table."""
     return np.column_stack([column(rows) for column in columns])
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Fit the scores of output and latency among which the event is chosen.
+    """Fit scores of the output and the running time of a call, on which an event can be chosen.
 
     Args:
-        rows: timed calls, one per row. The last column is the latency in nanoseconds. The other
-            columns are the entries of the output, or one column of objects.
+        rows: timed calls, one per row. The last column is the running time in nanoseconds. The
+            other columns are the entries of the output, or one column of objects.
         sides: True for a call on x, False for a call on x', shape `(calls,)`.
         pair: the two inputs x and x'.
 
     Returns:
         The scores. The list is empty if all calls are on one input, if the output is always the
-        same, or if outputs cannot be compared.
+        same, or if outputs cannot be compared with each other.
     """
     scores: list[TimedScore] = []
     if sides.all() or not sides.any():
@@ -348,7 +350,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
     if rows.dtype != object:
         return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
     try:
-        tally = Counter(keys_of(rows[:, 0]))
+        tally = Counter(make_keys(rows[:, 0]))
     except TypeError:
         return ()
     return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
@@ -467,21 +469,22 @@ def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
 def choose_timed(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
-    """Choose the event of output and latency that should certify the largest bound.
+    """Choose the event of output and running time that is expected to certify the largest bound.
 
-    The scores are fitted on every second pilot call. The other pilot calls choose the score and its
-    threshold. The latency needs no fit, so all pilot calls choose its threshold.
+    The scores are fitted on every second pilot call. The other pilot calls choose one score and its
+    threshold. The score "running time" needs no fit. Therefore its threshold is chosen on all pilot
+    calls.
 
     Args:
-        rows: pilot calls, one per row, with the latency in nanoseconds in the last column. They
-            are not counted later.
+        rows: pilot calls (calls on which the event is chosen), one per row, with the running time
+            in nanoseconds in the last column. Do not count these calls later.
         sides: True for a call on x, False for a call on x', shape `(calls,)`.
         pair: the two inputs x and x'.
-        trials: number of calls that will be counted, on x and x' together.
+        trials: number of calls that will be counted. Calls on x and on x' are counted together.
         confidence: confidence of the bound, strictly between 0 and 1.
 
     Returns:
-        The event, and the input on which it is more frequent, "x" or "x_prime".
+        The event, and the input on which the event is more frequent: "x" or "x_prime".
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -502,15 +505,15 @@ def choose_timed(
 
 
 def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
-    """Choose the event "latency above (or below) a threshold" that should certify the most.
+    """Choose the event "running time above (or below) a threshold" with the largest expected bound.
 
     Args:
-        pilot: timed calls on the two inputs x and x'. They are not counted later.
-        trials: number of calls that will be counted, on x and x' together.
+        pilot: timed calls on the inputs x and x'. Do not count these calls later.
+        trials: number of calls that will be counted. Calls on x and on x' are counted together.
         confidence: confidence of the bound, strictly between 0 and 1.
 
     Returns:
-        The event, and the input on which it is more frequent, "x" or "x_prime".
+        The event, and the input on which the event is more frequent: "x" or "x_prime".
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -555,23 +558,24 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 @suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
-    """Attack on the latency of single calls, together with the output of the call.
+    """Attack on the running time (latency) of single calls, together with the output of the call.
 
-    The mechanism is called once for each output, and each call is timed. A fair coin draws the
-    input of each call, x or x'. The attack chooses an event of output and latency on separate pilot
-    calls. Three kinds of scores are compared:
+    The mechanism is called once for each output, and the time of each call is measured. A fair coin
+    chooses the input of each call: x or x'. The attack chooses an event of output and latency on
+    separate calls, the pilot calls. It compares three kinds of scores:
 
     - scores of the output without the latency;
     - scores of the latency;
-    - scores of the latency minus the usual latency for this output.
+    - scores of the latency minus the usual latency of calls with a similar output.
 
     Outputs may be numbers, arrays of numbers of any shape, or hashable values that repeat. For
     other outputs, only the latency is used, and a note in the report states this.
 
     Args:
-        clock: the clock: "perf_counter_ns", "process_time_ns" or "thread_time_ns" of the module
-            `time`, or a function `() -> nanoseconds` that never decreases.
-        warmup: number of calls that are made and discarded before the pilot.
+        clock: the clock, as the name of a function in the module `time`: "perf_counter_ns",
+            "process_time_ns" or "thread_time_ns". It can also be a function `() -> nanoseconds`
+            that never decreases.
+        warmup: number of calls that are made and discarded before the pilot calls.
 
     Raises:
         TypeError: if `clock` is neither a string nor callable, or `warmup` is not an integer.
@@ -603,10 +607,12 @@ class Timing(AuditAttack):
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def default_pilot(self, trials: int) -> int:
-        """Return the default number of pilot calls per input: a quarter of `trials`, at least 100.
+        """Return the default number of pilot calls on each input: a quarter of `trials`.
+
+        The pilot calls choose the event. The result is at least 100.
 
         Args:
-            trials: number of counted calls per input.
+            trials: number of counted calls on each input.
         """
         return max(100, trials // 4)
 
@@ -620,27 +626,30 @@ class Timing(AuditAttack):
         pilot: int | None = None,
         confidence: float = 0.95,
     ) -> TimingCounts:
-        """Choose an event of output and latency on pilot calls, and count it on other calls.
+        """Choose an event of output and running time on pilot calls, and count it on other calls.
 
-        A fair coin draws the input of each call, x or x'. The pilot calls are made at random times
-        between the counted calls. Therefore drift affects the pilot calls and the counted calls in
-        the same way. The chosen event must not depend on the inputs of the counted calls. This
-        holds if the state of the machine does not depend on the inputs of earlier calls.
+        A fair coin chooses the input of each call: x or x'. The pilot calls are made at random
+        times between the counted calls. Therefore slow changes of the machine affect pilot calls
+        and counted calls in the same way. For a valid bound, the chosen event must not depend on
+        the inputs of the counted calls. This condition is true if the machine does not remember the
+        inputs of earlier calls.
 
-        A seed does not reproduce the latencies or the counts.
+        A second run with the same seed does not give the same running times and counts.
 
         Args:
             call: the mechanism, a function `input -> output` that makes one output.
             pair: the two inputs x and x'.
-            calls: number of counted calls, on x and x' together.
-            rng: random generator that draws the inputs and the times of the pilot calls.
-            pilot: number of pilot calls, on x and x' together. Defaults to a quarter of `calls`, at
-                least 200.
-            confidence: confidence of the bound that will be computed, strictly between 0 and 1.
+            calls: number of counted calls. Calls on x and on x' are counted together.
+            rng: random generator that draws the input of each call and the positions of the pilot
+                calls.
+            pilot: number of pilot calls. Calls on x and on x' are counted together. Defaults to a
+                quarter of `calls`, but at least 200.
+            confidence: confidence of the bound for which the event is chosen, strictly between 0
+                and 1.
 
         Returns:
-            The event, the input on which it is more frequent, and the counts, from which
-            `dpcore.bounds.conditional` computes the bound.
+            The event, the input on which the event is more frequent, and the counts. The function
+            `dpcore.bounds.conditional` computes the bound from these counts.
 
         Raises:
             TypeError: if an argument has the wrong type.
@@ -674,10 +683,10 @@ class Timing(AuditAttack):
         hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
         k, n, total = (int(flags.sum()) for flags in (hits & fresh.sides, fresh.sides, hits))
         counts = k, total - k, n, trials - n
-        return TimingCounts(event, direction, *counts, n_calls, _note_unread(rows))
+        return TimingCounts(event, direction, *counts, n_calls, _note_unusable(rows))
 
 
-def _note_unread(rows: Array) -> tuple[str, ...]:
+def _note_unusable(rows: Array) -> tuple[str, ...]:
     """Return a note if the outputs are objects that are not hashable or hardly ever repeat."""
     try:
         shown = len(set(rows[:, 0].tolist())) if rows.dtype == object else 0

@@ -24,7 +24,7 @@ from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import Choice, Goal
 from .bins import SHARE, place_between
-from .grains import cuts_of, grain_of
+from .grains import cut_indices, estimate_grain
 from .ratios import round_weights, weigh_bins
 from .residues import residues_of
 
@@ -72,18 +72,21 @@ distributions on x and x' and 8 columns, it was at most 36 in 95 of 100 pilots o
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CellRatios(Merged, word="CellRatios"):
-    """Score of an output: a weight from a table, looked up by two or three entries.
+    """Score of an output: a number from a table, with two or three entries as indices.
 
-    Each entry is turned into a code, and the codes are the indices into the table. The code of an
-    entry is its residue modulo m, or the number of given cuts that do not exceed it. NaN has the
-    last index as its code. If residues are used, a number that is not whole has this code too.
+    Each entry is converted to a code, and the codes are the indices into the table. The code of an
+    entry is its residue modulo m, or the number of given limits (cuts) that are not larger than the
+    entry. The code of NaN is the last index. If codes are residues, the last index is also the code
+    of a number that is not an integer.
 
     Args:
-        entries: indices of the entries that are read, from 0, shape `(read,)`.
-        moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the entry uses
-            cuts.
-        cuts: cuts for each of these entries, shape `(read, cuts)`. NaN fills unused places.
-        weights: the table, with one dimension for each entry. All dimensions have equal length.
+        entries: indices of the output's entries that the score reads, counted from 0, shape
+            `(read,)`.
+        moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the code is a
+            number of cuts.
+        cuts: cuts for each of these entries, shape `(read, cuts)`. Unused places contain NaN.
+        weights: the table of scores. It has one dimension for each entry, and all dimensions have
+            the same length.
 
     Raises:
         ValueError: if the shapes do not match, an index or modulus is negative, or a weight is not
@@ -137,9 +140,10 @@ class CellRatios(Merged, word="CellRatios"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two texts for a report if the table describes a box, else None.
+        """Two texts for a report if the table describes a product of intervals, otherwise None.
 
-        The first text is for outputs inside the box, the second text for outputs outside.
+        The first text describes outputs in the product of intervals. The second text describes all
+        other outputs.
         """
         if np.count_nonzero(self.weights) != 1 or self.moduli.any() or self.cuts.shape[1] != 2:
             return None
@@ -175,12 +179,14 @@ def _codes_of(column: Array, modulus: int, cuts: Sequence[float] | Floats, radix
 
 
 class FewValued(NamedTuple):
-    """Rule that turns the values of a column into a few codes.
+    """Rule that converts the values of a column to a few small whole numbers (codes).
 
     Args:
-        column: index of the column.
-        modulus: modulus of the residue that is the code. 0 means that cuts are used.
-        cuts: the cuts. The code of a value is the number of cuts that do not exceed it.
+        column: index of the column, counted from 0.
+        modulus: if this is not 0, the code of a value is its residue for this modulus. If it is 0,
+            `cuts` gives the code.
+        cuts: limits that divide the real line. The code of a value is the number of limits that are
+            not larger than the value.
     """
 
     column: int
@@ -189,11 +195,11 @@ class FewValued(NamedTuple):
 
     @property
     def is_sign(self) -> bool:
-        """True if there is one cut, so that the code has only two values."""
+        """True if the rule has exactly one limit, so that only two codes exist."""
         return len(self.cuts) == 1
 
 
-def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
+def _make_code_rules(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
     """Return rules that turn the values of each column into a few codes.
 
     A column can have several rules. The first rules of all columns come first.
@@ -202,7 +208,7 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
     for i, centre in enumerate(centres.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
         values = arrays.finite_values(*heads)
-        gaps = cuts_of(values, grain_of(*heads))
+        gaps = cut_indices(values, estimate_grain(*heads))
         cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
             ways += [(0, FewValued(i, 0, cuts))] if cuts else []
@@ -220,20 +226,21 @@ def _read_as_few(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
 
 
 def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple[FewValued, ...]]:
-    """Find the two columns, and the three columns, whose joint moments on x and x' differ most.
+    """Find the two columns, and the three columns, whose dependence differs most between x and x'.
 
     Args:
-        columns: pilot outputs on x and on x', each of shape `(columns, size)`.
-        centres: for each column, a value at which it can be cut into small and large numbers, shape
+        columns: pilot outputs (first draws) on x and on x', each of shape `(columns, size)`.
+        centres: for each column, a value that divides its numbers into small and large ones, shape
             `(columns,)`.
 
     Returns:
-        At most one group of two columns and one group of three columns, with the rule that turns
-        each column into codes. The list is empty if chance explains all differences.
+        At most one group of two columns and one group of three columns. Each group is a tuple of
+        rules. A rule names a column and converts its values to a few codes. The list is empty if
+        chance explains all differences.
     """
     if not 2 <= len(centres) <= _MAX_COLUMNS:
         return []
-    ways, features, owners = _read_as_few(columns, centres), [], [-1]
+    ways, features, owners = _make_code_rules(columns, centres), [], [-1]
     radix = max(_MAX_VALUES, *_MODULI) + 1
     for number, way in enumerate(ways):
         own = [_codes_of(side[way.column], way.modulus, way.cuts, radix) for side in columns]
@@ -300,13 +307,17 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
 
 
 def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: Ints) -> CellRatios:
-    """Return a score: the log-likelihood ratio of the joint codes of two or three columns.
+    """Return a score that gives one number for each combination of codes in two or three columns.
+
+    The number is the logarithm of a ratio: the probability of the combination on x, divided by its
+    probability on x'. The ratio is estimated from the pilot outputs (first draws). A code is a
+    small whole number.
 
     Args:
-        group: the rule for each column that turns its values into codes.
-        columns: pilot outputs on x and on x', each of shape `(columns, size)`, from which the ratio
-            is estimated.
-        entries: index of the entry of an output that is in each column, shape `(columns,)`.
+        group: rules that convert values to codes, one rule for each column.
+        columns: pilot outputs on x and on x', each of shape `(columns, size)`.
+        entries: for each column, the index of the output's entry in this column, shape
+            `(columns,)`.
     """
     most = max(len(way.cuts) for way in group)
     radix = max(most + 2, *(way.modulus + 1 for way in group))
@@ -325,31 +336,34 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
     return CellRatios(used, moduli, cuts, weights.reshape(shape))
 
 
-def has_box_columns(outputs: Array) -> bool:
-    """Return True if outputs have 3 to 8 entries, so that empty boxes are searched."""
+def has_box_width(outputs: Array) -> bool:
+    """Return True if outputs have 3 to 8 entries. `find_empty_box` requires this."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
 
 def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
-    """Choose the event that three entries lie in a box which one input (almost) never reaches.
+    """Choose the event "three entries lie in three intervals", which is rare on one input.
+
+    The product of the three intervals is called a box. It contains many pilot outputs (first draws)
+    on one input and few or no pilot outputs on the other input.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, columns)`.
         outputs_prime: all pilot outputs on x', shape `(size', columns)`.
-        goal: number of counted trials, and delta and confidence of the bound.
+        goal: the number of draws that will be counted, and the delta and confidence of the bound.
 
     Returns:
-        The event, or None if chance explains every box.
+        The event with its direction, or None if chance explains every box.
     """
     rows = read_both_sides(outputs, outputs_prime)
-    if rows is None or not has_box_columns(rows[0]):
+    if rows is None or not has_box_width(rows[0]):
         return None
     sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T, np.float64) for side in rows]
     sizes = [side.shape[1] for side in sides]
     if min(sizes) < _BOX_ROWS[0]:
         return None
     # By chance, the emptiest of very many boxes lacks about this many rows.
-    boxes = [_grow_box(sides, *window) for window in _find_empty_windows(sides)]
+    boxes = [_grow_box(sides, *window) for window in _find_best_windows(sides)]
     boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
     if not boxes:
         return None
@@ -385,7 +399,7 @@ class _Box(NamedTuple):
     k_prime: int
 
 
-def _find_empty_windows(sides: Sequence[Floats]) -> list[_Box]:
+def _find_best_windows(sides: Sequence[Floats]) -> list[_Box]:
     """Return the four windows that best separate the outputs on x and on x'.
 
     A window is a box in three columns that is two bins wide in each column. A good window contains

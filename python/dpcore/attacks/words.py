@@ -44,26 +44,27 @@ _MIN_MEAN_REPEATS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Tokens (words) of several outputs.
+    """The words (tokens) of several outputs.
 
     Args:
-        rows: list of the tokens of each output. It is empty for an output that is not a text.
-        sizes: number of tokens of each output, shape `(size,)`. It is -1 for an output that is not
-            a text.
+        rows: for each output, the list of its words. The list is empty if the output is not a text.
+        sizes: for each output, the number of its words, shape `(size,)`. It is -1 if the output is
+            not a text.
     """
 
     rows: list[list[str]]
     sizes: Ints
 
     def number_tokens(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
-        """Return which output contains which token, as two arrays of equal length.
+        """Replace words (tokens) by numbers, and list which words occur in which outputs.
 
-        The first array contains indices of outputs, and the second array contains numbers of
-        tokens. A token that occurs several times in an output is listed once.
+        The result is two arrays of equal length. Entry i of the first array is the index of an
+        output. Entry i of the second array is the number of a word in this output. A word that
+        occurs several times in an output is listed once.
 
         Args:
-            table: number of each token. Tokens that are not in the table are left out. If the table
-                is a `Numbering`, new tokens are added to the table instead.
+            table: number of each word. Words that are not in the table are left out. If the table
+                is a `Numbering`, such words are added to it with new numbers.
         """
         tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
         codes_of_tokens = (
@@ -78,7 +79,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """Dictionary from tokens to numbers. The first lookup of a token gives it the next number.
+    """Dictionary from words to numbers. A look-up of a new word adds it with the next number.
 
     Example:
         >>> table = Numbering()
@@ -90,18 +91,18 @@ class Numbering(dict[str, int]):
         return self.setdefault(token, len(self))
 
 
-def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
-    """Split outputs into words at white space, and yield the words in blocks of outputs.
+def split_into_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
+    """Split outputs into words at white space, and yield the words of the outputs block by block.
 
-    Each block is a slice of the outputs and their words. Bytes are read as Latin-1, one character
-    per byte.
+    Each result is a pair: a slice that selects the outputs of the block, and the words of these
+    outputs. Bytes are read as Latin-1, one character per byte.
 
     Args:
-        outputs: the outputs, shape `(size,)` or `(size, 1)`. Elements other than strings and bytes
-            are not texts and have no words.
+        outputs: the outputs, shape `(size,)` or `(size, 1)`. An output that is neither a string nor
+            bytes has no words.
 
     Example:
-        >>> [(part, rows)] = iterate_words(np.array(["to boston", "", None], dtype=object))
+        >>> [(part, rows)] = split_into_words(np.array(["to boston", "", None], dtype=object))
         >>> rows.rows, rows.sizes.tolist()
         ([['to', 'boston'], [], []], [2, 0, -1])
     """
@@ -115,7 +116,7 @@ def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Return each output as a string. The entry is None for an output that is not a text."""
+    """Return a list of the outputs as strings, with None for each output that is not a text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
@@ -134,24 +135,25 @@ _READER: Final = "words"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TokenRatios(Merged, word="TokenRatios"):
-    """Score of a text: the weights of its distinct words (tokens), plus the weight of its length.
+    """Score of a text: the sum of the weights of its different words, plus a weight for its length.
 
-    The length is the number of words. A word that occurs twice in a text counts once. A word that
-    is not in `tokens` has weight 0.
+    The length is the number of words. A word that occurs twice in a text adds its weight once. A
+    word that is not in `tokens` has weight 0.
 
     Args:
-        tokens: the words that have a weight, the largest absolute weight first.
+        tokens: the words that have a weight. The word with the largest absolute weight comes first.
         values: weight of each of these words. A positive weight favours the input x, and a negative
             weight favours x'.
-        starts: least length of each interval of lengths, increasing.
-        lengths: weight for outputs that are not texts or are shorter than `starts[0]`, followed by
-            the weight of each interval of lengths.
-        reader: name of the rule that splits outputs into tokens: "words".
+        starts: smallest length in each interval of lengths, in increasing order.
+        lengths: weights of lengths. The first is for outputs that are not texts or are shorter than
+            `starts[0]`. The others are for the intervals of lengths.
+        reader: name of the rule that splits outputs into words. The only rule is "words": split at
+            white space.
 
     Raises:
         TypeError: if `reader` is not a string.
-        ValueError: if `reader` is unknown, a token occurs twice, or the lengths of the arrays do
-            not match.
+        ValueError: if `reader` is unknown, a word occurs twice in `tokens`, or the lengths of the
+            arrays do not match.
 
     Example:
         >>> score = TokenRatios(("boston", "fare"), [1.25, -0.5], [0], [0.0, 0.125])
@@ -189,7 +191,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
-        for part, rows in iterate_words(outputs):
+        for part, rows in split_into_words(outputs):
             place, code = rows.number_tokens(table)
             weights = np.bincount(place, self.values[code], minlength=rows.sizes.size)
             scores[part] = weights + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
@@ -197,7 +199,7 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     @property
     def has_constant_score(self) -> bool:
-        """True if every output has the same score."""
+        """True if this score has the same value for every output."""
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
     def __str__(self) -> str:
@@ -215,15 +217,16 @@ class TokenRatios(Merged, word="TokenRatios"):
         return " and ".join(phrases) or f"no {self.reader}"
 
 
-def ratios_of(sides: Sequence[Array]) -> TokenRatios:
-    """Estimate the weights of words and lengths from pilot outputs, and return the score.
+def fit_ratios(sides: Sequence[Array]) -> TokenRatios:
+    """Estimate weights of words and of text lengths from pilot outputs, and return the score.
 
-    A word occurs in k of n outputs on x and in k' of n' outputs on x'. Its weight is
-    ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, shrunk towards 0 because a part of it is
-    noise. Neighbouring lengths get one weight if the pilot shows no difference between them.
+    Let a word occur in k of n outputs on x and in k' of n' outputs on x'. The weight of the word is
+    ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, moved towards 0 to reduce the effect of
+    chance. Neighbouring lengths have the same weight if the pilot does not show a difference
+    between them.
 
     Args:
-        sides: pilot outputs on x and on x', each of shape `(size, ...)`.
+        sides: two arrays: the pilot outputs (first draws) on x, and those on x'.
     """
     table = Numbering()
     tables = [_count_tokens(side, table) for side in sides]
@@ -249,7 +252,7 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
         table: number of each token, a `Numbering`, to which new tokens are added.
     """
     counts, sizes, rows_counted = np.zeros(0), [], 0
-    for _, rows in iterate_words(side):
+    for _, rows in split_into_words(side):
         _, codes = rows.number_tokens(table)
         more = np.bincount(codes, minlength=len(table))
         counts = np.pad(counts, (0, more.size - counts.size)) + more
@@ -291,25 +294,27 @@ def _fit_length_ratios(sizes: list[Ints]) -> tuple[Ints, Floats]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Words(ScoreAttack):
-    """Attack on texts that are almost all different, by the words in them.
+    """Attack on texts, by the words in them. It is for texts that are almost all different.
 
     Each word has a weight, which is estimated on the pilot (the first draws on the inputs x and
-    x'). A word occurs in k of n pilot outputs on x and in k' of n' pilot outputs on x'. Its weight
-    is ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, shrunk towards 0 because a part of it is
-    noise. Each length (number of words) has a weight of this kind too. Neighbouring lengths share a
-    weight if the pilot shows no difference between them. Words that do not occur in the pilot have
-    weight 0.
+    x'). Let a word occur in k of n pilot outputs on x and in k' of n' pilot outputs on x'. The
+    weight of the word is ``ln((k + 1/2)/(n + 1)) - ln((k' + 1/2)/(n' + 1))``, moved towards 0 to
+    reduce the effect of chance. Each length of a text (number of words) also has such a weight.
+    Neighbouring lengths have the same weight if the pilot does not show a difference between them.
+    Words that do not occur in the pilot have weight 0.
 
-    The score of a text is the sum of the weights of its distinct words and of its length. The score
-    would be the log-likelihood ratio if words occurred independently. The certified bound does not
-    need this independence, because the audit counts the event on fresh draws.
+    The score of a text is the sum of the weights of its different words, plus the weight of its
+    length. If words occurred independently of each other, the score would estimate the
+    log-likelihood ratio. The certified bound does not need this independence, because the audit
+    counts the event on new draws.
 
     Texts are split into words at white space, and the words are not changed. Bytes are read as
-    Latin-1. Outputs that are not texts, such as None, have no words but have a weight.
+    Latin-1. Outputs that are not texts, such as None, have one common weight.
 
     Source:
         Maron (1961), Journal of the ACM 8, on the sum over words as if they were independent. Efron
-        and Morris (1973), Journal of the American Statistical Association 68, on the shrinkage.
+        and Morris (1973), Journal of the American Statistical Association 68, on moving weights
+        towards 0 (shrinkage).
 
     Example:
         >>> import dpcore
@@ -327,33 +332,35 @@ class Words(ScoreAttack):
     parts = False
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return a tuple of the score that is fitted on the pilot outputs.
+        """Return a tuple with the score that is fitted on pilot outputs (the first draws).
 
         Args:
             outputs: pilot outputs on x, shape `(size,)`.
             outputs_prime: pilot outputs on x', shape `(size',)`.
-            pair: the two inputs x and x' (not used).
+            pair: the inputs x and x'. The attack does not use them.
 
         Returns:
-            One score. The tuple is empty if the first 4,096 outputs on x and on x' contain no text.
+            A tuple of one score. It is empty if the first 4,096 outputs on x and the first 4,096
+            outputs on x' do not contain a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        return (ratios_of(sides),) if _first_texts(sides) else ()
+        return (fit_ratios(sides),) if _first_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """Return a tuple of the fitted score, if texts seldom repeat.
+        """Fit the score of this attack on pilot outputs, if they are texts that seldom repeat.
 
         Args:
-            outputs: pilot outputs on x, shape `(size,)`.
+            outputs: pilot outputs (first draws) on x, shape `(size,)`.
             outputs_prime: pilot outputs on x', shape `(size',)`.
 
         Returns:
-            One score. The tuple is empty if each text occurs at least 8 times on average, because a
-            table of whole texts is then better. It is also empty if all weights are 0.
+            A tuple of one score. The tuple is empty if each text occurs at least 8 times on
+            average. For such texts, other attacks count each text as a whole. The tuple is also
+            empty if all weights are 0.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
-        scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (ratios_of(sides),)
+        scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (fit_ratios(sides),)
         return tuple(score for score in scores if not score.has_constant_score)
 
 

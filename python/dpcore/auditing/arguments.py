@@ -33,7 +33,7 @@ _Parameters = ParamSpec("_Parameters")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments of `dpcore.audit`, as the caller gave them."""
+    """Arguments of one call of `dpcore.audit`, unchanged and not yet checked."""
 
     mechanism: Any
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None
@@ -62,7 +62,12 @@ class Arguments:
     progress: bool | None = None
 
     def check_words(self) -> None:
-        """Check the arguments that accept only certain words, or True and False."""
+        """Check those arguments of an audit that must be True or False, or a word from a list.
+
+        Raises:
+            TypeError: if the value of such an argument is of the wrong type.
+            ValueError: if the value is not one of the allowed words.
+        """
         errors.choice("route", self.route, get_args(Route))
         errors.choice("bound", self.bound, tuple(BOUNDS))
         errors.choice("stop", self.stop, get_args(Stop))
@@ -71,7 +76,14 @@ class Arguments:
 
 
 def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
-    """Return all arguments of `dpcore.audit`: the given ones, and defaults for all others.
+    """Return all arguments of one call of `dpcore.audit`.
+
+    Arguments that are not in `options` get their default values.
+
+    Args:
+        mechanism: the argument `mechanism` of the call.
+        pair: the argument `pair` of the call.
+        options: all other given arguments, by name.
 
     Raises:
         TypeError: if `options` contains a name that is not an argument of `dpcore.audit`.
@@ -87,13 +99,15 @@ def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> 
 def with_signature_of(
     kind: Callable[_Parameters, Arguments],
 ) -> Callable[[Callable[[Arguments], Audit]], Callable[_Parameters, Audit]]:
-    """Return a decorator that replaces the one argument of a function by many arguments.
+    """Return a decorator for functions whose only argument is an object of the class `kind`.
 
-    The decorated function accepts each field of `kind` as an argument. It makes an object of `kind`
-    and passes this object to the original function.
+    The decorated function accepts the fields of `kind` as separate arguments. From these arguments,
+    the decorated function makes an object of `kind`. It passes this object to the original
+    function.
 
     Args:
-        kind: the class `Arguments`. Type checkers and `help` show its fields.
+        kind: the class `Arguments`. Type checkers and `help` show the fields of this class as the
+            arguments of the decorated function.
 
     Returns:
         The decorator.

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..attacks.grains import grains_of
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import make_generator, one_by_one
+from ..mechanisms.callables import make_generator, unbatched
 from ..records import Array, Floats
 from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
@@ -68,14 +68,16 @@ _ROW_NAMES: Final = ("first", "middle", "last")
 
 
 def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
-    """Return the number of calls of each size per input, and the number of rows of a longer call.
+    """Plan a test of two kinds of mechanism calls: for one output, and for many outputs.
 
     Args:
         block: number of outputs that the audit draws in one call.
-        trials: number of trials of the audit, which limits the two numbers.
+        trials: number of trials of the audit. With few trials, the test is smaller.
 
     Returns:
-        The two numbers. The number of calls is 0 if fewer than 24 calls are possible.
+        Two numbers. The first is the number of calls of each of the two kinds on each input. The
+        second is the number of outputs in a call with many outputs. The number of calls is 0 if
+        fewer than 24 calls are possible.
     """
     calls = min(_MAX_CALLS, trials // (2 * _TRIALS_PER_CALL))
     rows = min(_MAX_ROWS, block, max(_MIN_ROWS, trials // _TRIALS_PER_ROW))
@@ -83,19 +85,22 @@ def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
 
 
 def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Test that calls of size 1 and longer calls give outputs of one distribution.
+    """Test if the distribution of an output depends on the number of outputs in a mechanism call.
+
+    The test compares outputs of calls for one output with outputs of calls for many outputs.
 
     Args:
-        draws: the mechanism's draws, with the times of earlier calls.
-        trials: number of trials of the audit, which limits the number of calls.
+        draws: object that draws outputs of the mechanism, and knows how long earlier calls took.
+        trials: number of trials of the audit. With few trials, the test makes fewer calls.
 
     Returns:
-        Two tuples. The first tuple has a sentence if the distributions differ. The second tuple has
-        a note if the test was left out, because there are too few trials or calls are slow. It also
-        has a note if the test read only a part of the columns.
+        Two tuples of sentences. The first tuple has one sentence if the distributions differ, and
+        is empty if they do not. The second tuple has one sentence if the test was left out (because
+        of few trials or slow calls). It also has one sentence if the test compared only some
+        columns.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
-    if rows <= 1 or one_by_one(draws.mechanism):
+    if rows <= 1 or unbatched(draws.mechanism):
         return (), ()
     if not calls:
         few = f"below {2 * _TRIALS_PER_CALL * _MIN_CALLS:,} trials single outputs are not compared"
@@ -107,7 +112,7 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
             "rows of longer calls",
         )
     outputs = _draw_sides(draws, calls, rows)
-    sides = [_read_columns(side) for side in outputs]
+    sides = [_read_with_tolerances(side) for side in outputs]
     n_tests = _TESTS_PER_COLUMN * sum(side[0].shape[1] for side in sides)
     p_values = {}
     for place, name in enumerate(_ROW_NAMES, 1):
@@ -146,7 +151,7 @@ def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
     return [join_outputs([output for part in side for output in part]) for side in parts]
 
 
-def _read_columns(outputs: Array) -> tuple[Floats, Floats]:
+def _read_with_tolerances(outputs: Array) -> tuple[Floats, Floats]:
     """Return outputs as columns of numbers, and each column's relative tolerance for equality.
 
     A text gives several columns: one for each number in the text, and one for the number of its
@@ -190,7 +195,9 @@ def _find_smallest_p_value(values: Floats, slack: Floats) -> float:
         distances = np.abs(values - np.sort(values, axis=0)[len(values) // 2 - 1])
     begins_far, ends_far, _ = _find_runs(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
-    return min(map(_half_sum_p_value, (begins + ends, begins_far + ends_far, begins == commonest)))
+    return min(
+        map(_permutation_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
+    )
 
 
 def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
@@ -213,7 +220,7 @@ def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
     return begins, ends, np.take_along_axis(ordered, begins, axis=0)
 
 
-def _half_sum_p_value(scores: Array) -> float:
+def _permutation_p_value(scores: Array) -> float:
     """Return the smallest two-sided p-value, over all columns, of a permutation test.
 
     The test statistic is the sum of the first half of a column.

@@ -53,12 +53,14 @@ _LARGEST_SPREAD: Final = 1e290
 
 
 class ColumnSums:
-    """Sums and histograms of the columns of outputs on one input, updated row by row.
+    """Sums, sums of squares and a histogram of each column of the outputs on one input.
+
+    Each new output (a row of numbers) updates these statistics.
 
     Args:
-        centre: numbers that are subtracted from each row before it is added, shape `(columns,)`.
-            They are also the centres of the histograms.
-        widths: width of a bin in each column, shape `(columns,)`.
+        centre: centre of the histogram of each column, shape `(columns,)`. The centre is also
+            subtracted from each number before the number is added to the sums.
+        widths: width of one bin in the histogram of each column, shape `(columns,)`.
     """
 
     def __init__(self, centre: Floats, widths: Floats) -> None:
@@ -69,7 +71,7 @@ class ColumnSums:
         self.steady: Ints = np.arange(centre.size)
 
     def add(self, rows: Array) -> None:
-        """Update the sums and histograms with rows of shape `(size, columns)`."""
+        """Add outputs of shape `(size, columns)` to the sums and histograms of the columns."""
         for first in range(0, len(rows), _MAX_PARTIAL_ROWS):
             self._add_rows(rows[first : first + _MAX_PARTIAL_ROWS])
         self.first = rows[0].copy() if self.first is None else self.first
@@ -120,9 +122,9 @@ class ColumnSums:
         return scaled.astype(np.uint8)
 
     def read_moments(self) -> tuple[Floats, Floats, Floats]:
-        """Return the count, mean and variance of the finite numbers in each column.
+        """Return the count, the mean and the variance of the finite numbers in each column.
 
-        The mean is the mean after `centre` was subtracted.
+        The mean is computed after the attribute `centre` was subtracted from the numbers.
         """
         counts = self.cells[:_BINS].sum(axis=0, dtype=np.float64)
         held = np.maximum(counts, 1.0)
@@ -133,15 +135,15 @@ class ColumnSums:
         return counts, means, variances
 
 
-def lay_out_bins(heads: Sequence[Array]) -> tuple[Floats, Floats]:
-    """Return the centre of the histogram and the width of a bin, for each column.
+def choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
+    """Choose the centre of the histogram and the width of its bins, for each column of the outputs.
 
     Args:
-        heads: the first rows on x and on x', each of shape `(size, columns)`.
+        heads: the first outputs on x and the first outputs on x', each of shape `(size, columns)`.
     """
     columns = heads[0].shape[1]
     parts = [
-        _lay_out_slice([head[:_HEAD_ROWS, start : start + _SLICE_COLUMNS] for head in heads])
+        _choose_bin_grid([head[:_HEAD_ROWS, start : start + _SLICE_COLUMNS] for head in heads])
         for start in range(0, columns, _SLICE_COLUMNS)
     ]
     centres, widths = zip(*parts, strict=True)
@@ -149,7 +151,7 @@ def lay_out_bins(heads: Sequence[Array]) -> tuple[Floats, Floats]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _lay_out_slice(heads: Sequence[Array]) -> tuple[Floats, Floats]:
+def _choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     pooled = np.concatenate(heads).astype(np.float64)
     pooled[~np.isfinite(pooled)] = np.nan
     held = np.maximum(np.count_nonzero(~np.isnan(pooled), axis=0), 1)
@@ -194,10 +196,17 @@ def _measure_slice_difference(sides: Sequence[ColumnSums], part: slice) -> list[
 
 
 def measure_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
-    """Return four measures of the difference between x and x' for each column.
+    """Measure how much the outputs on x and on x' differ in each column, in four ways.
 
-    The measures compare the means, the variances, the histograms, and the probabilities of the best
-    half-line. Each measure has shape `(columns,)`, and a larger number means a larger difference.
+    The four measures compare the means, the variances, the histograms, and the probabilities of a
+    half-line (the numbers above, or below, a threshold). The half-line is the one for which the
+    probabilities on x and on x' differ most. A larger number means a larger difference.
+
+    Args:
+        sides: sums and histograms of the columns, first on x and then on x'.
+
+    Returns:
+        Four arrays of shape `(columns,)`, one for each measure.
     """
     (size, mean, variance), (size_prime, mean_prime, variance_prime) = (
         side.read_moments() for side in sides
@@ -218,19 +227,21 @@ def measure_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
 def choose_columns(
     sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
 ) -> tuple[Ints, tuple[Ints, ...]]:
-    """Choose the columns from which an attack learns.
+    """Choose those columns of the outputs from which an attack learns.
 
-    These are the columns in which the distributions on x and x' differ most, and the columns in
-    which the inputs differ most.
+    The function chooses the columns in which the distributions of the outputs on x and on x' differ
+    most. If `ends` is given, it also chooses the columns in which the inputs differ most.
 
     Args:
-        sides: sums and histograms on x and on x'.
-        ends: the inputs x and x' with one number per column, or None if they have another form.
+        sides: sums and histograms of the columns, first on x and then on x'.
+        ends: the inputs x and x', if an input has one number for each column. None if inputs have
+            another form.
 
     Returns:
-        The indices of the chosen columns, increasing, and a tuple of groups of these columns. The
-        attack also learns from each group separately. A group is one of the best columns, or the
-        best few columns by all criteria. It is given by positions in the array of indices.
+        Two objects. The first is the increasing array of the indices of the chosen columns. The
+        second is a tuple of smaller groups of these columns, from which the attack also learns
+        separately. Most groups are one single column. The last group has the best few columns by
+        each criterion. A group is an array of positions in the first array.
     """
     ranked = []
     for merits in measure_differences(sides):
@@ -251,11 +262,14 @@ def choose_columns(
 
 
 def fit_diagonal_score(sides: Sequence[ColumnSums]) -> LinearScore | None:
-    """Return the linear discriminant of all columns as if they were independent.
+    """Return the linear discriminant between outputs on x and on x', for independent columns.
 
-    The weight of a column is the difference between its means on x and x', divided by the sum of
-    its variances. Columns without variance are left out. The result is None if fewer than two
-    columns get a weight.
+    The weight of a column is a quotient. The numerator is the difference between the means of the
+    column on x and on x'. The denominator is the sum of its variances on x and on x'. Columns
+    without variance are left out. The result is None if fewer than two columns get a weight.
+
+    Args:
+        sides: sums and histograms of the columns, first on x and then on x'.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, on the discriminant. Bickel and Levina (2004),

@@ -33,16 +33,16 @@ from ..events import SIDES
 from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_thread_safe
-from ..progress import record_interrupt
+from ..progress import is_second_interrupt
 from ..records import Counts, PartsRead, SeenOutput
-from ..report.plain import decode_value, encode_value, name_field, read_as
+from ..report.plain import decode_value, encode_value, name_field, to_hint
 from ..results.evidence import Slice, put_numerator_first
-from ..sampling.columns import PilotFacts, describe_pilot
+from ..sampling.columns import PilotFacts, pilot_facts
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
 from ..sampling.workers import count_workers
 from ..streams import COUNT, PILOT
-from .event_choice import Sides, remarks_on, select_wide_event
+from .event_choice import Sides, note_no_bound, select_wide_event
 from .pilot import outputs_inside
 from .request import BLOCK, Request
 from .wide_outputs import WideReading, is_wide, read_wide
@@ -59,28 +59,41 @@ _MAX_SLICE_ELEMENTS: Final = 2**22
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of the range [start, stop) that lie in one block each, as (first, end)."""
+    """Split the range of trials [start, stop) at the ends of blocks.
+
+    A block has `block` trials. The first block begins at trial 0.
+
+    Yields:
+        For each piece, the number of the first trial, and the number after the last trial.
+    """
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
 
 
 @dataclass
 class Sequence:
-    """State of an audit with early stop.
+    """State of an audit that can stop early: it stops as soon as the claim is refuted.
+
+    The audit counts trials in slices (ranges of trials). The audit can choose a new event for each
+    slice. A test martingale bets on the counts of each slice.
 
     Args:
         source: object that makes the draws of the mechanism.
         request: the checked arguments of the audit. The claim is refuted when the wealth of the
-            test martingale reaches 1 / (1 - confidence). If the claim is a curve, one of its
-            tangents (epsilon, delta) is tested. This tangent is chosen with the first event.
-        attack: attack that learns the event of each slice.
-        pilot: number of draws per input from which the first event is learned.
-        tangent: pilot counts of the first event, from which the tangent was chosen. The input on
-            which the event is more frequent comes first. None if the claim is not a curve.
+            test martingale reaches 1 / (1 - confidence). If the claim is a curve, the audit tests
+            one tangent (epsilon, delta) of this curve. The tangent is chosen together with the
+            first event.
+        attack: attack that chooses the events.
+        pilot: number of draws per input that are made to choose the first event. These draws are
+            not counted.
+        tangent: counts of the first event in the pilot draws. The tangent was chosen from these
+            counts. The input on which the event is more frequent comes first. None if the claim is
+            not a curve, or if no tangent is chosen yet.
         done: number of trials per input that are counted so far.
-        martingale: the test martingale after the slices so far.
-        chosen: the latest event.
-        label: number of times that the event has changed.
+        martingale: the test martingale after all slices that are counted so far. None for a curve
+            without a chosen tangent.
+        chosen: the latest chosen event, or None if no event is chosen yet.
+        label: number of times that the audit has changed the event.
     """
 
     source: Source
@@ -110,38 +123,44 @@ class Sequence:
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """The slices counted so far, with their events and counts."""
+        """Ranges of trials (slices) that are counted so far, each with its event and its counts."""
         return tuple(piece for piece, _ in self._counted)
 
     @property
-    def nan(self) -> tuple[int, int]:
-        """Number of NaN entries in the counted outputs on x, and on x'."""
+    def nan_counts(self) -> tuple[int, int]:
+        """Number of NaN values in the counted outputs on x, and number in the outputs on x'."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """Sentences that say why the counted outputs do not seem independent."""
+    def independence_doubts(self) -> tuple[str, ...]:
+        """Sentences that describe why the counted outputs may not be independent.
+
+        The tuple is empty if the outputs seem independent.
+        """
         return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, keep: Callable[[], None] | None = None) -> bool:
-        """Count slices until the claim is refuted or the trials are used up.
+        """Count trials until the claim is refuted or all trials are counted.
+
+        The trials are counted in slices (ranges of trials).
 
         Args:
-            keep: function that is called after every slice, or None.
+            keep: function without arguments that this method calls after each slice. Usually, the
+                function stores the state of the audit in a file. With None, no function is called.
 
         Returns:
-            True if Ctrl-C ended the count.
+            True if Ctrl-C ended the count early, else False.
         """
         start, trials, course = self.request.start, self.request.trials, self.source.course
-        course.step("fit", "choosing the event", 2 * self.pilot)
+        course.begin_step("fit", "choosing the event", 2 * self.pilot)
         try:
             if not self._kept and self._wide is None:
                 self._learn_from_pilot()
-            course.step("count", "counting until refuted", 2 * (trials - self.done))
+            course.begin_step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
-                course.step("fit")
+                course.begin_step("fit")
                 self._choose_next_event(trials)
-                course.step("count")
+                course.begin_step("count")
                 for piece, sides in self._draw_slices(start, start + trials):
                     self._count(piece, sides)
                     if keep is not None:
@@ -149,7 +168,7 @@ class Sequence:
                     if self._is_refuted:
                         break
         except KeyboardInterrupt:
-            if keep is not None or record_interrupt() or not self._counted:
+            if keep is not None or is_second_interrupt() or not self._counted:
                 raise
             return True
         return False
@@ -194,10 +213,12 @@ class Sequence:
         return self.pilot + done >= REFIT_RATIO * self._fitted_at
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data, from which another process can continue the audit.
+        """Return the state of this audit as plain data.
+
+        Another process can continue the audit from these data.
 
         Raises:
-            ValueError: if the event cannot be stored as JSON.
+            ValueError: if the latest event cannot be stored as JSON.
         """
         chosen = self.chosen
         event = None if chosen is None else encode_value(chosen.event)
@@ -218,19 +239,20 @@ class Sequence:
         }
 
     def restore(self, state: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-        """Continue an audit that another process has begun.
+        """Continue an audit that another process began, from its stored state.
 
-        The latest slices are drawn again, because events are learned from them. If the seed repeats
-        outputs, the counts of these slices are compared with the stored counts.
+        The trials were counted in slices (ranges of trials). The outputs of the latest slices are
+        drawn again, because the next event is chosen on these outputs. If a seed fixes the outputs
+        of the mechanism, the new counts of these slices must equal the stored counts.
 
         Args:
             state: the stored state, as returned by `read_state`.
-            refuse: function that raises an error which says that the mechanism has changed. Its
-                argument is a text on the difference.
+            refuse: function that raises an error for a changed mechanism. The argument of the
+                function is a text that describes the difference between the counts.
 
         Raises:
-            ValueError: if the slices have more trials than the request, or if the counts of a slice
-                differ from the stored counts.
+            ValueError: if the stored slices have more trials than this audit, or if the new counts
+                of a slice differ from the stored counts.
         """
         pieces = state["slices"]
         self._counted = list(zip(pieces, state["nan"], strict=True))
@@ -242,7 +264,7 @@ class Sequence:
         event, direction, counts = state["chosen"]
         self.chosen = Choice(event, direction, 0.0, counts)
         if state["tangent"] is not None:
-            self._test_tangent(state["tangent"])
+            self._start_tangent_test(state["tangent"])
         self._fitted_at, self.label = state["fitted_at"], state["label"]
         self.read, self.remarks, self.inside = state["said"]
         label = 0
@@ -259,7 +281,7 @@ class Sequence:
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
         while first > 0 and room > 0:
             first -= 1
-            width = self.source.elements if self._wide is None else self._wide.width
+            width = self.source.elements if self._wide is None else self._wide.kept_width
             room -= self.slices[first].counts.n * width
         for number in range(first, len(self.slices)):
             piece, trials = self.slices[number], (ends[number], ends[number + 1])
@@ -270,7 +292,7 @@ class Sequence:
                 refuse(f"one with {hits} hits in trials {trials}, where it had {expected_hits}")
             self._keep(sides)
 
-    def _test_tangent(self, tangent: Counts) -> None:
+    def _start_tangent_test(self, tangent: Counts) -> None:
         """Choose the tangent (epsilon, delta) of the claimed curve, and begin the test martingale.
 
         Args:
@@ -293,14 +315,14 @@ class Sequence:
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
         if is_wide(self.source.elements, self.pilot):
-            asks = self.attack, self.request.known, self.pilot
+            asks = self.attack, self.request.attack_pair, self.pilot
             self._wide = read_wide(self.source, *asks, (), claim, self.request.delta)
         if self._wide is not None:
             self.read, self.facts = self._wide.read, self._wide.facts
             return
         sides = self.source.outputs(PILOT, 0, self.pilot)
         self._kept.append(sides)
-        self.facts = describe_pilot(sides, self.request.known, claim, self.request.delta)
+        self.facts = pilot_facts(sides, self.request.attack_pair, claim, self.request.delta)
 
     @property
     def _sought_curve(self) -> Claim | None:
@@ -319,7 +341,7 @@ class Sequence:
         self._fitted_at = self.pilot + self.done
         self.chosen = self._fit_next_event(trials)
         if self.martingale is None:
-            self._test_tangent(put_numerator_first(self.chosen.counts, self.chosen.direction))
+            self._start_tangent_test(put_numerator_first(self.chosen.counts, self.chosen.direction))
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
     def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
@@ -329,12 +351,12 @@ class Sequence:
         """
         scores = reading.make_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:
-            raise inapplicable_error(self.attack, reading.rest[0])
+            raise inapplicable_error(self.attack, reading.choosing_outputs[0])
         level = self.request.delta, self.request.confidence
         goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought_curve)
         best, _ = select_wide_event(self.source, scores, reading, goal)
-        self.remarks = remarks_on([best], reading.rest[0])
-        wide = reading.widen(best)
+        self.remarks = note_no_bound([best], reading.choosing_outputs[0])
+        wide = reading.widen_choice(best)
         return replace(wide, event=wide.counted)  # type: ignore[arg-type]
 
     def _fit_next_event(self, trials: int) -> Choice:
@@ -346,7 +368,7 @@ class Sequence:
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"
-        scores, self.read = read_candidates(self.attack, *halves, self.request.known, name)
+        scores, self.read = read_candidates(self.attack, *halves, self.request.attack_pair, name)
         if not scores:
             if outputs.size:
                 raise inapplicable_error(self.attack, outputs)
@@ -355,7 +377,7 @@ class Sequence:
         goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought_curve)
         events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best = choose_plainest(events, outputs[1::2], outputs_prime[1::2])
-        self.remarks = remarks_on(events, outputs)
+        self.remarks = note_no_bound(events, outputs)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
@@ -446,13 +468,13 @@ _STATE: Final = {
 
 
 def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the state of an audit with early stop from plain data.
+    """Check and decode the stored state of an audit that stops as soon as the claim is refuted.
 
     Args:
-        held: the data, as returned by `Sequence.to_dict`.
+        held: the stored state as plain data, as returned by `Sequence.to_dict`.
 
     Returns:
-        The state, for `Sequence.restore`.
+        The decoded entries of the state by name, as `Sequence.restore` needs them.
 
     Raises:
         TypeError: if an entry is of the wrong type.
@@ -462,7 +484,7 @@ def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
     for name, hint in _STATE.items():
         with name_field(name, held.get(name)):
             value = held[name] if name == "evidence" else decode_value(held[name])
-            state[name] = read_as(name, hint, value)
+            state[name] = to_hint(name, hint, value)
     state["evidence"] = [
         (label, evidence_from_dict(own), evidence_from_dict(other))
         for label, own, other in state["evidence"]

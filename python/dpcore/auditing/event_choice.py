@@ -23,15 +23,15 @@ from ..attacks.attack import (
     choose_events,
     choose_plainest,
     column_grains,
-    cost_of,
     merit_of,
     part_grains,
     rounding_remark_merit,
     score_grain,
+    score_ns,
 )
-from ..attacks.bins import Marks, largest_magnitude, marks_of, sorted_values
+from ..attacks.bins import Marks, choose_cuts, largest_magnitude, sorted_values
 from ..attacks.grains import Grain
-from ..attacks.parts import remember_parts
+from ..attacks.parts import cache_parts
 from ..bounds.tail import find_tail_threshold
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms.answers import join_outputs
@@ -92,13 +92,14 @@ _MAX_STATED_DEVIATIONS: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class SketchScores:
-    """Function that summarizes the values of several scores on one block of pilot outputs.
+    """Callable object that computes several scores of outputs, and summarizes the values.
 
-    The summary of a score is a `Sketch`: the number of its values in each bin, and extreme values.
+    A score is a function that returns one number per output. The summary of a score is a `Sketch`:
+    the number of values in each bin, and some extreme values.
 
     Args:
-        scores: the scores, which are functions that return one number per output.
-        frames: the bins for each score.
+        scores: the scores.
+        frames: the bins, one `Frame` for each score.
     """
 
     scores: tuple[Score, ...]
@@ -106,7 +107,7 @@ class SketchScores:
 
     def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
         """Return one sketch (counts of the score's values in bins) for each score."""
-        with remember_parts():
+        with cache_parts():
             return tuple(
                 Sketch.of(frame, scores_of(score, outputs))
                 for score, frame in zip(self.scores, self.frames, strict=True)
@@ -114,32 +115,45 @@ class SketchScores:
 
     @staticmethod
     def join(parts: list[tuple[Sketch, ...]]) -> tuple[Sketch, ...]:
-        """Add up the sketches of several blocks, and return one sketch for each score."""
+        """Add up summaries of score values from several blocks of outputs.
+
+        Args:
+            parts: for each block, a tuple with one sketch (counts of the values in bins) per score.
+
+        Returns:
+            One sketch for each score.
+        """
         return tuple(map(Sketch.total, zip(*parts, strict=True)))
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """Draw the first pilot outputs on x and on x', on which all scores are compared.
+    """Draw outputs on x and on x' for the first comparison of all scores of an attack.
+
+    A score is a function that returns one number per output. An event is a threshold on a score.
 
     Args:
-        source: object that makes the draws of the mechanism.
-        selection: number of draws per input for the choice of the event.
-        most: largest number of outputs per input.
+        source: object that draws outputs of the mechanism.
+        selection: number of draws per input for the whole choice of an event. The outputs of this
+            function are the first of these draws.
+        most: largest number of outputs per input that may be drawn here.
     """
     return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
 
 
 def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
-    """Return more first outputs, after the number of draws for the choice has grown.
+    """Draw more outputs for the first comparison of all scores, after `selection` was increased.
 
-    The outputs drawn earlier are kept, and new outputs are drawn from the next block on. If not all
-    outputs for the choice can be kept, all first outputs are drawn again.
+    In general, the outputs that were drawn earlier are kept, and new outputs are added. All outputs
+    are drawn again if only some of the `selection` draws can be kept in memory.
 
     Args:
-        source: object that makes the draws of the mechanism.
+        source: object that draws outputs of the mechanism.
         drawn: the outputs on x and on x' that were drawn earlier.
-        selection: new number of draws per input for the choice of the event.
-        most: largest number of outputs per input.
+        selection: new number of draws per input for the whole choice of an event.
+        most: largest number of outputs per input that may be returned.
+
+    Returns:
+        The outputs on x and on x', both the old and the new ones.
     """
     rows, held = _count_first_rows(source, selection, most), len(drawn[0])
     if rows == held:
@@ -167,24 +181,27 @@ def select_event(
     *,
     in_tail: bool = False,
 ) -> Choice:
-    """Choose the event that is expected to certify the largest bound, in rounds.
+    """Choose, in several rounds, the event that is expected to certify the largest epsilon.
 
-    All scores are compared on the first outputs. The best scores are then compared on more draws,
-    because few draws do not show rare events or small differences between good scores.
+    A score is a function that returns one number per output. An event is a threshold on a score.
+    The first round compares all scores on a few outputs. Later rounds compare only the best scores,
+    on more draws. More draws show rare events, and small differences between good scores.
 
     Args:
-        source: object that makes the draws of the mechanism.
+        source: object that draws outputs of the mechanism.
         scores: the scores, at least one.
-        first_look: the first outputs on x and on x', from `draw_first_outputs`.
-        selection: number of draws per input for the choice.
-        goal: number of counted trials, and delta and confidence of the bound.
-        in_tail: True to search for a better threshold in the tail too, by lines fitted to the tail.
+        first_look: outputs on x and on x' for the first round, from `draw_first_outputs`.
+        selection: number of draws per input in the last round.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
+        in_tail: if True, thresholds farther in the tail of a score are also considered. The bounds
+            of such thresholds are predicted by lines that are fitted to the tail.
     """
     screened = len(first_look[0])
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
-    choices = choose_events(scores, *first_look, goal.first_comparison_goal() if rounds else goal)
+    choices = choose_events(scores, *first_look, goal.screening_goal() if rounds else goal)
     rounded = max((each.rounding for each in choices if each.rounding), key=merit_of, default=None)
     ranked = sorted(choices, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
@@ -192,7 +209,7 @@ def select_event(
         # outputs, one score is enough.
         first = _choose_cheapest(ranked)
         simple = next(
-            (candidate for candidate in ranked if cost_of(candidate) <= _SIMPLE_SCORE_COST), first
+            (candidate for candidate in ranked if score_ns(candidate) <= _SIMPLE_SCORE_COST), first
         )
         plainest = choose_plainest(ranked, *first_look, first)
         different = {first.counts: first, simple.counts: simple}
@@ -200,7 +217,7 @@ def select_event(
             different.setdefault(choice.counts, choice)
         options = [plainest, *different.values()][: most + 2]
         left = tuple({id(choice.event.score): choice.event.score for choice in options}.values())
-        own = goal if size == selection else goal.first_comparison_goal()
+        own = goal if size == selection else goal.screening_goal()
         choices = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(choices, key=merit_of, reverse=True)
     chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
@@ -237,7 +254,7 @@ def _choose_cheapest(choices: list[Choice]) -> Choice:
     good = [
         choice for choice in choices if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)
     ]
-    return min(good, key=cost_of)
+    return min(good, key=score_ns)
 
 
 def _extend_into_tail(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
@@ -256,7 +273,7 @@ def _extend_into_tail(choice: Choice, values: Sides, grain: Grain, goal: Goal) -
     """
     sign = 1 if choice.event.side == "above" else -1
     sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
-    marks = marks_of(sides[0], sides[1], grain)
+    marks = choose_cuts(sides[0], sides[1], grain)
     points = marks.points[marks.lows == marks.points]
     hits = [side.size - np.searchsorted(side, points) for side in sides]
     order = [0, 1] if choice.direction == "x" else [1, 0]
@@ -297,18 +314,20 @@ def _predict_bounds(goal: Goal, rate: Any, rate_prime: Any) -> Floats:
 def choose_by_cross_fitting(
     attack: ScoreAttack, wholes: Sequence[Sequence[Array]], goal: Goal
 ) -> Choice | None:
-    """Choose a threshold on a score that is fitted on the whole pilot, by cross-fitting.
+    """Choose an event by cross-fitting on the pilot (the first draws, which are not counted).
 
-    Cross-fitting gives each output the value of a score that was fitted on other outputs. The
-    threshold is chosen on these values.
+    The event is a threshold on a score (a function that returns one number per output). The score
+    is fitted on all pilot outputs. For the choice of the threshold, each pilot output gets the
+    value of a score that was fitted on other pilot outputs.
 
     Args:
         attack: the attack that fits the score.
-        wholes: the pilot outputs on x and on x', each as a sequence of parts.
-        goal: number of counted trials, and delta and confidence of the bound.
+        wholes: the pilot outputs on x and those on x', each as a sequence of arrays.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
 
     Returns:
-        The choice, or None if the attack does not use cross-fitting.
+        The chosen event with its expected bound, or None if the attack does not use cross-fitting.
     """
     crossed = attack.cross_score(wholes[0], wholes[1])
     if crossed is None:
@@ -352,24 +371,26 @@ def _choose_in_tail(
 def select_wide_event(
     source: Source, scores: tuple[Any, ...], reading: WideReading, goal: Goal
 ) -> tuple[Choice, WholeScore | None]:
-    """Choose the best event for outputs of many columns.
+    """Choose the best event for outputs that have too many columns to fit in memory.
 
-    The scores read some chosen columns, or all columns.
+    The event is a threshold on a score (a function that returns one number per output). There are
+    two kinds of scores: some read a few chosen columns of an output, and others read all columns.
 
     Args:
-        source: object that makes the draws of the mechanism.
-        scores: scores of the chosen columns.
-        reading: the pilot outputs that are kept in memory, and the scores that read all columns.
-            `scores` and `reading` together must have at least one score.
-        goal: number of counted trials, and delta and confidence of the bound.
+        source: object that draws outputs of the mechanism.
+        scores: scores that read only the chosen columns.
+        reading: the first outputs, kept in memory, and the scores that read all columns. Together,
+            `scores` and `reading` must have at least one score.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
 
     Returns:
-        The choice, and the score. The second entry is None if the score reads only the chosen
-        columns, and not all columns.
+        A pair: the chosen event with its expected bound, and the score of this event if the score
+        reads all columns. The second entry is None if the score reads only the chosen columns.
     """
     options: list[tuple[Choice, WholeScore | None]] = []
     if scores:
-        rest = reading.rest
+        rest = reading.choosing_outputs
         options.append((select_event(source, scores, rest, len(rest[0]), goal), None))
     options += [(scored.choose(goal), scored) for scored in reading.whole]
     most = max(choice.merit for choice, _ in options)
@@ -378,21 +399,23 @@ def select_wide_event(
     return next(option for option in options if option[0].merit >= least)
 
 
-def remarks_on(
+def note_no_bound(
     choices: Sequence[Choice],
     outputs: Array,
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
 ) -> tuple[str, ...]:
-    """Return sentences for the report that explain why no event is expected to certify a bound.
+    """Return sentences for the report on why no event is expected to certify a positive bound.
 
-    The tuple is empty if an event is expected to certify a bound above 0.
+    The tuple is empty if one of the events is expected to certify a bound above 0, or if no reason
+    is known.
 
     Args:
-        choices: the best event of each score.
-        outputs: pilot outputs on x, shape `(size, ...)`.
-        signs: the best events of scores of the sign of zero. Defaults to an empty tuple.
-        exact_up_to: size up to which outputs are exact as float64. Defaults to no limit.
+        choices: the best event of each score (a function that returns one number per output).
+        outputs: pilot outputs (the first draws) on x, shape `(size, ...)`.
+        signs: the best events of scores that read only the sign of zeros. Defaults to an empty
+            tuple.
+        exact_up_to: outputs up to this absolute value are exact in float64. Defaults to infinity.
     """
     if max(choice.merit for choice in choices) > 0.0:
         return ()
@@ -404,21 +427,23 @@ def remarks_on(
     return tuple(remarks)
 
 
-def choose_as_stated(score: Score, values: Sides, goal: Goal) -> Choice | None:
-    """Choose the best threshold on a log-likelihood ratio l that the mechanism itself states.
+def choose_by_own_ratio(score: Score, values: Sides, goal: Goal) -> Choice | None:
+    """Choose the best threshold on a log-likelihood ratio l that the mechanism itself provides.
 
-    If the stated ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws on
-    x show the probability of an event on x', even if the event never occurs on x'. The pilot tests
-    whether the stated ratio is right. If the ratio is wrong and the test does not find this, the
-    certified bound is smaller than expected. The bound is still valid.
+    If the provided ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws
+    on x show the probability of an event on x', even if the event never occurs in the draws on x'.
+    The function tests if the given values contradict the ratio. If the ratio is wrong and the test
+    does not show the error, the bound of the audit is still valid, but smaller than expected.
 
     Args:
-        score: the log-likelihood ratio of x over x'.
-        values: values of the score for pilot outputs on x and on x'.
-        goal: number of counted trials, and delta and confidence of the bound.
+        score: function that returns the log-likelihood ratio of x over x' for each output.
+        values: values of this ratio for the first draws on x and on x'.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
 
     Returns:
-        The choice, or None if the draws contradict the stated ratio, or if no bound is expected.
+        The chosen event with its expected bound. None if the draws contradict the provided ratio,
+        or if all ratios are negative on x and positive on x'.
     """
     ratios, ratios_prime = values
     choices = [
@@ -473,13 +498,13 @@ def _choose_stated_threshold(
 
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
-    """Return possible thresholds of a score, which lie between its values on the given outputs.
+    """Return possible thresholds on a score: numbers between the values of the score on outputs.
 
     Args:
-        score: the score.
+        score: function that returns one number per output.
         outputs: outputs on x and on x'.
         values: values of the score on these outputs.
     """
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_grain(score, grains, *values)
-    return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)
+    return choose_cuts(sorted_values(values[0]), sorted_values(values[1]), grain)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..claims.trade_off import Claim
 from ..errors import invalid
-from ..mechanisms.callables import is_thread_safe, one_by_one
+from ..mechanisms.callables import is_thread_safe, unbatched
 from ..mechanisms.declarations import is_native
 from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
@@ -60,33 +60,35 @@ _TIMED_BLOCK_NUMBER: Final = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Forecast of the time of an audit, from the times of a few calls.
+    """Forecast of the time that an audit takes, from the measured times of a few mechanism calls.
 
-    The forecast is printed, but it is not a part of the result of the audit.
+    The forecast is printed for the user. It does not change the result of the audit.
 
     Args:
-        fixed: fixed time of a call in seconds, without the time of its outputs.
-        each: time of one output in seconds, added to the fixed time of the call.
-        calls: number of timed calls.
-        search: function that returns the rounds in which the pair of inputs is chosen, for a number
-            of trials. Each round is the number of pairs and the number of draws per input and pair.
-        limit: largest time in seconds for the choice of the pair, or None. The first pilot of this
-            choice is always finished.
-        pilot: function that returns the number of draws per input on which the event is chosen, for
-            a number of trials.
+        fixed: time in seconds that each mechanism call takes in addition to the time for its
+            outputs.
+        each: further time in seconds for each output of a call.
+        calls: number of calls whose times were measured.
+        search: function that takes the number of trials of the audit, and returns the rounds in
+            which the pair of inputs is chosen. A round is two numbers: the number of pairs, and the
+            number of draws per input for each pair.
+        limit: largest time in seconds for the choice of the pair of inputs, or None without a
+            limit. At least one pair is always examined, even if this takes longer.
+        pilot: function that takes the number of trials of the audit. It returns the number of draws
+            per input that are made to choose the event.
         trials: number of counted draws per input.
         early: True if the audit may end before all trials are counted.
-        most: function that returns the largest bound that a number of trials can certify. None if
-            this bound is not known.
-        claim: the claimed epsilon, or None.
-        threads: number of workers (threads or processes).
-        block: number of trials in a block.
-        calls_of: function that returns the number of calls per input, for a number of outputs in a
-            block.
-        one_by_one: True if each call makes one output.
-        shared: True if several threads may call the mechanism.
-        fit: two times in seconds for the choice of an event: a fixed time, and a time per pilot
-            draw. The time to make the draws is not included.
+        most: function that takes a number of trials, and returns the largest bound on epsilon that
+            these trials can certify. None if this bound is not known.
+        claim: the claimed epsilon, or None if the claim is a curve or is not given.
+        threads: number of workers (threads or processes) that draw outputs.
+        block: number of trials in a block. One worker draws a whole block.
+        calls_of: function that takes a number of outputs in one block, and returns the number of
+            mechanism calls that make these outputs.
+        one_by_one: True if each call makes only one output.
+        shared: True if several threads may call the mechanism at the same time.
+        fit: two times in seconds for the choice of an event: a fixed time, and a further time for
+            each draw that is used in this choice. The time to make the draws is not included.
         counted: time in seconds to draw and count one output, or None if it was not measured.
     """
 
@@ -110,7 +112,10 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Time of one output in seconds, including its share of the fixed time of a call."""
+        """Expected time of one output of the mechanism, in seconds.
+
+        The fixed time of a call is included: it is divided among the outputs of the call.
+        """
         rows = min(self.trials, self.block)
         return self.each + self.calls_of(rows) * self.fixed / rows
 
@@ -145,17 +150,17 @@ class Forecast:
         return "\n  ".join(lines)
 
     def fit_trials(self, seconds: float, spent: float, most: int) -> int:
-        """Return the largest number of trials for which the audit takes at most the given time.
+        """Return the largest number of trials for which the audit ends within the given time.
 
-        If the audit of a whole block fits, the number is a multiple of the block.
+        The number is a multiple of the block size if the time is enough for at least one block.
 
         Args:
-            seconds: time of the whole audit in seconds.
-            spent: time in seconds that has already passed.
-            most: largest number of trials.
+            seconds: time limit of the whole audit in seconds.
+            spent: time in seconds that the audit has already used.
+            most: number of trials that is too large. The result must be smaller.
 
         Raises:
-            ValueError: if fewer than 100 trials fit, or if `most` or more trials fit.
+            ValueError: if the time is too short for 100 trials, or long enough for `most` trials.
         """
 
         def total(trials: int) -> float:
@@ -252,22 +257,25 @@ class Forecast:
 
 
 def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
-    """Measure some calls, print the forecast, and choose the number of trials for a given time.
+    """Forecast the time of an audit, and choose the number of trials if the user gave a time limit.
+
+    The function measures the times of some mechanism calls, and prints the forecast.
 
     Args:
-        request: the request of the audit.
+        request: the arguments of the audit.
         say: function that prints the forecast.
 
     Returns:
-        The request. If it has a time budget, it now has the number of trials. Its `randomness` is
-        "own" if a call with the same generators gave different outputs.
+        A copy of the arguments with the chosen number of trials. Without a time limit, the number
+        of trials is unchanged. The field `randomness` becomes "own" if two calls with equal random
+        generators gave different outputs.
     """
     request = _time_calls(request)
     forecast = _make_forecast(request)
     if request.budget is not None:
         most = (MOST_DRAWS - 1) // max(1, request.make_source(request.probe_pair).elements)
         if not request.attack.times:
-            forecast = _time_choice(request, forecast, request.budget)
+            forecast = _measure_event_choice(request, forecast, request.budget)
         spent = request.course.seconds("probe")
         trials = forecast.fit_trials(request.budget, spent, most - request.start)
         request, forecast = replace(request, trials=trials), replace(forecast, trials=trials)
@@ -275,7 +283,7 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
     return request
 
 
-def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
+def _measure_event_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
     """Measure the time to choose an event and to count it, and add these times to a forecast.
 
     An event is chosen on pilots of increasing size. Each choice may take a fifth of `budget`, in
@@ -291,7 +299,7 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
         begun = course.clock()
         event = request.attack.fitted_on(pilot).event
         seconds = course.clock() - begun
-        course.drew(2 * size)
+        course.record_outputs(2 * size)
         fits[size] = max(0.0, seconds - forecast._pilot_seconds(size))
         if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._pilot_seconds(size):
             break
@@ -313,7 +321,7 @@ def _time_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -
         begun = course.clock()
         source.tally(event, PILOT, 0, size)
         seconds = course.clock() - begun
-        course.drew(2 * size)
+        course.record_outputs(2 * size)
         counts[size] = seconds - forecast._draw_seconds(size, 0.0)
         is_long = seconds >= _MIN_TIMED_SECONDS or _TIMED_ROWS_GROWTH * seconds > limit
         if is_long or size >= _MAX_COUNTED_ROWS or not source.draws.native:
@@ -351,7 +359,7 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
         threads=source.threads if executor is None else count_workers(executor, request.threads),
         block=1 if request.attack.times else source.block,
         calls_of=source.draws.count_calls,
-        one_by_one=one_by_one(request.mechanism),
+        one_by_one=unbatched(request.mechanism),
         shared=is_thread_safe(request.mechanism),
     )
 
@@ -363,7 +371,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     """
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
-    alone = native or times or one_by_one(request.mechanism)
+    alone = native or times or unbatched(request.mechanism)
     if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
         return request
     source, shard, least = request.make_source(request.probe_pair), None, _MIN_TIMED_SECONDS
@@ -396,8 +404,8 @@ def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
     # For a callable, a block number that is not used elsewhere.
     first = 0 if source.draws.native else _TIMED_BLOCK_NUMBER * source.block
     begun = request.course.clock()
-    shard = draw_shard(source.draws, work, source.task(PROBE, first, first + rows))
+    shard = draw_shard(source.draws, work, source.make_task(PROBE, first, first + rows))
     seconds = (request.course.clock() - begun) / 2
     for _ in shard.sides:
-        request.course.called(rows, seconds)
+        request.course.record_call(rows, seconds)
     return shard

@@ -41,15 +41,15 @@ class _Forms(NamedTuple):
     passed: Any
     other: Any
 
-    def answer(self, x: Any) -> Any:
+    def draw_output(self, x: Any) -> Any:
         """Return one output of the mechanism for the input x. A list is copied before the call."""
         rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
-        self.course.drew(1)
+        self.course.record_outputs(1)
         return self.mechanism(list(x) if type(x) is list else x, 1, rng)
 
     def is_answered(self, x: Any) -> bool:
         try:
-            self.answer(x)
+            self.draw_output(x)
         except Exception:
             return False
         return True
@@ -57,15 +57,16 @@ class _Forms(NamedTuple):
 
 @contextmanager
 def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[None]:
-    """Add a note to an error in the `with` block, if a float64 array avoids the error.
+    """Add advice to an error of the `with` block, if the mechanism needs arrays instead of lists.
 
-    The note is added if the mechanism fails for the input as it is passed, but works for an array
-    of the same numbers.
+    The mechanism is called twice: with the input as the audit passes it, and with a float64 array
+    of the same numbers. The advice is added if only the call with the float64 array causes no
+    error.
     """
     try:
         yield
     except Exception as error:
-        for forms in _iterate_forms(mechanism, pair, seed, course):
+        for forms in _iterate_input_forms(mechanism, pair, seed, course):
             wants_floats = isinstance(forms.other, np.ndarray) and forms.is_answered(forms.other)
             if wants_floats and not forms.is_answered(forms.passed):
                 name, dtype = _name_form(forms.passed), ""
@@ -81,12 +82,16 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
 
 
 def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
-    """Return a note if a list and an array of the same numbers give different outputs."""
-    for forms in _iterate_forms(mechanism, pair, seed, course):
+    """Call a mechanism with a list and with an array of the same numbers, and compare the outputs.
+
+    Returns:
+        A tuple of one sentence if the outputs differ, else an empty tuple.
+    """
+    for forms in _iterate_input_forms(mechanism, pair, seed, course):
         try:
-            answer, other = (forms.answer(x) for x in (forms.passed, forms.other))
+            answer, other = (forms.draw_output(x) for x in (forms.passed, forms.other))
             differ = not _are_alike(answer, other) and _are_alike(
-                answer, forms.answer(forms.passed)
+                answer, forms.draw_output(forms.passed)
             )
         except Exception:
             # A function that accepts only one form has no other output to compare.
@@ -99,7 +104,7 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
     return ()
 
 
-def _iterate_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
+def _iterate_input_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
     """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
     Native noises, commands and adapters are left out, because they treat the two forms alike.

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, show
+from ..errors import show, tag
 from ..mechanisms import answers
 from ..mechanisms.callables import (
     call_mechanism,
     explain_failures,
     make_generator,
     makes_tensors,
-    one_by_one,
+    unbatched,
 )
 from ..records import Array, Pair
 from ..report.shown import name_of
@@ -51,31 +51,33 @@ TYPE_CHECK_CALLS: Final = 20
 all calls show it in at most one of 2^40 audits."""
 
 
-def form_of(
+def find_form(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
-    """Find the shape of one output, the names of its fields, and the names of its columns.
+    """Find the shape of one mechanism output, the names of its fields, and its column names.
 
-    The function makes a few calls of the mechanism.
+    The mechanism is called a few times for this.
 
     Args:
         mechanism: the mechanism.
-        pair: the two inputs.
-        seed: seed of all generators.
-        course: record in which the calls are counted and timed.
-        trials: number of trials of the audit. It limits the number of calls of a function that
-            makes one output per call.
+        pair: the two inputs x and x'.
+        seed: seed of the random generators for these calls.
+        course: record of the audit. The number of outputs and the time of each call are added to
+            it.
+        trials: number of trials of the audit. With few trials, a mechanism with one output per call
+            is called less often here.
 
     Returns:
-        The shape, the field names and the column names. The shape is () for Python objects, such as
-        lists of varying length.
+        The shape, the field names of a structured numpy array, and the column names of a data
+        frame. The names are empty tuples if there are none. The shape is () for outputs that are
+        Python objects, such as lists of varying length.
 
     Raises:
         ValueError: for one of these reasons:
 
-            - a property of whole calls, such as the column names of a data frame, is different on
-              the two inputs;
-            - an output contains itself.
+            - a property that all outputs of a call share, such as the column names of a data frame,
+              differs between x and x';
+            - an output is a list or other container that contains itself.
     """
 
     def make_rng(side: int, number: int) -> np.random.Generator:
@@ -95,25 +97,25 @@ def _read_form(
         begun = course.clock()
         x = pair.x_prime if side else pair.x
         answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
-        course.called(_PROBE_ROWS, course.clock() - begun)
+        course.record_call(_PROBE_ROWS, course.clock() - begun)
         return answer
 
     answer = ask(0)
-    outputs = answers.outputs_of(name, answer, _PROBE_ROWS)
+    outputs = answers.to_outputs(name, answer, _PROBE_ROWS)
     shape, fields = outputs.shape[1:], outputs.dtype.names or ()
     if outputs.dtype == object:
-        answers.refuse_nested(name, outputs.tolist())
-    if not one_by_one(mechanism) and not makes_tensors(mechanism):
+        answers.refuse_deep_nesting(name, outputs.tolist())
+    if not unbatched(mechanism) and not makes_tensors(mechanism):
         _refuse_revealing_facts(name, answers.find_answer_facts(answer), ask)
-    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
+    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or unbatched(mechanism)
     if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may have equal lengths by chance.
         rows = _PROBE_ROWS_OF_LISTS
-        if one_by_one(mechanism):
+        if unbatched(mechanism):
             rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
         for side, x in enumerate((pair.x, pair.x_prime)):
             more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
-            course.drew(rows)
+            course.record_outputs(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)
     return () if fields else shape, fields, () if fields else answers.column_names(answer)
@@ -150,7 +152,7 @@ def _refuse_revealing_facts(
             "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
             "as lists)"
         )
-        raise about(error, name)
+        raise tag(error, name)
 
 
 def _format_differences(mine: Any, others: Any) -> str:
@@ -167,13 +169,13 @@ def _format_differences(mine: Any, others: Any) -> str:
 def note_type_difference(outputs: Array, outputs_prime: Array) -> tuple[str, ...]:
     """Return a note if the outputs on x and on x' have different types, such as int64 and float64.
 
-    The numbers 1 and 1.0 are equal, and an audit counts them as one value. A person who sees the
-    output may also see its type. This cannot be counted, because all rows of a call have one type.
-    Therefore the note does not change the certified bound.
+    An audit counts equal numbers of different types, such as 1 and 1.0, as one value. A person who
+    sees an output may also see its type. The audit cannot count types, because all outputs of one
+    call have the same type. Therefore the note does not change the certified bound.
 
-    There is no note if the values explain the types, because the audit counts differences of
-    values. For example, an array of integers becomes an array of floats if it contains NaN or 0.5.
-    The type of an array of strings depends on its longest string.
+    The function returns no note if different values are the reason for the different types. For
+    example, an array of integers becomes an array of floats if it also contains NaN or 0.5. The
+    type of an array of strings depends on its longest string.
 
     Args:
         outputs: outputs on x, shape `(size, ...)`.
@@ -239,18 +241,19 @@ def _fits_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Return True if 20 further calls per input all have the types that the note describes.
+    """Check in 20 further calls per input if the outputs always have the types in a note.
 
-    Then the input determines the type. Otherwise the type changes from call to call.
+    If the result is True, the type of an output depends on the input, and not on chance.
 
     Args:
-        source: object that makes the draws of the mechanism.
-        types: the note that `note_type_difference` returned for the pilot outputs.
+        source: object that draws outputs of the mechanism.
+        types: the note, which `note_type_difference` returned for earlier outputs. It names one
+            type for outputs on x, and a different type for outputs on x'.
     """
-    rows = 1 if one_by_one(source.draws.mechanism) else 2
+    rows = 1 if unbatched(source.draws.mechanism) else 2
     for number in range(1, TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
-        source.course.drew(2 * place.size)
+        source.course.record_outputs(2 * place.size)
         sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
         if note_type_difference(sides[0], sides[1]) != types:
             return False

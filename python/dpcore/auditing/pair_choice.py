@@ -15,7 +15,7 @@ import numpy as np
 
 from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
-from ..errors import about, flag, invalid, message, mistyped, vector
+from ..errors import flag, invalid, message, mistyped, tag, vector
 from ..mechanisms import Native
 from ..mechanisms.declarations import find_noiseless_pair, inputs_of, is_native, mechanism_attribute
 from ..packages import has_all
@@ -45,14 +45,15 @@ trials, or the second constant times the number of pairs. The larger limit appli
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
-    """Pairs of inputs from which an audit chooses one.
+    """Pairs of inputs (x, x') from which an audit chooses the pair that it tests.
 
     Args:
-        pairs: the pairs. The tuple is empty if a search proposes the pairs.
-        search: the search that proposes pairs, or None.
-        neighbour: relation of neighbours in the claim, or None for a claim about the given inputs.
-        null: True if the two inputs of a pair may be equal.
-        mechanism: the mechanism.
+        pairs: the given pairs. The tuple is empty if a search proposes the pairs.
+        search: the search that proposes pairs, or None if pairs are given.
+        neighbour: relation that says which inputs are neighbours. With None, the claim is about the
+            given inputs, and dpcore does not check if they are neighbours.
+        null: True if x and x' may be equal.
+        mechanism: the audited mechanism.
     """
 
     pairs: tuple[Pair, ...]
@@ -62,26 +63,31 @@ class PairCandidates:
     mechanism: Any = None
 
     @property
-    def first(self) -> Pair:
-        """The pair on which the shape of the outputs is determined."""
+    def shape_pair(self) -> Pair:
+        """Pair of inputs that is used to find the shape of the mechanism's outputs.
+
+        This is the first given pair, or a start pair of the search.
+        """
         if self.search is not None:
             return self.search.start(np.random.default_rng(0))[0]
         return self.pairs[0]
 
     @property
     def largest_pilot(self) -> int | None:
-        """Largest default number of pilot draws per input: the budget of a search in texts.
+        """Upper limit for the default number of draws per input that are made to choose the event.
 
-        None for all other candidates.
+        If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
+        value is None: there is no limit.
         """
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None
 
     @property
     def relation(self) -> str:
-        """The relation of neighbours as text: that of `neighbour`, or else that of the search.
+        """Text that describes which inputs are neighbours.
 
-        The text is empty if no relation is given.
+        The text describes the relation of the claim or, if the claim has no relation, the relation
+        of the search that proposes pairs. The text is empty without a relation.
         """
         by = self.neighbour
         if by is None and self.search is not None:
@@ -89,16 +95,16 @@ class PairCandidates:
         return "" if by is None else format_neighbour(by)
 
     def checked(self, pair: Pair) -> Pair:
-        """Return the pair unchanged, or raise an error if an audit cannot use it.
+        """Return the given pair unchanged, or raise an error if an audit cannot use this pair.
 
         Raises:
-            TypeError: if the relation does not apply to inputs of this type, or if an input is an
-                iterator or contains one.
+            TypeError: if the relation of neighbours does not apply to inputs of this type, or if an
+                input is an iterator or contains an iterator.
             ValueError: for one of these reasons:
 
-                - the inputs are equal, and `null` is False;
-                - the inputs are farther apart than `neighbour` allows;
-                - `neighbour` is given, and the `distance` of the pair is not 1.
+                - the two inputs are equal, and the attribute `null` is False;
+                - the two inputs are farther apart than the relation of neighbours allows;
+                - a relation of neighbours is given, and the `distance` of the pair is not 1.
         """
         refuse_unreadable("x", pair.x)
         refuse_unreadable("x_prime", pair.x_prime)
@@ -109,7 +115,7 @@ class PairCandidates:
             need = "different in at least one entry" + " as float64" * is_rounded
             text = message("pair", need, pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")
-            raise about(error, "pair")
+            raise tag(error, "pair")
         if self.neighbour is not None:
             refuse_non_neighbours(pair, self.neighbour)
             if pair.distance != 1.0:
@@ -123,7 +129,10 @@ class PairCandidates:
 def parse_pair(
     mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False
 ) -> PairCandidates:
-    """Return the candidate pairs from the arguments `pair`, `neighbour` and `null` of an audit.
+    """Check the arguments `pair`, `neighbour` and `null` of an audit, and list its pairs of inputs.
+
+    Returns:
+        The pairs of inputs from which the audit will choose one.
 
     Raises:
         TypeError: if an argument is of the wrong type.
@@ -131,7 +140,8 @@ def parse_pair(
 
             - no pair is given, and the mechanism has no default pair;
             - `pair` is an empty list;
-            - the inputs of a pair are equal or not neighbours.
+            - the two inputs of a pair are equal, and `null` is False;
+            - the two inputs of a pair are not neighbours.
     """
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
@@ -149,7 +159,7 @@ def parse_pair(
 
 
 def refuse_unreadable(name: str, x: Any) -> None:
-    """Raise an error for an input that can be read only once, or that contains itself.
+    """Raise an error if a mechanism input can be read only once, or if the input contains itself.
 
     Args:
         name: name of the input in the error message.
@@ -157,8 +167,9 @@ def refuse_unreadable(name: str, x: Any) -> None:
 
     Raises:
         TypeError: if the input is an iterator (such as a generator), an open file, a socket or a
-            lock. The error is also raised if a list, tuple or dict in the input contains one.
-        ValueError: if the input contains itself, or if lists are nested too deeply for Python.
+            lock. Also if the input is a list, tuple or dict that contains an object of this kind.
+        ValueError: if the input contains itself, or if its lists are nested more deeply than Python
+            allows.
     """
     try:
         _refuse_items(name, x, x, set(), set())
@@ -205,14 +216,15 @@ def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) 
 
 @contextmanager
 def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Check that the calls of a mechanism in the `with` block do not change the inputs.
+    """Check at the end of the `with` block that the mechanism has not changed its two inputs.
 
     Args:
         name: name of the mechanism in the error message.
         pair: the two inputs.
 
     Raises:
-        ValueError: if an input has changed. This error replaces an error of the `with` block.
+        ValueError: if an input has changed. This error is raised instead of any error that occurred
+            in the `with` block.
     """
     sides = {"x": pair.x, "x'": pair.x_prime}
     before = {side: fingerprint_input(x) for side, x in sides.items()}
@@ -227,13 +239,13 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
                 f"mechanism must leave its inputs as they are: {name} changes its input {side}; "
                 "copy it first (copy.deepcopy)"
             )
-            raise about(ValueError(text), "mechanism") from cause
+            raise tag(ValueError(text), "mechanism") from cause
     if cause is not None:
         raise cause
 
 
 def dim_of(pair: Pair) -> int:
-    """Return the number of entries of the two inputs, which must be vectors of equal length.
+    """Check that the two inputs of a pair are vectors of equal length, and return this length.
 
     Raises:
         TypeError: if an input does not consist of real numbers.
@@ -295,25 +307,29 @@ def choose_pair(
 ) -> tuple[Pair, Searched | None]:
     """Choose the pair of inputs on which the audit is expected to certify the largest bound.
 
-    The pairs are compared on pilot draws, in rounds. The best third of the pairs reaches the next
-    round. The draws of these rounds are not counted in the audit.
+    The pairs are compared in rounds, on draws of the mechanism. These draws are not counted in the
+    audit. If the pairs were given, the best third of the pairs stays for the next round.
 
     Args:
-        candidates: the pairs to choose from.
-        source_of: function that makes the source of the draws for a pair.
-        attack: the attack, which is fitted for each pair.
-        goal: number of counted trials, and delta and confidence of the bound.
-        pilot: number of pilot draws per input in the audit, from which the rounds get their sizes.
-        trials: number of counted draws per input, which limits the draws of all rounds together.
-        seed: seed of a search.
+        candidates: the given pairs, or a search that proposes pairs.
+        source_of: function that takes a pair, and returns an object that draws outputs on the two
+            inputs of this pair.
+        attack: the attack. The attack is fitted again for each pair.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
+        pilot: number of draws per input that the audit later makes to choose its event. With a
+            larger number, the rounds also make more draws.
+        trials: number of counted draws per input. This number limits the total number of draws of
+            all rounds.
+        seed: seed of the random choices of the search.
         course: record of the steps and times of the audit.
 
     Returns:
-        The pair, and the record of the search. The record is None if the pairs were given.
+        The chosen pair, and the record of the search. The record is None if the pairs were given.
     """
     rounds = plan_rounds(candidates, pilot, trials)
     total = 2 * sum(many * size for many, size in rounds)
-    course.step("search", "searching the pair", total)
+    course.begin_step("search", "searching the pair", total)
 
     def evaluate(pair: Pair, size: int) -> float:
         # A search proposes pairs during its course, so each is checked here.
@@ -328,11 +344,20 @@ def choose_pair(
 
 
 def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tuple[int, int], ...]:
-    """Return for each round the number of pairs, and the number of draws per input for each pair.
+    """Plan the rounds in which an audit compares pairs of inputs, to choose one pair.
 
-    A search has its own budget. For given pairs, the number of draws per input in all rounds
-    together is limited. The limit is ``8 * trials``, or 64 times the number of pairs if this is
-    more.
+    If a search proposes the pairs, the budget of the search fixes the rounds. If the pairs are
+    given, the total number of draws per input is limited. The limit is the larger of two numbers:
+    ``8 * trials``, and 64 times the number of pairs.
+
+    Args:
+        candidates: the given pairs, or a search that proposes pairs.
+        pilot: number of draws per input that the audit later makes to choose its event.
+        trials: number of counted draws per input.
+
+    Returns:
+        Two numbers for each round: the number of pairs, and the number of draws per input for each
+        pair.
     """
     if candidates.search is not None:
         return candidates.search.schedule()
@@ -373,7 +398,7 @@ def _score_wide_pair(
     scores = reading.make_scores(f"outputs of {source.name}")
     if not scores and not reading.whole:
         return -math.inf
-    return select_wide_event(source, scores, reading, goal.first_comparison_goal())[0].merit
+    return select_wide_event(source, scores, reading, goal.screening_goal())[0].merit
 
 
 def _score_narrow_pair(
@@ -386,4 +411,4 @@ def _score_narrow_pair(
         return -math.inf
     selection = size - training
     first_look = draw_first_outputs(source, selection, selection)
-    return select_event(source, scores, first_look, selection, goal.first_comparison_goal()).merit
+    return select_event(source, scores, first_look, selection, goal.screening_goal()).merit

@@ -22,36 +22,34 @@ from ..attacks.attack import (
     Goal,
     ScoreAttack,
     choose_events,
-    cost_of,
     merit_of,
     rank_of,
+    score_ns,
 )
 from ..attacks.candidates import presence_parts, read_candidates
 from ..attacks.grains import use_threads
-from ..attacks.parts import OfColumns, Part, remember_parts
-from ..attacks.threshold import sign_scores
+from ..attacks.parts import OfColumns, Part, cache_parts
+from ..attacks.threshold import minus_zero_scores
 from ..claims.trade_off import Claim
 from ..errors import show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
-from ..mechanisms.callables import (
-    one_by_one,
-)
+from ..mechanisms.callables import unbatched
 from ..records import Array, Counts, Floats, Pair, SeenOutput
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from ..results.evidence import put_numerator_first
-from ..sampling.columns import PilotFacts, describe_pilot
+from ..sampling.columns import PilotFacts, pilot_facts
 from ..sampling.driver import Source
 from ..sampling.sources import Place
 from ..streams import PILOT, PROBE
 from .event_choice import (
     Sides,
-    choose_as_stated,
     choose_by_cross_fitting,
+    choose_by_own_ratio,
     draw_first_outputs,
     draw_more_outputs,
     marks_on,
-    remarks_on,
+    note_no_bound,
     select_event,
     select_wide_event,
 )
@@ -91,15 +89,18 @@ _MAX_CURVE_THRESHOLDS: Final = 48
 
 
 def split_pilot_size(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
-    """Return the number of pilot draws that train the attack, and the number that choose its event.
+    """Divide the pilot (first draws): some draws train an attack, the others choose its event.
 
-    A quarter of the draws is for training. If outputs have many parts, up to half of a small pilot
-    is for training.
+    In general, a quarter of the pilot is for training. If outputs have many parts, a larger share
+    of a small pilot is for training, at most a half.
 
     Args:
         pilot: number of pilot draws per input.
         elements: number of values in one output.
-        has_many_parts: True if outputs have many parts, such as words or keys.
+        has_many_parts: True if an output has many parts, such as words or keys.
+
+    Returns:
+        Two numbers of draws per input: first for the training, then for the choice of the event.
     """
     share = pilot // 4
     if has_many_parts:
@@ -114,16 +115,20 @@ def _max_training_rows(elements: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PilotDraws:
-    """Pilot of an audit: the first draws, on which an attack chooses the event.
+    """Pilot of an audit: the first draws, on which an attack chooses the event to count.
 
     Args:
-        source: object that makes the draws of the mechanism.
-        pair: the two inputs.
-        goal: number of counted trials, and delta and confidence of the bound.
+        source: object that draws outputs of the mechanism.
+        pair: the two inputs x and x'.
+        goal: number of trials that the audit will count, and the delta and the confidence level of
+            its bound.
         size: number of pilot draws per input.
-        lattice: True to search for a leak by floating-point bits too.
-        stated: log-likelihood ratios that the mechanism itself states.
-        claim: the claimed epsilon for the pair, a curve of `dpcore.claims`, or None.
+        lattice: if True, the pilot is also searched for events on the low-order bits of floats and
+            the signs of zeros.
+        stated: functions that the mechanism itself defines. Each function returns the
+            log-likelihood ratio of x over x' for each output.
+        claim: the claimed epsilon for this pair, or a claimed curve of `dpcore.claims`. None if
+            there is no claim.
     """
 
     source: Source
@@ -137,19 +142,25 @@ class PilotDraws:
 
     @property
     def facts(self) -> PilotFacts:
-        """Facts on constants in the pilot outputs, such as "all outputs have one value"."""
+        """Facts on constant values in the pilot outputs (the first outputs of an audit).
+
+        An example of such a fact is that all outputs have the same value.
+        """
         return self._facts[-1] if self._facts else PilotFacts()
 
     def _note_facts(self, sides: Sides) -> None:
-        self._facts.append(describe_pilot(sides, self.pair, self.claim, self.goal.delta))
+        self._facts.append(pilot_facts(sides, self.pair, self.claim, self.goal.delta))
 
     def add_facts(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Return the choice of the attack, with sentences on constants in the pilot outputs added.
+        """Add sentences about constant values in the pilot outputs to the choice of an attack.
 
         Args:
-            fitted: the choice of the attack.
-            null: True if the two inputs may be equal. Then it is no problem if all outputs have the
-                same value.
+            fitted: the choice of the attack: the event to count, and notes for the report.
+            null: True if x and x' may be equal. In this case, the result has no warning that all
+                outputs have the same value.
+
+        Returns:
+            A copy of `fitted` with these sentences.
         """
         facts = self.facts
         constant = "" if null else facts.constant
@@ -157,7 +168,10 @@ class PilotDraws:
         return replace(fitted, constant=constant, is_steady=facts.is_steady, notes=notes)
 
     def outputs(self) -> Sides:
-        """Draw the pilot outputs on x and on x', as many as fit into the limit of memory."""
+        """Draw the outputs of the pilot (the first draws of an audit) on x and on x'.
+
+        If not all outputs fit in the memory limit, only the first outputs are drawn.
+        """
         source = self.source
         most = _max_training_rows(source.elements)
         if is_wide(source.elements, self.size):
@@ -177,10 +191,10 @@ class PilotDraws:
         if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
             return self.size, source.elements >= _MANY_PARTS_LIMIT
         rows = _MIN_KEPT_OBJECTS
-        if one_by_one(source.draws.mechanism):
+        if unbatched(source.draws.mechanism):
             rows = min(rows, max(_MIN_PROBED_ANSWERS, self.size // 16))
         place = Place(TYPE_CHECK_CALLS + 1, rows, 0, rows)
-        source.course.drew(rows)
+        source.course.record_outputs(rows)
         some = source.draws.draw(PROBE, 0, place)
         n_rows = max(
             _MIN_KEPT_OBJECTS,
@@ -215,7 +229,12 @@ class PilotDraws:
         return rest, (own, other)
 
     def counts(self, event: Event, size: int) -> Counts:
-        """Count how often an event occurs among the first `size` draws on x and on x'."""
+        """Count how often an event occurs in the pilot (the first draws of an audit).
+
+        Args:
+            event: the event.
+            size: number of draws per input in which the event is counted.
+        """
         hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
         if not self._facts and not self.source.draws.native and {*hits} <= {0, size}:
             # No difference was counted, so check if all outputs are one value.
@@ -223,7 +242,10 @@ class PilotDraws:
         return Counts(hits[0], size, hits[1], size)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """Choose the best score of an attack, and the best threshold on this score."""
+        """Choose the event that an audit counts: a score, and a threshold on this score.
+
+        A score is a function that returns one number per output. The attack proposes the scores.
+        """
         source, pair, goal = self.source, self.pair, self.goal
         reading = self._read_wide(attack)
         if reading is not None:
@@ -246,7 +268,7 @@ class PilotDraws:
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
-        if irregular and _has_rare_presence(*map(answers.join_outputs, wholes)):
+        if irregular and _has_uneven_presence(*map(answers.join_outputs, wholes)):
             # More draws show if this is chance. If the whole pilot is kept, the new draws are kept
             # too.
             selection += self.size
@@ -280,7 +302,7 @@ class PilotDraws:
             chosen = crossed
         for score in self.stated:
             values = scores_of(score, rest), scores_of(score, rest_prime)
-            promised = choose_as_stated(score, values, goal)
+            promised = choose_by_own_ratio(score, values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         watches = [watch for watch in (watched, chosen.rounding) if watch is not None]
@@ -291,10 +313,10 @@ class PilotDraws:
             chosen.direction,
             chosen.merit,
             training + selection,
-            _mark_curve(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
+            _choose_marks(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
             max(watches, key=merit_of, default=None),
             notes,
-            remarks_on([chosen], rest),
+            note_no_bound([chosen], rest),
             read,
             outputs_inside(event, rest, rest_prime),
             chosen.counts,
@@ -309,7 +331,7 @@ class PilotDraws:
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
         """Choose the event for outputs of many columns, on chosen columns or on all columns."""
-        source, training, rest = self.source, reading.training, reading.rest
+        source, training, rest = self.source, reading.training_outputs, reading.choosing_outputs
         floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
             scores = reading.make_scores(f"outputs of {source.name}")
@@ -320,7 +342,7 @@ class PilotDraws:
         types = note_type_difference(*training)
         notes = types if types and types_always_differ(source, types) else ()
         watched = [
-            reading.widen(choice)
+            reading.widen_choice(choice)
             for choice in choose_events(floats, *rest, self.goal)
             if choice.merit > 0.0
         ]
@@ -330,8 +352,8 @@ class PilotDraws:
             nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), finding, notes)
             return replace(nothing, read=reading.read)
         chosen, thresholds = self._choose_wide_event(scores, reading)
-        remarks = remarks_on([chosen], rest[0])
-        chosen = reading.widen(chosen)
+        remarks = note_no_bound([chosen], rest[0])
+        chosen = reading.widen_choice(chosen)
         if chosen.rounding is not None:
             watched.append(chosen.rounding)
         return Fitted(
@@ -351,7 +373,7 @@ class PilotDraws:
         self, scores: tuple[Score, ...], reading: WideReading
     ) -> tuple[Choice, Floats]:
         """Return the best event, and the thresholds at which the trade-off curve is counted."""
-        goal, training, rest = self.goal, reading.training, reading.rest
+        goal, training, rest = self.goal, reading.training_outputs, reading.choosing_outputs
         chosen, whole = select_wide_event(self.source, scores, reading, goal)
         seldom = None
         if reading.learners is not None:
@@ -362,19 +384,19 @@ class PilotDraws:
         for scored in reading.whole:
             if scored.score not in self.stated:
                 continue
-            promised = choose_as_stated(scored.score, scored.values, goal)
+            promised = choose_by_own_ratio(scored.score, scored.values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen, whole = promised, scored
         if not chosen.counted.happens:
             return chosen, np.empty(0)
         if whole is None:
-            return chosen, _mark_curve(chosen, rest)
-        points = whole.make_marks().points
+            return chosen, _choose_marks(chosen, rest)
+        points = whole.make_thresholds().points
         return chosen, _choose_curve_thresholds(chosen, points, whole.values)
 
 
-@remember_parts()
-def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
+@cache_parts()
+def _has_uneven_presence(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if a type, length or key is rare on one input and more frequent on the other.
 
     Rare means that it occurs in at most three outputs. Such a difference needs more draws.
@@ -397,9 +419,10 @@ def _has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
-    """Return the event with a description that uses the names of columns instead of their numbers.
+    """Return the same event with a description in which columns have their names.
 
-    The event is unchanged if the columns have no names.
+    The description of the given event contains only the indices of the columns. If the columns have
+    no names, the event is returned unchanged.
     """
     score = getattr(event, "score", None)
     # Without names, pandas and files without a header number the columns.
@@ -412,7 +435,7 @@ def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
 
 
 def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[SeenOutput, ...]:
-    """Return the most frequent distinct outputs that lie in an event, as examples for the report.
+    """Return the most frequent outputs that belong to an event, as examples for the report.
 
     Args:
         event: the event.
@@ -420,8 +443,9 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
         outputs_prime: pilot outputs on x', shape `(size, ...)`.
 
     Returns:
-        At most five outputs, from the first 4,096 outputs on x and on x'. Real numbers are listed
-        only if they occur at least twice.
+        At most five different outputs, with their counts on x and on x'. Only the first 4,096
+        outputs on each input are searched. Outputs that are numbers are listed only if they occur
+        at least twice.
     """
     heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
     sides = [head[evaluate_event(event, head)] for head in heads]
@@ -436,7 +460,7 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
         # A single number shows nothing new to a reader, but repeated numbers do.
         often = [output for output in often if output[1] > 1]
     return tuple(
-        SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
+        SeenOutput(on_one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
         for text, _ in often
     )
 
@@ -456,7 +480,7 @@ def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
 
 
 def represent_value(value: Any) -> str:
-    """Return the repr of an output. The members of a set are sorted."""
+    """Return the repr of a mechanism output. The members of a set are sorted."""
     try:
         if isinstance(value, (set, frozenset)):
             # Equal sets may list their members in different orders.
@@ -476,7 +500,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     for event in (seldom, chosen):
         counts = put_numerator_first(event.counts, event.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
-    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and score_ns(chosen) <= score_ns(seldom)
     if chosen.is_clear:
         simpler = rates[0] < 1.0 or rank_of(chosen)[0] <= rank_of(seldom)[0]
     return seldom.merit > max(0.0, chosen.merit) and not simpler
@@ -488,22 +512,25 @@ def _join_unlike_parts(parts: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def make_float_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
-    """Make scores of properties of floats that are not their value: last bits and sign of zero.
+    """Make scores that read only the last bits of floats, or only the signs of zeros.
+
+    A score is a function that returns one number per output. A leak by these bits is a flaw of the
+    floating-point code.
 
     Args:
         scores: scores that an attack has made. If the outputs are not arrays of numbers, these
-            scores name the parts of an output that are numbers.
-        sides: pilot outputs on x and on x', each of shape `(size, ...)`.
-        pair: the two inputs.
+            scores show which parts of an output are numbers.
+        sides: outputs on x and on x', each of shape `(size, ...)`.
+        pair: the two inputs x and x'.
     """
     elements = math.prod(sides[0].shape[1:])
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, elements))
     few = sides[0][:rows], sides[1][:rows]
     with np.errstate(over="ignore", invalid="ignore"):
-        return (*FloatLattice().candidates(*few, pair), *sign_scores(scores, *few))
+        return (*FloatLattice().candidates(*few, pair), *minus_zero_scores(scores, *few))
 
 
-def _mark_curve(chosen: Choice, sides: Sides) -> Floats:
+def _choose_marks(chosen: Choice, sides: Sides) -> Floats:
     """Choose the thresholds at which the trade-off curve is counted, from the given outputs."""
     score = chosen.event.score
     values = scores_of(score, sides[0]), scores_of(score, sides[1])

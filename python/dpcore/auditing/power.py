@@ -13,10 +13,10 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for
+from ..bounds.canaries import gaussian_probability, gdp_epsilon, guesses_for
 from ..bounds.power import gaussian_event, loss_of_factor, trials_for
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import claim_level, confidence_level, delta_level, integer, invalid, mistyped, real
+from ..errors import check_epsilon, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
 from ..mechanisms.declarations import is_native
 from ..pairs import Search
@@ -81,90 +81,99 @@ def plan(
 ) -> Plan:
     """Compute the number of trials that an audit needs to refute a false claim.
 
-    An audit with n trials makes n draws on an input x and n draws on a neighbouring input x'. It
-    counts in how many draws an event occurs, K on x and K' on x'. The audit refutes the claim if
-    the Clopper-Pearson bound on epsilon from K and K' exceeds the claim. The plan is the smallest n
-    for which the audit refutes the claim with probability `power`. Above 10^8 trials, the plan is
-    rounded up.
+    An audit with n trials makes n draws on an input x and n draws on a neighbouring input x'. The
+    audit counts the draws in which an event occurs: K draws on x, and K' draws on x'. The audit
+    refutes the claim if the Clopper-Pearson lower bound on epsilon from K and K' exceeds the claim.
+    The planned number is the smallest n for which the audit refutes the claim with probability
+    `power`. A number above 10^8 is approximate, and may be a few percent too large.
 
-    The plan depends on the true privacy loss, which exceeds the claim. Give it in one of these
-    ways:
+    The number depends on the true privacy loss. The true loss must exceed the claim. Give the true
+    loss by one of these arguments:
 
-    - `true_epsilon`: the true loss.
-    - `factor`: the scale of the noise, divided by the correct scale. With delta 0, the true loss is
-      ``claim / factor``, as for Laplace noise. With delta > 0, it is the loss of Gaussian noise
-      whose sigma is `factor` times the smallest sigma for (claim, delta).
-    - `mechanism` without the other two arguments: the loss that the mechanism has.
+    - `true_epsilon`: the true loss itself.
+    - `factor`: the actual scale of the noise, divided by the scale that the claim needs. If delta
+      is 0, the true loss is ``claim / factor``, as for Laplace noise. If delta is above 0, the true
+      loss is computed for Gaussian noise. Its sigma is `factor` times the smallest sigma for
+      (claim, delta).
+    - `mechanism`, without `true_epsilon` and `factor`: the loss is estimated from draws of this
+      mechanism.
 
-    The probabilities of the event are determined in one of these ways:
+    The probabilities of the event are determined in one of two ways:
 
-    - Without a mechanism, the event has probability p = `mass` on x. Its probability q on x'
-      follows from ``(p - delta)/q = e^true_epsilon``, the largest possible ratio. With delta > 0, q
-      is the probability for Gaussian noise instead, if `factor` is given or `mass` is left out.
-    - With a mechanism, an attack chooses events on pilot draws, as in `dpcore.audit`. The events
-      are counted on fresh draws. The plan uses confidence limits on their probabilities.
+    - Without a mechanism, the event has probability p = `mass` on x and probability q on x'. The
+      ratio of p and q is the largest that is possible: ``(p - delta)/q = e^true_epsilon``. If delta
+      is above 0, and `factor` is given or `mass` is left out, q is computed for Gaussian noise
+      instead.
+    - With a mechanism, an attack chooses events on some draws, as in `dpcore.audit`. These events
+      are counted on new draws. The plan uses confidence limits on the probabilities of the events.
 
-    An audit may need more trials than a plan without a mechanism, because its attack may find a
-    worse event. The default attack usually needs up to 4 times the plan. Seven mechanisms were
-    tested with noise that was 10 % too small. The default attack needed 1 to 4 times the plan for
-    six of them, and 16 times the plan for geometric noise.
+    If no mechanism is given, the real audit may need more trials than planned, because its attack
+    may find a worse event. Usually, an audit with the default attack needs at most 4 times the
+    planned number. This was tested for seven mechanisms with noise that was 10 % too small. Six of
+    these audits needed 1 to 4 times the planned number. The audit of geometric noise needed 16
+    times the planned number.
 
-    For an audit of one training run, give `canaries`, `guesses` or both. The result depends on
-    what is given:
+    An audit of one training run guesses which canaries (test records) were included in the
+    training. For such an audit, give `canaries`, `guesses` or both:
 
-    - `guesses` as a share of the canaries, such as 1.0: the plan is the number of canaries.
-    - `canaries`: the plan is the number of guesses.
-    - `canaries` and `guesses`: the plan is the power, and the largest epsilon that can be
-      certified.
+    - If `guesses` is a share of the canaries, such as 1.0, the result is the number of canaries.
+    - If only `canaries` is given, the result is the number of guesses.
+    - If `canaries` and `guesses` are given, the result is the power, and the largest epsilon that
+      can be certified.
 
-    Each guess is assumed to be right with probability ``e^t/(1 + e^t)``, where t is the true loss.
-    No attack is right more often.
+    Each guess is assumed to be right with probability ``e^t/(1 + e^t)``, for the true loss t. If
+    delta is 0, this is the largest possible probability.
 
     Args:
         claim: the claimed epsilon, or a curve of `dpcore.claims`. None means the claim that the
-            mechanism states. A curve needs a `factor` (of Gaussian noise) or a `mechanism`. The
-            plan is then for the tangent of the curve that needs the fewest trials.
-        true_epsilon: the true privacy loss, larger than the claim.
-        factor: scale of the noise divided by the correct scale, above 0 and below 1. For example,
-            .9 means that the noise is 10 % too small.
-        mass: probability of the event on the input on which it is more probable, above delta and at
-            most 1. With delta 0, it defaults to .5, the probability that Laplace noise is positive.
-            With delta > 0, the default is the probability that needs the fewest trials for Gaussian
-            noise.
-        mechanism: the mechanism, as in `dpcore.audit`. The plan then makes about as many draws as a
-            small audit.
+            mechanism itself states. With a curve, give a `factor` (for Gaussian noise) or a
+            `mechanism`. The audit then tests one tangent (epsilon, delta) of the curve, and the
+            plan chooses the tangent that needs the fewest trials.
+        true_epsilon: the true privacy loss epsilon, larger than the claim.
+        factor: actual scale of the noise, divided by the scale that the claim needs, above 0 and
+            below 1. For example, .9 means that the noise is 10 % too small.
+        mass: probability of the event on x, above delta and at most 1. (On x', the event is less
+            probable.) If delta is 0, the default is .5, the probability that Laplace noise is
+            positive. If delta is above 0, the default is the probability for which Gaussian noise
+            needs the fewest trials.
+        mechanism: the mechanism, as in `dpcore.audit`. To plan for a mechanism, dpcore makes about
+            as many draws as a small audit.
         pair: two neighbouring inputs, or several pairs to choose from, as in `dpcore.audit`.
         delta: delta of the claim, in [0, 1).
-        confidence: confidence of the planned audit, strictly between 0 and 1. The pytest fixture
-            `dp_audit` uses .9999.
+        confidence: confidence level of the bound in the planned audit, strictly between 0 and 1.
+            The pytest fixture `dp_audit` uses .9999.
         power: probability with which the audit shall refute the claim, strictly between 0 and 1.
-        canaries: number of canaries in one training run, each included by a fair coin.
-        guesses: number of guesses about the canaries (an int), or share of the canaries that are
-            guessed (a float up to 1.0).
+        canaries: number of test records of one training run. A fair coin decides for each record if
+            the training data contain it.
+        guesses: number of canaries for which the audit guesses if they were included (an int). A
+            float up to 1.0 is the share of the canaries for which the audit guesses.
         attack: attack on the mechanism, as in `dpcore.audit`.
-        pilot: largest number of draws per input on which events are counted in one round. Defaults
-            to 2**20. In each round, eight events are chosen and counted. The first round counts
-            1,024 draws, and each further round counts four times as many. The rounds end in one of
-            two cases: more draws would hardly reduce the plan, or the counted draws are at least
-            twice the plan. If draws are slow, give `mass` instead of a mechanism, because `mass`
-            needs no draws.
+        pilot: largest number of draws per input in one round of the estimation. Defaults to 2**20.
+            The estimation is only made for a mechanism. In each round, eight events are chosen and
+            then counted. The first round counts them on 1,024 draws per input, and each further
+            round on four times as many. The rounds end if more draws would hardly reduce the
+            planned number. They also end if the number of draws of a round is at least twice the
+            planned number of trials. If draws are slow, give `mass` instead of a mechanism, because
+            then no draws are made.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: number of threads, as in `dpcore.audit`.
         progress: True to show a progress bar, as in `dpcore.audit`.
 
     Returns:
-        The `Plan`. Its attribute `trials` is the number of trials. For an audit of one training
-        run, `canaries` and `guesses` are given instead. The attribute `seconds` is the expected
-        time of the audit, and `certifiable` is the largest epsilon that the audit can certify.
-        `print` shows the plan, and its method `plot` shows the power against the number of trials.
+        The `Plan`. Its attribute `trials` is the planned number of trials. For an audit of one
+        training run, the attributes `canaries` and `guesses` are set instead of `trials`. The
+        attribute `seconds` is the expected time of the audit. The attribute `certifiable` is the
+        largest epsilon that the audit can certify. `print` shows the plan as text. The method
+        `plot` shows the power against the number of trials.
 
     Raises:
         TypeError: if an argument is of the wrong type, or if a needed argument is missing.
         ValueError: for one of these reasons:
 
             - a value is out of range, or arguments exclude each other;
-            - the true loss does not exceed the claim, or the pilot draws show no violation;
-            - 2**53 trials are not enough.
+            - the true loss does not exceed the claim, or the draws of the mechanism do not show
+              that its loss exceeds the claim;
+            - even 2**53 trials are not enough.
 
     Source:
         Clopper and Pearson (1934), on the bound. Balle and Wang (2018), theorem 8, on Gaussian
@@ -198,7 +207,7 @@ def plan(
     if isinstance(claim, Claim):
         _refuse_ignored("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
         return _plan_from_curve(claim, true_epsilon, factor, settings)
-    claim = claim_level(claim)
+    claim = check_epsilon(claim)
     true = _compute_true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
@@ -260,7 +269,7 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
-        q = gaussian_rate(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
+        q = gaussian_probability(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
     trials = trials_for(stated.claim, [(p, q)], delta, stated.confidence, stated.power)
     if trials is None:
         requirement = "such that the event shows more than the claim in fewer than 2**53 trials"
@@ -366,13 +375,13 @@ def _plan_from_pilots(
     curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
     if claim is not None and curve is None and not own:
-        _compute_true_loss(claim_level(claim), *violation, delta)
+        _compute_true_loss(check_epsilon(claim), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
     seed = seed_of(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
-        pilots = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        pilots = run_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
         request, best = pilots.request, None
         true = None if own else _compute_true_loss(pilots.claim, *violation, request.delta)
         if true is not None and request.delta:
@@ -386,22 +395,22 @@ def _plan_from_pilots(
         pilots = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / _EVENTS_PER_ROUND))
         if planned is None:
-            if not last and not pilots.close:
+            if not last and not pilots.is_large_enough:
                 continue
             # An audit with more trials chooses a better event, up to the draws that a pilot may
             # take.
             aim = size
-            while last and pilots.short and aim < _EVENTS_PER_ROUND * size:
+            while last and pilots.is_audit_larger and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
                 pilots = look(size, aim, turn)
             # An audit with fewer trials chooses a worse event. Check if its own event is good
             # enough.
-            careful = pilots.careful
-            if aim == size and careful is not None and careful < pilots.least:
+            careful = pilots.cautious_trials
+            if aim == size and careful is not None and careful < pilots.search_trials:
                 again = look(size, careful, turn)
-                enough = again.careful
-                pilots = again if enough is not None and enough < pilots.least else pilots
-            planned = pilots.plan(violation[1], seed)
+                enough = again.cautious_trials
+                pilots = again if enough is not None and enough < pilots.search_trials else pilots
+            planned = pilots.plan_for_median(violation[1], seed)
         # Later rounds are only timed, so that the plan does not depend on a clock.
         if timed[-1][1] >= _MIN_TIMED_SECONDS or last or size >= planned.size:
             break
@@ -425,16 +434,21 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pilots:
-    """Events that several simulated audits choose, and the counts of each event on new draws.
+    """Events that several small trial audits chose, and the counts of these events on new draws.
+
+    From these counts, the number of trials of a real audit is planned.
 
     Args:
-        request: the checked arguments of an audit of this size.
-        chosen: the events. Each event comes with the input on which it is more frequent.
-        seen: counts of each event. The input on which the event is more frequent comes first.
-        true: privacy loss for which the audit is planned. None means the actual loss of the
-            mechanism.
-        assumed: probabilities of an event that replaces the chosen events, or None.
-        power: probability with which the audit shall refute the claim.
+        request: the checked arguments of the trial audits.
+        chosen: one pair for each trial audit: the event, and the input on which the event is more
+            frequent ("x" or "x_prime").
+        seen: the counts of each event on new draws. The input on which the event is more frequent
+            comes first.
+        true: true privacy loss that the plan assumes. With None, the loss is estimated from the
+            counts.
+        assumed: two probabilities of an ideal event, which are used instead of the counts. None to
+            use the counts.
+        power: probability with which the planned audit shall refute the claim.
     """
 
     request: Request
@@ -446,25 +460,27 @@ class Pilots:
 
     @property
     def claim(self) -> float:
-        """The claimed epsilon."""
+        """Claimed epsilon that the planned audit tests."""
         assert self.request.claim is not None
         assert not isinstance(self.request.claim, Claim)
         return self.request.claim
 
     @property
     def distance(self) -> float:
-        """The distance of the two inputs, by which the claimed epsilon is multiplied."""
+        """Distance between the two inputs. The claimed epsilon is multiplied by this distance."""
         return self.request.pair.distance
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
-        """Return two cautious probabilities for each event.
+        """Return a cautious estimate of the two probabilities of each event (on x, and on x').
 
-        The first number is a lower confidence limit on the larger probability of the event. The
-        second number is the probability on the other input: an upper confidence limit, or the
-        number that follows from `true`.
+        For each event, the first number is a lower confidence limit on the larger probability. The
+        second number is an upper confidence limit on the smaller probability. If the true privacy
+        loss is known (the attribute `true`), the second number is computed from the first number
+        and this loss instead. If the attribute `assumed` is set, only these two probabilities are
+        returned.
 
         Args:
-            tail: error probability of each limit.
+            tail: error probability of each confidence limit.
         """
         if self.assumed is not None:
             return [self.assumed]
@@ -478,53 +494,67 @@ class Pilots:
         return rates_of_events
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
-        """Return the number of trials that is enough for all events, or None.
+        """Return the number of trials that an audit needs to refute the claim.
+
+        With this number, the probability of a refutation is the attribute `power`.
+
+        The audit is assumed to choose each of the events of this object with the same probability.
+        The result is None if no number of trials is enough.
 
         Args:
             tail: error probability of the confidence limits on the probabilities of the events.
-            rough: True for an approximate number.
+            rough: True for an approximate number, which takes less time.
         """
         settings = self.request.delta, self.request.confidence, self.power
         return trials_for(self.claim * self.distance, self.rates(tail), *settings, rough=rough)
 
     @property
-    def careful(self) -> int | None:
-        """Approximate number of trials that is enough, from cautious confidence limits."""
+    def cautious_trials(self) -> int | None:
+        """Approximate planned number of trials, from cautious limits on the events' probabilities.
+
+        The value is None if no number of trials is enough.
+        """
         return self.trials(_LIMIT_FAILURE, rough=True)
 
     @property
-    def close(self) -> bool:
-        """True if larger pilots would need more draws than they save in the audit."""
-        careful, face = self.careful, self.trials(0.5, rough=True)
+    def is_large_enough(self) -> bool:
+        """True if more draws would hardly reduce the planned number of trials.
+
+        The draws are used to estimate the probabilities of the chosen events.
+        """
+        careful, face = self.cautious_trials, self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
         return careful <= max(self.seen[0].n / _PILOTS_PER_TRIAL, _CLOSE_PLAN_RATIO * face)
 
     @property
-    def short(self) -> bool:
-        """True if the planned audit is larger than the audits whose events are counted here.
+    def is_audit_larger(self) -> bool:
+        """True if the planned audit has at least twice as many trials as the trial audits.
 
-        A larger audit has a larger pilot, and so chooses a better event.
+        The trial audits are the small audits that chose the events of this object. An audit with
+        more trials chooses its event on more draws, and so finds a better event.
         """
-        careful = self.careful
-        return self.assumed is None and (careful is None or careful >= 2 * self.least)
+        careful = self.cautious_trials
+        return self.assumed is None and (careful is None or careful >= 2 * self.search_trials)
 
     @property
-    def least(self) -> int:
-        """Least number of trials of an audit that chooses events as good as these.
+    def search_trials(self) -> int:
+        """Smallest number of trials with which an audit finds equally good events.
 
-        A smaller audit has a smaller pilot, and so chooses a worse event.
+        The comparison is with the events of this object. An audit with fewer trials chooses its
+        event on fewer draws, and so finds a worse event.
         """
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
-    def plan(self, factor: float | None, seed: int) -> Plan:
-        """Return the plan, with a number of trials that is enough for all events.
+    def plan_for_median(self, factor: float | None, seed: int) -> Plan:
+        """Return the plan of an audit, with the number of trials that the audit needs.
 
-        The plan shows the event with the median ratio of probabilities.
+        The audit is assumed to choose each of the events of this object with the same probability.
+        As an example, the plan shows the event with the median ratio of probabilities.
 
         Args:
-            factor: the argument `factor` of `dpcore.plan`, or None.
-            seed: seed of the pilots, which is stored in the plan.
+            factor: the argument `factor` of `dpcore.plan`, or None if it was not given.
+            seed: seed of the draws for the plan. The plan stores this seed.
 
         Raises:
             ValueError: if no number of trials is enough.
@@ -538,7 +568,7 @@ class Pilots:
             if self.true is None:
                 requirement += " (or give the loss to plan for, true_epsilon or factor)"
             raise invalid("mechanism", requirement, counts)
-        trials = max(trials, self.least)
+        trials = max(trials, self.search_trials)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
         request, mechanism = self.request, self.request.mechanism
         shown = per_distance(math.log((p - request.delta) / q), request.delta, self.distance)
@@ -552,11 +582,15 @@ class Pilots:
 
 
 def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield the number of trials of an audit for each round, with True for the last round.
+    """Yield the sizes of the trial audits that choose events for a plan, one size for each round.
 
     Args:
         pilot: largest number of draws per input on which events are counted in a round. None means
             2**20.
+
+    Yields:
+        Two values for each round: the number of trials of the trial audits, and True if the round
+        is the last one.
     """
     most = (
         _MAX_PILOT_TRIALS if pilot is None else integer("pilot", pilot, _EVENTS_PER_ROUND)
@@ -568,7 +602,7 @@ def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     yield most, True
 
 
-def fit_pilots(
+def run_pilots(
     mechanism: Any,
     size: int,
     aim: int | None,
@@ -576,20 +610,21 @@ def fit_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Pilots:
-    """Choose eight events as audits of a given size would, and count them on fresh draws.
+    """Choose one event in each of eight small audits, and count the eight events on new draws.
 
     Args:
-        mechanism: mechanism as in `dpcore.audit`.
-        size: number of trials of the audits. The events are counted on eight times as many draws
-            per input.
-        aim: number of trials of the audits whose events are chosen, if it is not `size`.
-        seed: seed of all draws, and number of the round.
+        mechanism: the mechanism, as in `dpcore.audit`.
+        size: number of trials in each of the eight small audits. The events are counted on eight
+            times as many draws per input.
+        aim: another number of trials for the eight small audits. The number of counted draws still
+            depends on `size`. None means `size`.
+        seed: two numbers: the seed of all draws, and the index of the round.
         progress: True to show a progress bar.
         **stated: other arguments of `dpcore.audit`.
 
     Raises:
-        ValueError: if the outputs are not independent, or if the attack does not count one event on
-            each input.
+        ValueError: if the outputs are not independent, or if the attack does not count the same
+            event on x and on x' (for example, if it measures running times).
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     arguments = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
@@ -605,11 +640,11 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         raise invalid("attack", requirement, request.attack.given)
     chosen: list[tuple[Event, str]] = []
     shape = request.shape
-    request.course.step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)
+    request.course.begin_step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)
     for number in range(_EVENTS_PER_ROUND):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
         source = own.make_source(own.pair)
-        at = own.known, own.goal, own.pilot_size
+        at = own.attack_pair, own.goal, own.pilot_size
         fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
         # If one event needs objects, all events are counted on objects.
         shape = shape if source.shape == shape else ()
@@ -635,8 +670,8 @@ def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     first, *others = unlike
     watches = tuple(Watch(Hits(event), n) for event in others)
     sides = [Tally(), Tally()]
-    source.course.step("count", "piloting", 2 * n)
-    for shard in source.counted(first, COUNT, [(0, n)], watches):
+    source.course.begin_step("count", "piloting", 2 * n)
+    for shard in source.count_in_shards(first, COUNT, [(0, n)], watches):
         for side, part in zip(sides, shard.sides, strict=True):
             side += part
     doubted = request.doubted + list_doubts([[side.evidence] for side in sides])

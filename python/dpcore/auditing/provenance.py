@@ -62,16 +62,16 @@ _SOURCE_CACHE: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 
 
 def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
-    """Return the provenance of an audit that begins now: date, source text, versions, machine.
+    """Return a record of how an audit is made: current date, source text, versions, and machine.
 
     Args:
-        thing: the mechanism, or the attack on recorded outputs. None means that it is not known.
-        source: True to store the source text of this object.
-        what: word that precedes the name of this object in the record, such as "attack". Defaults
-            to no word.
+        thing: the object whose source text is stored: the mechanism, or the attack on recorded
+            outputs. None if this object is not known.
+        source: True to store the source text of `thing`.
+        what: word before the name of `thing` in the record, such as "attack". Defaults to no word.
 
     Returns:
-        The provenance, without a command line.
+        The record. It does not contain a command line.
 
     Raises:
         TypeError: if `source` is not a bool.
@@ -91,7 +91,7 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
 
 
 def record_command(report: _AuditResult, command: str) -> _AuditResult:
-    """Return a result whose provenance contains the command line that made the result."""
+    """Return a copy of the audit result that also contains the command line of the audit."""
     made = tuple(replace(run, command=command) for run in report.provenance)
     return replace(report, provenance=made)
 

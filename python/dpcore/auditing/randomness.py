@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ..attacks.grains import grains_of, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import one_by_one
+from ..mechanisms.callables import unbatched
 from ..report.shown import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
@@ -73,36 +73,44 @@ Draw = Callable[[int, int], npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Heard(CallableDraws):
-    """Draws from a mechanism before the audit, with a record of the time of each call.
+    """Object that draws outputs of a mechanism in test calls, and records the time of each call.
 
     Args:
-        course: the record of the calls and their times.
+        course: record of the audit. The number of calls and their times are added to this record.
     """
 
     course: Course = field(default_factory=Course, compare=False)
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """Draw the rows of a block on one input, and record the time of the call."""
+        """Draw outputs of the mechanism on one input by one call, and record the time of the call.
+
+        Args:
+            purpose: number that identifies the stage of the audit. It selects the random numbers.
+            side: 0 for x, or 1 for x'.
+            place: the block of trials, and the range of its outputs to draw.
+        """
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
-        self.course.called(place.size, self.course.clock() - begun)
+        self.course.record_call(place.size, self.course.clock() - begun)
         return outputs
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Test whether a mechanism gives the same outputs again with the same random generator.
+    """Test if a mechanism gives the same outputs again for a generator with the same seed.
 
     Args:
-        draws: the mechanism's draws.
-        trials: largest trial number of the audit, which limits the rows that are drawn here.
+        draws: object that draws outputs of the mechanism.
+        trials: number of trials of the audit. With few trials, the test draws fewer outputs.
 
     Returns:
         One of these texts, for `Audit.randomness`:
 
-        - "seed": the outputs are the same bit for bit;
-        - "rounding": the outputs differ by rounding at most;
-        - "own": the outputs differ, so the mechanism has randomness of its own;
-        - "not known": equal outputs may be due to chance, for example if all rows are equal.
+        - "seed": the repeated outputs are the same bit for bit;
+        - "rounding": the repeated outputs differ, but not by more than rounding;
+        - "own": the repeated outputs differ by more, so the mechanism uses other randomness than
+          the given generator;
+        - "not known": the repeated outputs are equal, but possibly by chance. For example, all
+          outputs of the mechanism are equal.
 
     Example:
         >>> from dpcore import Pair
@@ -126,34 +134,34 @@ Shared = tuple[str, Any]
 "checkpoint"."""
 
 
-def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
-    """Check that several processes would not repeat each other's outputs.
+def has_global_noise(draws: CallableDraws, trials: int, shared: Shared) -> bool:
+    """Check that several processes would not draw the same outputs of a mechanism.
 
-    The check is for mechanisms with their own randomness. Every process has a copy of the
-    mechanism, and of all generators that the mechanism uses. Copies of a generator give the same
-    numbers in all processes. The random numbers of the operating system are different in every
-    process.
+    The check is for mechanisms that use other randomness than the given generator. If several
+    processes draw, each process has a copy of the mechanism and of its random generators. The
+    copies of a generator give the same numbers in all processes. Random numbers of the operating
+    system are different in each process.
 
     Args:
-        draws: draws of a mechanism that does not take all its randomness from the given generator.
-        trials: largest trial number of the audit, which limits the rows that are drawn here.
-        shared: name and value of the argument because of which several processes draw. They appear
-            in the error message.
+        draws: object that draws outputs of the mechanism.
+        trials: number of trials of the audit. With few trials, the check draws fewer outputs.
+        shared: name and value of the audit argument that causes several processes to draw. The
+            error message shows both.
 
     Returns:
         True if the randomness comes from the global generators of Python, numpy or torch. dpcore
-        can seed these generators for every block. False if the randomness does not come from
-        generators in this process.
+        can set the seeds of these generators for each block of trials. False if the randomness does
+        not come from generators in this process.
 
     Raises:
         ValueError: if the randomness comes from another generator in this process. The error is
-            also raised if this cannot be excluded, because too few rows differ from each other.
+            also raised if too few outputs differ from each other to exclude such a generator.
     """
-    with Generators.defaults() as generators:
+    with Generators.collect_defaults() as generators:
         of_globals = _compare_with_states(generators, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
-    with Generators.everywhere() as every:
+    with Generators.collect_everywhere() as every:
         # These copies are like those in two processes. Objects shared with the original are
         # restored.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
@@ -167,28 +175,28 @@ def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
 
 
 def has_global_changes_only(draws: CallableDraws, shared: Shared) -> bool:
-    """Check which random generators a call of the mechanism changes.
+    """Check which random generators of this process a mechanism uses when it is called.
 
-    The check is for mechanisms whose outputs hardly differ, so that equal outputs prove nothing. It
-    calls the mechanism once on x and once on x'.
+    The mechanism is called once on x and once on x'. A generator is used if its state changes. The
+    check is for mechanisms whose outputs are nearly all equal.
 
     Args:
-        draws: the mechanism's draws.
-        shared: name and value of the argument because of which several processes draw. They appear
-            in the error message.
+        draws: object that draws outputs of the mechanism.
+        shared: name and value of the audit argument that causes several processes to draw. The
+            error message shows both.
 
     Returns:
-        True if a call changes a global generator of Python, numpy or torch. False if a call does
-        not change any generator.
+        True if the calls use a global generator of Python, numpy or torch. False if the calls use
+        no generator in this process.
 
     Raises:
-        ValueError: if a call changes another generator in this process.
+        ValueError: if a call uses another generator in this process.
     """
-    with Generators.everywhere() as every:
-        rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
+    with Generators.collect_everywhere() as every:
+        rows = 1 if unbatched(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
         for draw in _make_draw_functions(draws):
             draw(0, rows)
-        of_globals, of_others = every.find_moved()
+        of_globals, of_others = every.compare_states()
     if of_others:
         _refuse_copies(draws, shared, "draws")
     return of_globals
@@ -217,7 +225,9 @@ def _compare_with_states(
         The results for x and x', as in `classify_randomness`.
     """
     both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
-    sides = [_RepeatedSide(generators.kept(a), generators.put_back(b)) for a, b in both]
+    sides = [
+        _RepeatedSide(generators.wrap_to_store(a), generators.wrap_to_restore(b)) for a, b in both
+    ]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
     verdicts = {"own"} if len(equal) < len(sides) else set()
@@ -335,18 +345,19 @@ class _RepeatedSide:
 
 
 def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
-    """Compute the log probability that all pairs agree if rows are divided into pairs at random.
+    """Compute the log probability that outputs in random pairs are equal within each pair.
 
-    Suppose that r rows are drawn twice. All rows that agree with each other form a group. There are
-    (2r - 1)!! ways to divide the 2r rows into pairs. A group of m rows and their m repetitions can
-    be divided into pairs in (2m - 1)!! ways. The probability is the product of the numbers
-    (2m - 1)!! over all groups, divided by (2r - 1)!!.
+    Suppose that r outputs are drawn twice, and that equal outputs form groups. The 2r outputs are
+    divided into r pairs at random. There are (2r - 1)!! ways to do this. If a group has m outputs
+    and their m repetitions, there are (2m - 1)!! ways to divide the group into pairs. All pairs
+    consist of equal outputs if each pair lies within a group. The probability of this case is the
+    product of the numbers (2m - 1)!! over all groups, divided by (2r - 1)!!.
 
     Args:
-        sizes: number m of rows in each group, without repetitions.
+        sizes: number m of outputs in each group. Repetitions do not count.
 
     Returns:
-        The logarithm.
+        The natural logarithm of the probability.
 
     Example:
         >>> round(float(np.exp(log_chance_of_pairs(np.array([1, 1])))), 4)
@@ -382,7 +393,7 @@ def _draw_twice(
         trials: largest trial number of the audit, which limits the rows.
         until_own: True to stop as soon as rows on one input differ from their repetitions.
     """
-    answers = one_by_one(draws.mechanism)
+    answers = unbatched(draws.mechanism)
     limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
     goal = _FIRST_REPEATED_ROWS
     if answers:
@@ -441,7 +452,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         for grain, column in zip(grains_of(numbers, numbers), numbers.T, strict=True):
             values = column.astype(np.float64)
             order = np.argsort(values)
-            gaps = np.diff(values[order]) > 2.0 * grain.at(values[order][1:])
+            gaps = np.diff(values[order]) > 2.0 * grain.tolerances(values[order][1:])
             clusters = np.empty(len(values), np.intp)
             clusters[order] = np.concatenate([[0], np.cumsum(gaps)])
             distinct, groups = np.unique(groups * len(values) + clusters, return_inverse=True)
@@ -452,19 +463,19 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 
 def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
-    """Compare outputs with their repetitions.
+    """Compare outputs of a mechanism with outputs that were drawn again with the same seed.
 
     Args:
         outputs: outputs of shape `(size, ...)`.
-        again: the repetitions, of the same shape.
+        again: the outputs that were drawn again, of the same shape.
 
     Returns:
         One of these texts:
 
-        - "seed": the arrays are equal bit for bit;
-        - "rounding": every number differs by at most 8 units in the last place. The unit is that of
-          the column's float format, at the size of the number or at the median size of the column,
-          whichever is larger;
+        - "seed": the two arrays are equal bit for bit;
+        - "rounding": the arrays differ, but each number differs by at most 8 units in the last
+          place. The unit is computed at the number itself or at the median absolute value of its
+          column, at the larger of the two;
         - "own": the arrays differ by more.
     """
     rows, other = encode_rows(outputs), encode_rows(again)
@@ -522,12 +533,12 @@ def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
 
 
 def refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
-    """Raise a ValueError if several threads, of dpcore or of an executor, would call the mechanism.
+    """Raise a ValueError if several threads would call a mechanism that does not allow threads.
 
     Args:
         threads: the argument `threads` of the audit.
         executor: the argument `executor` of the audit.
-        what: text for the message: the property of the mechanism that forbids threads.
+        what: text for the error message that names the reason, such as "that is not thread-safe".
     """
     workers = threads_of(threads, default=1)
     if executor is None and workers > 1:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ..errors import about, instance, invalid, message
+from ..errors import instance, invalid, message, tag
 from ..paths import write_atomically
 from .run_files import RunFile
 
@@ -39,19 +39,24 @@ class _Entry(NamedTuple):
 
 
 def register_part(run_path: Path, run: RunFile, again: bool) -> None:
-    """Register the count of a part before the count begins.
+    """Record that the count of a part of an audit begins, so that no part is counted twice.
 
-    The part is not registered if the seed repeats its outputs. If the folder of the run file cannot
-    be written to, no part is registered, and the report states this.
+    A part is a share of the trials that one process counts. The records of all parts are small
+    files in a folder next to the run file of the audit. If a seed repeats the outputs of the
+    mechanism, no record is needed and none is written. If the folder cannot be written to, no
+    record is written, and the report of the audit states this.
 
     Args:
         run_path: path of the run file of the whole audit.
-        run: the file for the count of the part, locked by this process.
-        again: True to make an earlier count of this part void.
+        run: the file for the counts of this part. This process holds the lock on the file.
+        again: True to declare an earlier count of this part void, and to count the part again.
 
     Raises:
-        ValueError: if another count of this part is registered, if the count in `run` is void, or
-            if `again` is True and the seed repeats the outputs.
+        ValueError: for one of these reasons:
+
+            - another count of this part is recorded, and `again` is False;
+            - a later count of this part has made the count in `run` void;
+            - `again` is True, and a seed repeats the outputs.
     """
     assert run.part is not None
     if run.is_repeatable:
@@ -98,28 +103,35 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     remedy = "no seed repeats the outputs, and who counts a part twice may keep the better count; "
     remedy += "again=True voids the first"
     text = message("out", requirement, str(run.path))
-    raise about(ValueError(f"{text} ({remedy})"), "out")
+    raise tag(ValueError(f"{text} ({remedy})"), "out")
 
 
 def register_early_look(runs: Iterable[RunFile]) -> None:
-    """Register that a person saw counts of these parts before the end of the audit."""
+    """Record that a person saw counts of some parts of an audit before all parts were counted.
+
+    Args:
+        runs: files with the counts of these parts.
+    """
     for folder in _list_folders(runs):
         with contextlib.suppress(OSError):
             (folder / _LOOKED).touch()
 
 
-def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
-    """Check the files of counted parts against the register.
+def check_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
+    """Check the counted parts of an audit against the records of all counts that were begun.
+
+    A part is a share of the trials that one process counts.
 
     Args:
-        runs: files of the parts that are merged.
+        runs: files with the counts of the parts that are merged.
 
     Returns:
-        True if a person saw counts before the end, and a note for the report. The note is empty if
-        the seed repeats the outputs.
+        A bool and a note for the report. The bool is True if a person saw counts before all parts
+        were counted. The note states how many parts are recorded. If a seed repeats the outputs,
+        the bool is False and the note is empty.
 
     Raises:
-        ValueError: if the count in a file is void.
+        ValueError: if a file contains counts that a later count of the same part has made void.
     """
     runs = [run for run in runs if not run.is_repeatable and run.part is not None]
     if not runs:
@@ -138,7 +150,7 @@ def read_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
         if entry is not None and entry.number != run.registration["number"]:
             requirement = f"counts that hold: part {run.part[0]}/{run.part[1]} was counted again"
             text = message("paths", f"{requirement} to {entry.out}", str(run.path))
-            raise about(ValueError(text), "paths")
+            raise tag(ValueError(text), "paths")
     where = f" in {', '.join(map(str, folders))}" if entries else ""
     voided = sum(len(entry.voided) for entry in entries.values())
     note = (

@@ -18,7 +18,7 @@ from ..attacks.attack import AuditAttack, Goal, attack_of, power_of_two_below, r
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..mechanisms.callables import check_mechanism, is_thread_safe, one_by_one
+from ..mechanisms.callables import check_mechanism, is_thread_safe, unbatched
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
@@ -42,19 +42,19 @@ from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..sampling.workers import count_workers, find_executor_kind, is_dask_client
-from ..streams import MOST_DRAWS, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, block_trials, seed_of, threads_of
 from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
 from .list_forms import compare_list_forms, explain_list_errors
-from .output_forms import form_of
+from .output_forms import find_form
 from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
     Heard,
     classify_randomness,
     has_global_changes_only,
+    has_global_noise,
     refuse_threads,
-    shared_globals,
 )
 
 _DISTANCE_SLACK: Final = 1e-9
@@ -92,20 +92,26 @@ OTHER_BITS_NOTE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UnsettledRequest(Arguments):
-    """Checked arguments of an audit, before the pair of inputs is chosen.
+    """Checked arguments of an audit, before the pair of inputs (x, x') is chosen.
 
-    These fields are added to the arguments of `dpcore.audit`:
+    The object has all arguments of `dpcore.audit`, and these further fields:
 
-    - `wanted`: the pairs from which one is chosen;
-    - `probe_pair`: the pair on which the mechanism is called before the choice;
+    - `wanted`: the pairs of inputs from which one pair will be chosen;
+    - `probe_pair`: the pair on which the mechanism is called before this choice;
     - `seed`: the seed of all draws;
-    - `budget`: the time in seconds for which the number of trials is chosen, or None;
-    - `shape`, `fields`, `columns`: shape of an output, its field names and its column names;
-    - `randomness`: result of the test of the randomness, as in `Audit.randomness`;
-    - `globals`: True if the global random generators are seeded for every block;
-    - `doubted`: sentences that say why the outputs do not seem independent;
-    - `probe_notes`: other notes on the first calls;
-    - `default_trials`: the usual default number of trials if it was raised, else None.
+    - `budget`: time limit of the audit in seconds, or None without a limit;
+    - `provenance`: a record of how the audit is made: date, source text, versions, machine;
+    - `shape`: shape of one output of the mechanism;
+    - `fields`: field names of an output, or an empty tuple;
+    - `columns`: column names of the outputs, or an empty tuple;
+    - `randomness`: where the randomness of the mechanism comes from, as in `Audit.randomness`;
+    - `globals`: True if dpcore sets the seeds of the global random generators for each block of
+      trials;
+    - `doubted`: sentences that describe why the outputs of the first calls may not be independent;
+    - `probe_notes`: other notes on the first calls, for the report;
+    - `default_trials`: the usual default number of trials, if a larger number is used instead. None
+      if the usual default is used, or if `trials` was given;
+    - `course`: record of the steps and times of the audit.
     """
 
     attack: AuditAttack
@@ -130,10 +136,10 @@ class UnsettledRequest(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """Number of trials, delta and confidence for which the event is chosen.
+        """Number of trials, delta and confidence level for which the best event is chosen.
 
-        The number of trials is rounded down to a power of two. Therefore audits of about equal size
-        choose the same event.
+        Here the number of trials of the audit is rounded down to a power of two. Therefore audits
+        with about the same number of trials choose the same event.
         """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
@@ -144,7 +150,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def pilot_size(self) -> int:
-        """Number of pilot draws per input."""
+        """Number of draws per input that only serve to choose the event, and are not counted."""
         if self.pilot is not None:
             return self.pilot
         usual, most = self.attack.default_pilot(self.trials), self.wanted.largest_pilot
@@ -154,7 +160,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the report about the arguments."""
+        """Note for the report if the argument `pilot` is too small, else an empty tuple."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
             return ()
@@ -165,27 +171,27 @@ class UnsettledRequest(Arguments):
 
     @property
     def repeats_bits(self) -> bool:
-        """True if the seed repeats the outputs bit for bit on every machine."""
+        """True if the seed of this audit gives the same outputs, bit for bit, on each machine."""
         return self.same_bits and self.randomness == "seed"
 
     @property
     def looks_at_floats(self) -> bool:
-        """True if the audit also searches for a leak by floating-point bits."""
+        """True if this audit also searches for events on the low-order bits of floats."""
         return self.floats or self.attack.looks_at_floats
 
     def make_source(self, pair: Pair) -> Source:
-        """Make the source of the draws for a pair."""
+        """Make the object that draws outputs of the mechanism on the two inputs of a pair."""
         end = self.start + self.trials
         options: dict[str, Any] = {"start": self.start, "course": self.course}
         if is_native(self.mechanism):
             dim = dim_of(pair)
-            size = self._block(dim)
+            size = self._block_size(dim)
             errors.integer("block", size, 1, MOST_DRAWS // dim)
             native = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
             return Source(native, threads, end, self.executor, self.route, **options)
-        size = self._block(math.prod(self.shape))
-        if self.block is None and one_by_one(self.mechanism):
+        size = self._block_size(math.prod(self.shape))
+        if self.block is None and unbatched(self.mechanism):
             # With one call per output, shorter blocks can be shared between workers, and stopped.
             size = min(
                 size, _SHARED_ANSWER_BLOCK if is_thread_safe(self.mechanism) else _ANSWER_BLOCK
@@ -198,16 +204,16 @@ class UnsettledRequest(Arguments):
         )  # fmt: skip
         return Source(draws, self.workers, end, self.executor, **options)
 
-    def _block(self, elements: int) -> int:
+    def _block_size(self, elements: int) -> int:
         if self.block is not None:
             return self.block
         device = mechanism_attribute(self.mechanism, "device_type")
-        size = block_of(elements, device if isinstance(device, str) else "cpu")
+        size = block_trials(elements, device if isinstance(device, str) else "cpu")
         return min(size, BLOCK) if self.stop == "refuted" else size
 
     @property
     def workers(self) -> int:
-        """Number of threads that call the mechanism, or number of workers of the executor."""
+        """Number of threads, or of workers of an executor, that call the mechanism."""
         if self.executor is not None:
             return count_workers(self.executor, self.threads)
         return threads_of(self.threads, default=1)
@@ -215,17 +221,20 @@ class UnsettledRequest(Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(UnsettledRequest):
-    """Checked arguments of an audit, after the pair of inputs is chosen.
+    """Checked arguments of an audit, after the pair of inputs (x, x') is chosen.
 
-    These fields are added to those of `UnsettledRequest`, or replace them:
+    The object has all fields of `UnsettledRequest`. These fields are new or have new values:
 
-    - `pair`: the pair of inputs;
-    - `claim`: the claim for this pair;
-    - `clean`: the two vectors to which the mechanism adds noise, if it states them, else None;
-    - `declared_loss`: the exact privacy loss on the pair, if the mechanism states its noise;
-    - `searched`: the record of the search of the pair, or None;
-    - `pair_notes`: notes for the report about the pair and the mechanism;
-    - `tangent`: epsilon of the tangent that is tested, if the claim is a curve.
+    - `pair`: the chosen pair of inputs;
+    - `claim`: the claim that is tested on this pair, or None without a claim;
+    - `clean`: the two vectors to which the mechanism adds noise, or None if the mechanism does not
+      state these vectors;
+    - `declared_loss`: the exact privacy loss on this pair, or None if the mechanism does not state
+      its noise;
+    - `searched`: the record of the search that found the pair, or None if no search was made;
+    - `pair_notes`: notes for the report on the pair and on the mechanism;
+    - `tangent`: epsilon of the tangent that is tested, if the claim is a curve. None for other
+      claims, or if no tangent is chosen yet.
     """
 
     pair: Pair
@@ -236,28 +245,30 @@ class Request(UnsettledRequest):
     tangent: float | None = None
 
     @property
-    def known(self) -> Pair:
-        """The two inputs as attacks use them: vectors of floats, if possible."""
+    def attack_pair(self) -> Pair:
+        """The two inputs in the form that attacks use: vectors of floats, if this is possible."""
         return pair_to_floats(self.pair if self.clean is None else self.clean)
 
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
-        """The log-likelihood ratio that the mechanism states, if the attack uses it.
+        """Tuple with one score: the log-likelihood ratio of x over x' that the mechanism provides.
 
-        The tuple has one score, or is empty.
+        The tuple is empty if the mechanism provides no ratio, or if the attack does not use the
+        ratio.
         """
         takes_them = self.attack.takes_stated_scores
         return list_stated_scores(self.mechanism, self.pair) if takes_them else ()
 
     def at_tangent(self, counts: Counts) -> Request:
-        """Return the request with the tangent of the claimed curve that suits an event best.
+        """For a claimed curve, choose the tangent (epsilon, delta) that an event can refute best.
 
         Args:
-            counts: pilot counts of the event. The input on which the event is more frequent comes
-                first.
+            counts: counts of the event in draws that are not part of the audit's result. The input
+                on which the event is more frequent comes first.
 
         Returns:
-            The request with `tangent` and `delta`. It is unchanged if the claim is not a curve.
+            A copy of this request with the tangent in the fields `tangent` and `delta`. If the
+            claim is not a curve, the request itself is returned.
         """
         if not isinstance(self.claim, Claim):
             return self
@@ -275,16 +286,17 @@ def request_of(
     """Check all arguments of an audit, then make a few calls to test the mechanism.
 
     Args:
-        arguments: the arguments.
-        course: record in which all calls are counted and timed.
-        settle: function that is called after the first calls. It returns the request, with the
-            number of trials if this number depends on the time of a call. None means no change.
-        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
+        arguments: the arguments of the audit, as the caller gave them.
+        course: record of the audit, to which the numbers and times of the calls are added.
+        settle: function that is called with the checked arguments after the first calls. The
+            function returns these arguments, with a new number of trials if this number depends on
+            the time of a call. With None, the number of trials is not changed.
+        usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
 
     Returns:
         The checked arguments, with the results of the first calls.
     """
-    course.step("probe", "trying the mechanism")
+    course.begin_step("probe", "trying the mechanism")
     made = provenance_of(arguments.mechanism, arguments.source)
     trials = None if arguments.trials is None else errors.count("trials", arguments.trials)
     budget = _check_budget(arguments)
@@ -295,7 +307,7 @@ def request_of(
     )
     _refuse_encoder(arguments.mechanism, arguments.pair)
     neighbour = None if arguments.neighbour is None else neighbour_of(arguments.neighbour)
-    mechanism, claim, delta = _read_privacy_map(
+    mechanism, claim, delta = _read_map_claim(
         _adapt_mechanism(arguments.mechanism), neighbour, arguments.claim, delta
     )
     arguments.check_words()
@@ -320,7 +332,7 @@ def request_of(
         find_executor_kind(executor)
     attack = _resolve_attack(arguments.attack)
     candidates = parse_pair(mechanism, arguments.pair, neighbour, arguments.null)
-    seed, pair = seed_of(arguments.rng), candidates.first
+    seed, pair = seed_of(arguments.rng), candidates.shape_pair
     # This call is always made: an encoder learns both texts now, and not during timed calls.
     usual = usual_trials or _default_trials(mechanism, pair)
     default = None
@@ -329,7 +341,7 @@ def request_of(
         trials = MIN_BUDGET_TRIALS
     elif trials is None:
         settled = replace(arguments, claim=claim, delta=delta, confidence=confidence)
-        trials = raise_trials(usual, mechanism, pair, attack, settled)
+        trials = increase_trials(usual, mechanism, pair, attack, settled)
         default = usual if trials > usual else None
     route = arguments.route
     if is_native(mechanism):
@@ -350,7 +362,7 @@ def request_of(
             request = _find_form(request)
         if settle is not None:
             request = settle(request)
-        if budget is not None and one_by_one(mechanism):
+        if budget is not None and unbatched(mechanism):
             # The number of trials limits the number of outputs that show the form.
             request = _find_form(request)
         request = _probe_mechanism(request)
@@ -380,7 +392,7 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
     if not (is_native(request.mechanism) or request.attack.times):
         inputs = inputs_of(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
-        shape, names, columns = form_of(*called, request.start + request.trials)
+        shape, names, columns = find_form(*called, request.start + request.trials)
         request = replace(request, shape=shape, fields=names, columns=columns)
     _check_trial_settings(request)
     return request
@@ -411,7 +423,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     randomness = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=randomness)
-    shared = _find_sharing_argument(request)
+    shared = _find_parallel_argument(request)
     if randomness == "not known" and shared is not None:
         return replace(request, globals=has_global_changes_only(draws, shared))
     if randomness != "own":
@@ -421,10 +433,10 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
         refuse_threads(request.threads, executor, what)
     if shared is None:
         return request
-    return replace(request, globals=shared_globals(draws, trials, shared))
+    return replace(request, globals=has_global_noise(draws, trials, shared))
 
 
-def _find_sharing_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
+def _find_parallel_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
     """Return name and value of the argument because of which several processes may draw.
 
     The argument is `executor` or `checkpoint`. The result is None if only this process draws.
@@ -492,7 +504,7 @@ def _adapt_mechanism(mechanism: Any) -> Any:
     return check_mechanism(mechanism if adapted is None else adapted)
 
 
-def _read_privacy_map(
+def _read_map_claim(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
     """Return the mechanism, and the claim and delta that are tested.
@@ -562,7 +574,10 @@ def _choose_native_route(
 
 
 def settle_request(unsettled: UnsettledRequest) -> Request:
-    """Choose the pair of inputs, and return the request with this pair and its claim."""
+    """Choose the pair of inputs, and return the arguments of the audit with this pair.
+
+    The returned arguments also contain the claim for this pair.
+    """
     pair = unsettled.wanted.pairs[0] if len(unsettled.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
@@ -580,7 +595,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
     if clean is not None and not unsettled.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
-        raise errors.about(error, "pair")
+        raise errors.tag(error, "pair")
     claim = _resolve_claim(mechanism, pair, unsettled.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
@@ -590,9 +605,9 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
         searched=searched,
         pair_notes=(
             *notes_on(mechanism, pair),
-            *(_list_cost_notes(unsettled, pair) if is_random else ()),
+            *(_list_limit_notes(unsettled, pair) if is_random else ()),
             *_list_seed_notes(unsettled),
-            *format_raised_trials(unsettled.default_trials, unsettled.trials),
+            *note_raised_trials(unsettled.default_trials, unsettled.trials),
             *unsettled.probe_notes,
             *((advice,) if advice else ()),
         ),
@@ -602,30 +617,34 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
     return request
 
 
-def raise_trials(
+def increase_trials(
     usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
-    """Return the default number of trials, which is raised if it is too small for the claim.
+    """Return the default number of trials of an audit, increased if the claim needs more trials.
 
-    It is too small if even a perfect event could not certify a bound above the claim.
+    The usual default is too small if even a perfect event could not certify a bound above the
+    claim. A perfect event occurs in all draws on x and in no draw on x'.
 
     Args:
         usual: the usual default number of trials.
         mechanism: the audited mechanism.
-        pair: its inputs, or the first pair to choose from.
+        pair: the pair of inputs, or the first of several pairs.
         attack: the attack.
-        arguments: the other arguments. If `claim` is None, the mechanism's own claim is used.
+        arguments: the other arguments of the audit. If the field `claim` is None, the mechanism's
+            own claim is used.
 
     Returns:
-        The number of trials for which the largest certifiable epsilon is the claim plus .5. The
-        usual default is returned if it is large enough, or if outputs are slow to make. It is also
-        returned if the raised number would exceed 2^24 (native noises) or 2^20 (other mechanisms).
+        The number of trials. If the number is increased, it is the smallest number for which the
+        largest certifiable epsilon is at least the claim plus .5. The usual default is returned if
+        it is large enough, or if outputs are slow to make. The usual default is also returned if
+        the increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
+        mechanisms.
     """
     claim: Any = (
         mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
     )
     native = is_native(mechanism)
-    is_slow = isinstance(mechanism, Tool) or one_by_one(mechanism) or usual < _FEWEST_USUAL_TRIALS
+    is_slow = isinstance(mechanism, Tool) or unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
     is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
     if attack.times or attack.pools or (is_slow and not native) or not is_claim:
         return usual
@@ -657,12 +676,15 @@ def raise_trials(
     return high
 
 
-def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
-    """Return a note for the report if the default number of trials was raised.
+def note_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
+    """Return a note for the report: the default number of trials was increased for the claim.
 
     Args:
-        usual: the usual default, or None if it was not raised.
-        trials: the number of trials.
+        usual: the usual default number of trials, or None if the number was not increased.
+        trials: the number of trials of the audit.
+
+    Returns:
+        A tuple of one sentence, or an empty tuple if `usual` is None.
     """
     if usual is None:
         return ()
@@ -670,16 +692,16 @@ def format_raised_trials(usual: int | None, trials: int) -> tuple[str, ...]:
 
 
 def largest_certifiable(request: UnsettledRequest, pair: Pair, trials: int) -> float:
-    """Return the largest bound on epsilon that a number of trials can certify.
+    """Return the largest bound on epsilon that an audit with `trials` trials can certify.
 
-    This is the bound for an event that occurs in all draws on x and in no draw on x'.
+    The audit certifies this bound if its event occurs in all draws on x and in no draw on x'.
     """
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
     return per_distance(bound, request.delta, pair.distance)
 
 
-def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
+def _list_limit_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
     """Return a note on the largest certifiable epsilon, for mechanisms whose outputs are slow."""
     if request.attack.pools or request.attack.times:
         return ()
@@ -705,9 +727,13 @@ def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
 
 
 def check_curve(claim: Any, delta: float, bound: str) -> None:
-    """Raise a ValueError if `delta` or `bound` cannot be combined with a claimed curve.
+    """Raise a ValueError if the claim is a curve and `delta` or `bound` cannot be combined with it.
 
-    There is no error if the claim is not a curve.
+    Args:
+        claim: the claim of the audit: a curve, a number or None.
+        delta: the argument `delta` of the audit, which must be 0 for a curve.
+        bound: name of the confidence bound. For a curve, the bound must allow values of delta above
+            0.
     """
     if not isinstance(claim, Claim):
         return
@@ -733,7 +759,7 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
             raise errors.invalid("distance of the pair", requirement, pair.distance)
         return claim
     if claim is not None:
-        return errors.claim_level(claim)
+        return errors.check_epsilon(claim)
     own = mechanism_attribute(mechanism, "claim")
     if own is None or callable(own):
         return None
@@ -748,5 +774,5 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
             requirement = f"at {shown} distance at most {most!r}"
             text = errors.message("pair", requirement, apart)
             error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
-            raise errors.about(error, "pair")
+            raise errors.tag(error, "pair")
     return errors.real("claim of the mechanism", own, low=0.0)

@@ -23,10 +23,10 @@ from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
-from ..mechanisms.callables import explain_failures, make_generator, one_by_one, runs_on
+from ..mechanisms.callables import device_text, explain_failures, make_generator, unbatched
 from ..mechanisms.declarations import inputs_of, mechanism_attribute
-from ..progress import Progress, record_interrupt
-from ..records import Counts, attribute_of
+from ..progress import Progress, is_second_interrupt
+from ..records import Counts, get_optional
 from ..report.shown import name_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unite_digests
@@ -42,13 +42,7 @@ from .early_stop import Sequence, read_state
 from .forecast import settle_trials
 from .pair_choice import watch_inputs
 from .pilot import PilotDraws, name_columns
-from .request import (
-    BLOCK,
-    OTHER_BITS_NOTE,
-    Request,
-    request_of,
-    settle_request,
-)
+from .request import BLOCK, OTHER_BITS_NOTE, Request, request_of, settle_request
 from .run_files import FixedFields, RunFile, open_run
 
 SETTLED_FIELDS: Final = (
@@ -74,11 +68,11 @@ be slow."""
 def audit(arguments: Arguments) -> Audit:  # noqa: D417
     """Attack a mechanism, and certify a lower bound on its true privacy loss epsilon.
 
-    The audit draws outputs of the mechanism on two neighbouring inputs, x and x'. An attack chooses
-    an event on the pilot, which is the first draws. The audit then makes `trials` fresh draws on
-    each input and counts the event. From the two counts it computes a lower confidence bound on
-    epsilon. The verdict is *refuted* if the bound exceeds the claim. An audit never shows that a
-    mechanism is private.
+    The audit draws outputs of the mechanism on two neighbouring inputs, x and x'. On the first
+    draws (the pilot), an attack chooses an event, which is a set of outputs. The audit then makes
+    `trials` new draws on each input, and counts the draws in the event. From the two counts, the
+    audit computes a lower confidence bound on epsilon. The verdict is *refuted* if the bound
+    exceeds the claim. An audit never shows that a mechanism is private.
 
     Args:
         mechanism: the mechanism to audit, one of these:
@@ -89,95 +83,103 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
               array of shape `(size, ...)`, or a list of `size` objects, such as strings, tuples, or
               lists of varying length. All randomness must come from the numpy Generator `rng`;
             - an OpenDP measurement, a diffprivlib mechanism, or a torch module;
-            - a scipy or torch distribution: noise that is added to x;
+            - a scipy or torch distribution, from which dpcore draws noise and adds it to x;
             - an object whose method `as_mechanism()` returns a mechanism, such as a
               `dpcore.torch.PrivateEncoder`.
 
-            If the mechanism encodes its input before it adds noise, it may state the encoded
-            vector (see `dpcore.mechanisms.declarations`).
+            A mechanism that encodes its input before it adds noise can give the encoded vector to
+            dpcore (see `dpcore.mechanisms.declarations`).
         pair: the two neighbouring inputs, as a `Pair` or a tuple. If several Pairs are given, the
-            audit chooses the pair with the largest expected bound. For this choice, dpcore makes at
-            most ``8 * trials`` draws per input, or 64 draws per input and pair if this is more. A
-            search, `dpcore.pairs.search(...)`, is allowed too. Defaults to the mechanism's
-            `default_pair()`, or to [0] and [1] for noises of dpcore. If the claim is about inputs
-            with many entries at an L1 distance, try `dpcore.pairs.patterns(dim, "one")`: attacks
-            reach the largest bounds on these pairs.
+            audit chooses the pair with the largest expected bound. For P pairs, this choice takes
+            at most ``max(8 * trials, 64 * P)`` draws per input in total. A search can also propose
+            the pairs: `dpcore.pairs.search(...)`. Defaults to the mechanism's `default_pair()`, or
+            to [0] and [1] for noises of dpcore. If inputs are long vectors and the claim is about
+            their L1 distance, try `dpcore.pairs.patterns(dim, "one")`. Attacks reach the largest
+            bounds on these pairs.
         neighbour: relation that defines which inputs are neighbours in the claim. Give
             `dpcore.pairs.L1(1.0)`, `L2`, `Linf`, `Replace`, `AddRemove` or your own relation. "l1"
-            means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the inputs of each
-            pair are neighbours; the `distance` of the pair must be 1. If the mechanism states its
-            own claim, dpcore also checks the pair against the norm and the sensitivity of the
-            mechanism. With a relation, an OpenDP measurement provides claim and delta. None means
-            that the claim is about the two given inputs.
-        null: True to allow two equal inputs. Every finding on equal inputs is a false alarm.
+            means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the two inputs of
+            each pair are neighbours. The `distance` of the pair must be 1. If the mechanism states
+            its own claim, dpcore also checks the pair against the norm and the sensitivity of the
+            mechanism. If a relation is given and the mechanism is an OpenDP measurement, the
+            measurement provides the claim and delta. None means that the claim is about the two
+            given inputs.
+        null: True to allow two equal inputs. If the inputs are equal, each refuted claim is a false
+            alarm.
         attack: an object of `dpcore.attacks`, its name (such as "threshold" or "majority-vote"), or
-            a function `(outputs, outputs_prime, pair) -> event`, which is called with pilot draws.
-            Defaults to `dpcore.attacks.Auto()`, which tries all attacks that apply.
+            a function `(outputs, outputs_prime, pair) -> event`, which dpcore calls with the pilot
+            outputs. Defaults to `dpcore.attacks.Auto()`, which tries all attacks that apply.
         trials: number of counted draws per input: an int, or a text or float such as "1e8" or 1e8.
-            Defaults to 10**6, or to 4,000 if every output needs a forward pass of a random text
-            encoder.
-        start: number of the first trial. Audits of different ranges of trials can be merged if they
-            have the same seed and the same `pilot`. Give `pilot` explicitly, because its default
-            depends on `trials`.
-        seconds: time in seconds that the audit may take, instead of `trials`. dpcore measures a few
-            calls and then chooses the number of trials, before the pilot. This number is a multiple
-            of `block` if a block fits. The result contains the number, and `trials=` with this
-            number repeats the audit. If the load of the machine changes, the audit takes more or
-            less time.
+            Defaults to 10**6, or to 4,000 if each output needs a forward pass of a random text
+            encoder. In general, dpcore increases the default if so few trials cannot refute the
+            claim.
+        start: number of the first trial. Two audits with different ranges of trials can be merged
+            if the audits have the same seed and the same `pilot`. For this, give the number
+            `pilot`, because the default of `pilot` depends on `trials`.
+        seconds: time in seconds that the audit may take. Give it instead of `trials`. dpcore
+            measures the times of a few calls and then chooses the number of trials, before the
+            pilot. This number is a multiple of `block` if the time is enough for one block. The
+            result contains the number of trials. To repeat the audit, give this number as `trials`.
+            If the load of the machine changes, the audit takes more or less time than `seconds`.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
             claim given". A curve is tested in one of two ways. The bound "clopper_pearson" compares
             confidence limits on the two probabilities of the event with the whole curve. All other
-            bounds, and `stop="refuted"`, test one tangent (epsilon, delta) of the curve, which is
-            chosen on the pilot.
+            bounds, and audits with `stop="refuted"`, test one tangent (epsilon, delta) of the
+            curve. This tangent is chosen on the pilot.
         delta: delta of the claim, in [0, 1). Leave it out if the claim is a curve.
-        confidence: probability that the bound is valid, strictly between 0 and 1.
+        confidence: confidence level of the bound, strictly between 0 and 1.
         bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
             conservative than the default), "conditional" (for delta 0 only) or "anytime".
-        stop: "fixed" counts all trials. "refuted" counts the trials in slices, and stops as soon as
-            the claim is refuted. Its bound is valid at any time of the count.
-        floats: True to count a second event, on the last bits of the outputs (a floating-point
-            leak), towards the bound and the verdict. Each of the two events then gets half of the
-            error probability.
+        stop: "fixed" counts all trials. "refuted" counts the trials in small groups, and stops as
+            soon as the claim is refuted. The bound of such an audit is valid whenever the count
+            stops.
+        floats: if True, the audit also counts a second event, which reads only the last bits of the
+            outputs (a floating-point leak). The bound and the verdict then use the better of the
+            two events. Each event gets half of the error probability.
         pilot: number of draws per input on which the pair and the event are chosen. These draws are
             not counted. Defaults to about an eighth of the trials. For a search in texts, the
             default is at most the budget of the search. Rare events need a large pilot.
         rng: source of all randomness. With None, dpcore chooses a random seed and the report shows
-            it. An int in [0, 2**63) is the seed, and the seed of a report repeats its audit. From a
-            numpy Generator, one number is drawn as the seed.
-        route: how the attack "majority-vote" is counted for a native mechanism. "integer" compares
-            random integers, and "sampled" makes every output. The counts are the same. "auto"
-            chooses the faster available way.
-        block: number of trials in a block, which is drawn in one call. The same number is needed to
-            repeat a result. By default, the outputs of a block have about 2**17 numbers in total,
-            or 2**22 for a torch module on CUDA.
+            it. An int in [0, 2**63) is the seed. The seed in a report repeats the audit of this
+            report. From a numpy Generator, dpcore draws one number as the seed.
+        route: way to count the event of the attack "majority-vote" for a native mechanism.
+            "integer" only compares random integers, and "sampled" computes all outputs. Both ways
+            give the same counts. "auto" chooses the faster way that is possible.
+        block: number of trials in a block. The outputs of a block are drawn in one call. To repeat
+            a result, give the same `block`. By default, the outputs of a block have about 2**17
+            numbers in total, or 2**22 for a torch module on CUDA.
         threads: number of threads. Defaults to all cores for native mechanisms, and to 1 for
             callables. dpcore raises a ValueError for several threads (or an executor of threads) if
-            the callable has `thread_safe = False`. It also does so if the callable has its own
-            randomness, unless the callable has `thread_safe = True`.
+            the callable has the attribute `thread_safe = False`. dpcore also raises a ValueError if
+            the callable uses other randomness than `rng`, and does not have the attribute
+            `thread_safe = True`.
         executor: a `concurrent.futures.Executor` or a Dask `Client` whose workers draw and count
             the blocks. For a pool of processes, the mechanism and the event must be picklable. The
             counts do not depend on the executor. If a callable uses the global generators of
-            Python, numpy or torch, every process seeds these generators for each block. If a
-            callable uses another generator of its own, dpcore raises a ValueError, because every
-            process would repeat the same draws.
-        checkpoint: path of a run file, which is written every five seconds. If the audit is killed,
-            the same call continues it, with the seed of the file if `rng` is None. With a run file,
-            Ctrl-C writes the file and raises KeyboardInterrupt, and no counts are shown. dpcore
-            raises a ValueError if the mechanism has changed since the beginning.
-        same_bits: False to accept workers of an executor whose outputs differ from the outputs of
-            this process in some bits, for the same seed. This happens because the logarithm of
-            numpy differs between CPUs. The seed then may not repeat the counts.
-        source: False to leave the source text of the mechanism, the hash of this text, and examples
-            of outputs out of the result. Its page and JSON then do not contain them either.
+            Python, numpy or torch, each process sets the seeds of these generators for each block.
+            If a callable uses a different generator of its own, dpcore raises a ValueError, because
+            all processes would make the same draws.
+        checkpoint: path of a file in which dpcore stores the state of the audit every five seconds.
+            If the audit is killed, the same call continues the audit. If `rng` is None, the seed in
+            the file is used. If a path is given, Ctrl-C stores the state, raises KeyboardInterrupt
+            and shows no counts. dpcore raises a ValueError if the mechanism has changed since the
+            beginning of the audit.
+        same_bits: False to accept an executor whose workers get slightly different outputs than
+            this process for the same seed. Some last bits can differ, because the logarithm of
+            numpy differs between CPUs. With False, the seed may not repeat the counts.
+        source: if False, the result does not contain the source text of the mechanism, the hash of
+            this text, or examples of outputs. The page and the JSON of the result do not contain
+            them either.
         progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
     Returns:
-        The `Audit`. If dpcore finds that the outputs are not independent, the verdict is
-        "invalid: ...", the attribute `checks` gives the reason, and dpcore issues a
-        `dpcore.errors.AssumptionWarning`. After Ctrl-C, the result has the counts so far, `partial`
-        is True, and the bound is the bound "anytime", which is valid whenever the count stops.
+        The `Audit`. If dpcore finds that the outputs are not independent, the verdict is "invalid:
+        ...", and dpcore issues a `dpcore.errors.AssumptionWarning`. The attribute `checks` then
+        contains the reason. After Ctrl-C, the result has the counts so far, and the attribute
+        `partial` is True. The bound of such a result is the bound "anytime", which is valid
+        whenever the count stops.
 
     Raises:
         TypeError: if an argument is of the wrong type.
@@ -190,10 +192,11 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             - the outputs have the wrong shape;
             - the outputs of one block occur again in another block, and not by chance;
             - all outputs of a call are equal, but different calls give different outputs;
-            - threads or processes would share or repeat the mechanism's own randomness;
+            - several threads would share the mechanism's own random generator, or several processes
+              would make the same draws with copies of this generator;
             - the attack does not apply to outputs of this type.
-        KeyboardInterrupt: on Ctrl-C before anything is counted on x and on x', or on a second
-            Ctrl-C within two seconds.
+        KeyboardInterrupt: if Ctrl-C comes before the first outputs are counted, or if Ctrl-C is
+            pressed twice within two seconds.
 
     Source:
         Jagielski, Ullman and Oprea (2020), on certification by Clopper-Pearson limits on fresh
@@ -220,11 +223,13 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
 
 
 def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -> Audit:
-    """Run an audit. If the arguments contain the path of a run file, open this file first.
+    """Run an audit. If the field `checkpoint` of the arguments is a path, store the audit there.
+
+    If the file at this path already contains an audit, this audit is continued.
 
     Args:
         arguments: the arguments of the audit.
-        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
+        usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
     """
     path = arguments.checkpoint
     with nullcontext() if path is None else open_run(path) as run:
@@ -238,15 +243,15 @@ def run_arguments(
     count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
     usual_trials: int | None = None,
 ) -> Any:
-    """Run an audit with the given arguments, and with an opened run file.
+    """Run an audit with the given arguments, and store its state in a run file if one is given.
 
     Args:
         arguments: the arguments of the audit.
-        run: the run file, locked by this process, or None. If the file is for a part of the trials,
-            only these trials are counted.
-        count: function that counts after the event is chosen, and whose result is returned. By
-            default, all trials are counted and an `Audit` is returned.
-        usual_trials: default number of trials. Defaults to that of `dpcore.audit`.
+        run: file that stores the audit, or None for no file. This process holds the lock on the
+            file. If the file is for one part of the trials, only this part is counted.
+        count: function that counts the event after it is chosen. The result of this function is
+            returned. By default, all trials are counted and an `Audit` is returned.
+        usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
     """
     budget = arguments.seconds
     if run is not None and run.fixed is not None:
@@ -280,7 +285,7 @@ def run_arguments(
             with watch_lists(request):
                 return run_with_early_stop(request, source, run)
         if run is not None and run.fixed is not None:
-            fixed = resume_run(request, source, run)
+            fixed = check_resumable(request, source, run)
         else:
             with watch_lists(request):
                 request, fitted = fit_event(request, source)
@@ -292,9 +297,10 @@ def run_arguments(
 
 
 def watch_lists(request: Request) -> AbstractContextManager[None]:
-    """Return a context manager that raises a ValueError if calls in it change the inputs.
+    """Return a context manager that checks if the mechanism changes its inputs in the `with` block.
 
-    Numpy arrays are not checked, because they are read-only.
+    If an input has changed, a ValueError is raised. Numpy arrays need no check, because they are
+    read-only.
     """
     sides = request.pair.x, request.pair.x_prime
     if all(type(side) is np.ndarray for side in sides):
@@ -303,7 +309,7 @@ def watch_lists(request: Request) -> AbstractContextManager[None]:
 
 
 def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
-    """Return the fields of an `Audit` that are known before the count, by name."""
+    """Return a dict of the fields of an `Audit` that are known before the count begins."""
     return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
         "neighbour": request.wanted.relation,
         "attack": attack_name(request.attack),
@@ -315,7 +321,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
         "pilot": fitted.pilot,
         "shape": source.shape,
         "notes": (*request.pair_notes, *request.notes, *fitted.notes, *fitted.remarks),
-        "runs_on": runs_on(request.mechanism),
+        "runs_on": device_text(request.mechanism),
         "read": fitted.read,
         "inside": fitted.inside if request.source else (),
         "provenance": (request.provenance,),
@@ -328,7 +334,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
 def make_audit(
     request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
 ) -> Audit:
-    """Return the `Audit`, made from the request, the chosen event and the counts."""
+    """Make the `Audit` (the result) from the arguments, the chosen event and its counts."""
     fixed_fields = list_fixed_fields(request, source, fitted)
     more |= {
         "notes": fixed_fields["notes"] + more.get("notes", ()),
@@ -350,7 +356,7 @@ def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) ->
 
 
 def collect_fixed_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
-    """Return all facts of an audit that are fixed before the count, for a run file."""
+    """Collect the facts of an audit that are known before the count begins, to store them."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
         audit=list_fixed_fields(request, source, fitted),
@@ -368,19 +374,19 @@ def collect_fixed_fields(request: Request, source: Source, fitted: Fitted) -> Fi
 def count_event(
     request: Request, source: Source, fixed: FixedFields, run: RunFile | None = None
 ) -> Audit:
-    """Count the event on fresh draws, in all trials that are not counted yet.
+    """Count the chosen event in all trials that are not counted yet, and return the result.
 
     Args:
         request: the checked arguments of the audit.
         source: object that makes the draws of the mechanism.
-        fixed: facts that were fixed before the count, such as the event.
-        run: the run file with earlier counts, or None.
+        fixed: facts of the audit that are known before the count, such as the event.
+        run: file with the counts of an earlier process, or None.
 
     Returns:
-        The `Audit`, with earlier counts included.
+        The `Audit`. It includes the counts of the earlier process.
     """
     done = count_shards(source, fixed, run)
-    request.course.step("report", "checking the rows")
+    request.course.begin_step("report", "checking the rows")
     course = _list_course(request, source, done.ranges)
     if run is not None:
         course |= {"seconds": run.seconds, "looked": run.looked, "same_bits": run.same_bits}
@@ -389,7 +395,7 @@ def count_event(
     if not report.partial:
         report = replace(report, checks=add_row_number_check(report.checks, source))
     if run is not None and not source.draws.native and not request.repeats_bits:
-        report = replace(report, checks=report.checks + run.compare_sessions())
+        report = replace(report, checks=report.checks + run.compare_session_rates())
     warn_of((*report.checks, *fixed.remarks))
     return report
 
@@ -397,15 +403,16 @@ def count_event(
 def finish_audit(
     fixed: FixedFields, done: Done, *, looked: bool = False, same_bits: bool = True, **more: Any
 ) -> Audit:
-    """Return the `Audit`, made from the facts that were fixed before the count and the counts.
+    """Make the `Audit` (the result) from the counts and the facts known before the count.
 
     Args:
-        fixed: facts that were fixed before the count, such as the event.
+        fixed: the facts that were known before the count, such as the event.
         done: the counts of at least one trial.
-        looked: True if a person saw counts before the end. The bound is then the bound "anytime",
-            which is valid whenever the count stops.
-        same_bits: False if processes were accepted whose outputs differ in some bits for one seed.
-        more: further fields of the `Audit`.
+        looked: True if a person saw counts before all trials were counted. In this case, the bound
+            "anytime" is used. This bound is valid whenever the count stops.
+        same_bits: False if the audit accepted processes whose outputs differ in some bits for the
+            same seed.
+        more: further fields of the `Audit`, by name.
     """
     tally, tally_prime = done.sides
     partial = done.trials < fixed.trials
@@ -433,21 +440,23 @@ def finish_audit(
 
 
 def add_row_number_check(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Add a sentence to `checks` if a column of the outputs contains the numbers of the rows.
+    """Search the outputs of a mechanism for a column that contains only row numbers.
+
+    The search is made only if the outputs may not be independent.
 
     Args:
-        checks: sentences that say why the outputs do not seem independent. If the tuple is empty,
-            it is returned unchanged, and no outputs are drawn.
-        source: object that makes the draws. Some outputs on x are drawn and searched for numbers of
-            rows.
+        checks: sentences that describe why the outputs may not be independent. If the tuple is
+            empty, no search is made.
+        source: object that draws outputs of the mechanism. Some outputs on x are drawn and
+            searched.
 
     Returns:
-        The sentences, with the new sentence first.
+        The sentences in `checks`. If such a column is found, a sentence on this column comes first.
     """
     if not checks or source.draws.native:
         return checks
     rows = min(_MAX_NUMBERING_ROWS, source.block)
-    if one_by_one(source.draws.mechanism):
+    if unbatched(source.draws.mechanism):
         rows = min(rows, (source.end - source.start) // _TRIALS_PER_NUMBERING_ROW)
         if rows < FEWEST_NUMBERED_ROWS:
             return checks
@@ -460,7 +469,7 @@ def add_row_number_check(checks: tuple[str, ...], source: Source) -> tuple[str, 
 
 
 def warn_of(checks: tuple[str, ...]) -> None:
-    """Issue an AssumptionWarning for each sentence in `checks`."""
+    """Issue one AssumptionWarning for each sentence in `checks`."""
     for check in checks:
         # The warning names the line that called dpcore.audit.
         warnings.warn(check, AssumptionWarning, stacklevel=5)
@@ -506,51 +515,59 @@ def _read_watches(
 
 
 def _list_group_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
-    multiplicities = attribute_of(EventRecord, event, "multiplicities")
+    multiplicities = get_optional(EventRecord, event, "multiplicities")
     n, n_prime = tally.rows, tally_prime.rows
     groups = zip(tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True)
     return tuple(Counts(k, n * many, k_prime, n_prime * many) for k, k_prime, many in groups)
 
 
 def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
-    """Count the event in all trials on x and on x' that are not counted yet.
+    """Count the chosen event in all trials on x and on x' that are not counted yet.
 
-    After Ctrl-C, the counts so far are returned. With a run file, KeyboardInterrupt is raised
-    instead, and the audit can be continued from the file.
+    Ctrl-C ends the count, and the counts so far are returned. If a run file is given, Ctrl-C raises
+    KeyboardInterrupt instead, and the audit can be continued from the file.
     """
     event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
     done = Done() if run is None else run.done
     start, stop = (fixed.start, fixed.start + fixed.trials) if run is None else run.range
-    course.step("count", "counting", 2 * (stop - start - done.trials))
+    course.begin_step("count", "counting", 2 * (stop - start - done.trials))
     begun = course.clock()
     with nullcontext() if run is None else keep_on_errors(run):
         try:
-            for shard in source.counted(event, COUNT, done.left(start, stop), watches):
+            for shard in source.count_in_shards(
+                event, COUNT, done.list_unfinished(start, stop), watches
+            ):
                 # A single assignment, so that Ctrl-C cannot separate counts from their trials.
-                done = done.plus(shard)
+                done = done.add_shard(shard)
                 if run is not None:
-                    run.keep(done, shard.edges, source.replays, course.clock() - begun)
+                    run.keep_shard(done, shard.edges, source.replays, course.clock() - begun)
                     begun = course.clock()
-                course.bar.relabel(describe_counting("counting", source, run))
+                course.bar.relabel(format_progress("counting", source, run))
         except KeyboardInterrupt:
-            if run is not None or record_interrupt() or not done.ranges:
+            if run is not None or is_second_interrupt() or not done.ranges:
                 raise
     return done
 
 
-def describe_counting(what: str, source: Source, run: RunFile | None = None) -> str:
-    """Return the text of the progress bar: the step, workers, and last write of the run file."""
+def format_progress(what: str, source: Source, run: RunFile | None = None) -> str:
+    """Return the text of the progress bar: step, number of workers, and time of the last save.
+
+    Args:
+        what: name of the step, such as "counting".
+        source: object that draws the outputs, and that knows the number of workers.
+        run: file that stores the state of the audit, or None if there is no file.
+    """
     workers = f" on {source.worker_count:,} workers" if source.worker_count > 1 else ""
     return f"{what}{workers}" + ("" if run is None else f", run file of {run.time_of_day}")
 
 
 @contextmanager
 def keep_on_errors(run: RunFile) -> Iterator[None]:
-    """Write the run file at the end of the `with` block, and after an error in it.
+    """Store the state of an audit in its run file when the `with` block ends, also after an error.
 
-    The error gets a note on how to continue the audit.
+    If there is an error, a note on how to continue the audit is added to the error.
     """
-    run.require_file()
+    run.ensure_file()
     try:
         yield
     except KeyboardInterrupt:
@@ -561,21 +578,22 @@ def keep_on_errors(run: RunFile) -> Iterator[None]:
     run.write(always=True)
 
 
-def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
-    """Check that this process can continue the audit of a run file.
+def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFields:
+    """Check that this process can continue an audit that is stored in a run file.
 
     Args:
-        request: the checked arguments of the audit.
-        source: object that makes the draws of the mechanism. The hashes of earlier blocks are
-            copied to it from the file.
+        request: the checked arguments of this process.
+        source: object that draws outputs of the mechanism. This object gets the hashes of the
+            counted blocks from the file.
         run: the run file.
 
     Returns:
-        The facts that were fixed before the count, with the mechanism and the event as objects.
+        The facts that were known before the count, such as the mechanism and the event.
 
     Raises:
-        ValueError: if an argument differs from the file, or if blocks that are drawn again give
-            other counts than in the file.
+        ValueError: if an argument differs from the argument in the file, or if the outputs of the
+            mechanism have changed. To test this, some counted blocks of trials are drawn and
+            counted again.
     """
     fixed = run.fixed
     assert fixed is not None
@@ -614,27 +632,41 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
 
 
 def recount_edge_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
-    """Draw a counted block again, and return its number and counts, to compare them with the file.
+    """Repeat the draws and the count of a block of trials that was already counted.
 
-    The result is None if the block has no counts to compare.
+    Args:
+        source: object that draws outputs of the mechanism.
+        fixed: facts that were known before the count, such as the event.
+        number: index of the block.
+
+    Returns:
+        A list: the index of the block, and the counts of the block on x and on x'. The list has the
+        same form as in the run file. None if the block has no counts that can be compared.
     """
     start, stop = number * source.block, (number + 1) * source.block
     first, end = max(start, source.start), min(stop, source.end)
     event, compared = fixed.audit["event"], not source.draws.native
     work = TallyRows(event, source.name, (), source.start if compared else None, source.block)
-    edges = draw_shard(source.draws, work, source.task(COUNT, first, end)).edges
+    edges = draw_shard(source.draws, work, source.make_task(COUNT, first, end)).edges
     return edges[0] if edges else None
 
 
 def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
-    """Choose the event on pilot draws. If the claim is a curve, choose its tangent too."""
+    """Choose the event that the audit counts, on the pilot (the first draws).
+
+    If the claim is a curve, the function also chooses one tangent (epsilon, delta) of the curve.
+    The audit tests this tangent.
+
+    Returns:
+        The arguments of the audit (for a curve, with this tangent), and the chosen event.
+    """
     size, floats = request.pilot_size, request.looks_at_floats
-    request.course.step("fit", "choosing the event", 2 * size)
+    request.course.begin_step("fit", "choosing the event", 2 * size)
     stated = request.stated_scores
     claim = request.claim
     if claim is not None and not isinstance(claim, Claim):
         claim *= request.pair.distance
-    draws = PilotDraws(source, request.known, request.goal, size, floats, stated, claim)
+    draws = PilotDraws(source, request.attack_pair, request.goal, size, floats, stated, claim)
     fitted = draws.add_facts(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
         counts = fitted.counts or draws.counts(fitted.event, size)
@@ -643,18 +675,18 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
 
 
 def run_with_early_stop(request: Request, source: Source, run: RunFile | None = None) -> Audit:
-    """Run an audit with early stop, which ends as soon as the claim is refuted."""
+    """Run an audit that stops as soon as the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
     course = Sequence(source, request, attack, pilot)
     partial = _run_sequence(request, source, course, run)
-    request.course.step("report", "checking the rows")
-    checks = request.doubted + course.doubts
+    request.course.begin_step("report", "checking the rows")
+    checks = request.doubted + course.independence_doubts
     checks = checks if partial else add_row_number_check(checks, source)
     warn_of((*checks, *course.remarks))
-    slices, (nan, nan_prime) = course.slices, course.nan
+    slices, (nan, nan_prime) = course.slices, course.nan_counts
     last = Fitted(
         slices[-1].event, slices[-1].direction, None, pilot, np.empty(0),
         remarks=course.remarks, read=course.read, inside=course.inside,
@@ -685,8 +717,8 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
     def keep() -> None:
         now = request.course.clock()
-        run.keep_slices(course.to_dict, source.replays, now - begun[0])
-        request.course.bar.relabel(describe_counting("counting until refuted", source, run))
+        run.save_stop_state(course.to_dict, source.replays, now - begun[0])
+        request.course.bar.relabel(format_progress("counting until refuted", source, run))
         begun[0] = now
 
     with keep_on_errors(run):
@@ -700,21 +732,23 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
 
 def audit_timing(request: Request) -> Audit:
-    """Run an audit that measures the time of calls, with an event of output and latency together.
+    """Run an audit whose event depends on the output of a call and on the time that the call takes.
 
-    The audit counts ``2 * trials`` calls of one output. A fair coin draws the input of each call.
+    The audit counts ``2 * trials`` calls, each with one output. For each call, a fair coin chooses
+    the input x or x'.
 
     Args:
-        request: the checked arguments. The conditional bound replaces the bound in the request,
-            because it is the only bound that is valid if a coin draws the inputs.
+        request: the checked arguments of the audit. The bound "conditional" is always used, because
+            it is the only bound that is valid if a coin chooses the inputs.
 
     Returns:
-        The `Audit`. Its counts k and k' are the numbers of calls on x and on x' that are in the
-        event. Its n and n' are the number of all calls on x and x' together.
+        The `Audit`. In this result, k is the number of calls on x in the event, and k' is the
+        number of calls on x' in the event. Both n and n' are the number of all calls, on x and x'
+        together.
 
     Raises:
-        ValueError: if the claim is a curve, or if the request has a delta, early stop, an executor,
-            a `start` or more than one thread.
+        ValueError: if the claim is a curve, or if an argument is not allowed here: a delta, early
+            stop, an executor, a `start` above 0, or more than one thread.
     """
     if isinstance(request.claim, Claim):
         raise invalid("claim", "a number for Timing, whose bound knows no delta", request.claim)
@@ -730,7 +764,7 @@ def audit_timing(request: Request) -> Audit:
         raise invalid("attack", requirement, request.attack.given)
     course = request.course
     # A thread that draws a bar would disturb the times.
-    course.step("count", "timing calls, one by one (the bar stands still)")
+    course.begin_step("count", "timing calls, one by one (the bar stands still)")
     course.bar.stop_thread()
     rng = make_generator(request.seed, COUNT, 0, 0)
 
@@ -754,5 +788,5 @@ def audit_timing(request: Request) -> Audit:
     source = Source(draws, 1, calls, route="timed")
     fitted = Fitted(timed.event, timed.direction, None, timed.pilot, np.empty(0))
     counts = Counts(timed.k, calls, timed.k_prime, calls)
-    course.drew(calls + timed.pilot)
+    course.record_outputs(calls + timed.pilot)
     return make_audit(request, source, fitted, counts, bound="conditional", notes=timed.notes)

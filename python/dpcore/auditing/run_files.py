@@ -24,12 +24,12 @@ from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import FileWarning, about, choice, flag, instance, integer, invalid, mistyped, real
+from ..errors import FileWarning, choice, flag, instance, integer, invalid, mistyped, real, tag
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
 from ..paths import name_path_errors, require_path, write_atomically
-from ..records import attribute_of
-from ..report.plain import decode_value, encode_value, name_field, parse_object, read_as, read_field
+from ..records import get_optional
+from ..report.plain import decode_value, encode_value, name_field, parse_object, read_field, to_hint
 from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
@@ -70,22 +70,23 @@ _FIELDS: Final = tuple(f for f in fields(Audit) if f.name not in _COUNTED)
 
 @dataclass(slots=True)
 class FixedFields:
-    """All facts of an audit that are fixed before the first trial is counted.
+    """All facts of an audit that are known before the first trial is counted.
 
     Args:
-        audit: fields of the `Audit`, by name.
+        audit: fields of the result (the `Audit`) that are already known, by name.
         start: number of the first trial.
         trials: number of trials per input.
-        thresholds: thresholds of the score at which the trade-off curve is counted.
-        lattice: the event of the floating-point bits, and the input on which it is more frequent.
-            None if this event is not counted.
-        checks: sentences that say why the outputs of the first calls do not seem independent.
-        remarks: sentences on the choice of the event.
-        collisions: number of compared pairs of pilot outputs, and number of equal pairs, for x and
-            for x'.
-        whole: True if JSON can store the event. False if it can store only the name of the event.
-        bits: hash of some outputs. A process that continues the audit must get the same hash. The
-            text is empty if the seed does not repeat the outputs.
+        thresholds: thresholds on the score of the attack (one number per output). For a trade-off
+            curve, the outputs with a score above each threshold are counted.
+        lattice: a second event, on the low-order bits of floats, and the input on which this event
+            is more frequent. None if no such event is counted.
+        checks: sentences that describe why the outputs of the first calls may not be independent.
+        remarks: sentences for the report on the choice of the event.
+        collisions: for x and for x', the number of pairs of outputs that were compared before the
+            count, and the number of equal pairs.
+        whole: True if JSON can store the event. False if JSON can store only the text of the event.
+        bits: hash of some outputs, or an empty text if no hash was made. A process that continues
+            the audit must get the same hash.
     """
 
     audit: dict[str, Any]
@@ -100,7 +101,7 @@ class FixedFields:
     bits: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain data that JSON can store."""
+        """Return these facts of the audit as plain data that JSON can store."""
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
         names = [entry.name for entry in fields(self) if entry.name not in ("audit", "whole")]
@@ -108,7 +109,7 @@ class FixedFields:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FixedFields:
-        """Return the facts that are stored in plain data."""
+        """Make the facts of an audit from plain data that were read from a run file."""
         held = instance("fixed.audit", instance("fixed", record, dict)["audit"], dict)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
         with name_field("fixed.thresholds", record["thresholds"]):
@@ -140,18 +141,22 @@ class FixedFields:
 
     @property
     def digest(self) -> str:
-        """Hash of the facts. Two files belong to one run if their hashes are equal."""
+        """Hash of these facts of an audit. Run files with equal hashes belong to the same audit."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
         return _digest_text(json.dumps(record))
 
     def find_difference(self, other: FixedFields) -> tuple[str, Any, Any] | None:
-        """Return the name and the two values of an argument that differs, or None.
+        """Find the first argument in which this audit differs from another audit.
 
         Args:
-            other: the facts of the other run.
+            other: facts of the other audit, known before its first trial was counted.
+
+        Returns:
+            The name of the argument, its value in this audit, and its value in the other audit.
+            None if all compared arguments agree.
         """
-        mine, theirs = _read_names(self.to_dict()), _read_names(other.to_dict())
+        mine, theirs = _unwrap_reprs(self.to_dict()), _unwrap_reprs(other.to_dict())
         for name in ("start", "trials"):
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
@@ -174,13 +179,13 @@ class FixedFields:
 
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
-    """Return the counts on one input as plain data that JSON can store."""
+    """Convert the counts of an audit on one input to plain data that JSON can store."""
     record = {entry.name: getattr(tally, entry.name) for entry in fields(Tally)}
     return record | {"evidence": evidence_to_dict(tally.evidence)}
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
-    """Return the counts on one input that are stored in plain data."""
+    """Make the counts of an audit on one input from plain data that were read from a run file."""
     hints = get_type_hints(Tally)
     record = instance("sides", record, dict)
     names = [entry.name for entry in fields(Tally) if entry.name != "evidence"]
@@ -199,33 +204,38 @@ def tally_from_dict(record: Mapping[str, Any]) -> Tally:
 
 @dataclass
 class RunFile:
-    """Run file: an audit that can be continued, and the file that stores it.
+    """State of an audit, and the file that stores this state so that the audit can be continued.
+
+    The trials of an audit can be divided into parts. Each part is then counted with its own file.
 
     Args:
         path: path of the file, as messages show it.
-        place: path of the file without symbolic links.
-        fixed: facts that are fixed before the count. None before the event is chosen.
-        done: counts so far.
-        part: number of the part that this file counts, and number of all parts. None if the file is
-            for all trials.
+        place: the same path after symbolic links are resolved.
+        fixed: facts that are known before the count. None if the event is not chosen yet.
+        done: the counts so far.
+        part: two numbers: which part is counted with this file (1, 2, ...), and how many parts
+            exist. None if the file is for all trials.
         asked: options of the command line that began the audit. Empty if the audit was begun in
             Python.
-        looked: True if a person saw counts before the end.
-        same_bits: False if a process was accepted whose outputs may differ in some bits for one
-            seed.
-        edges: numbers and counts of two blocks, the first counted block and a late one. A process
-            that continues the audit draws these blocks again and compares the counts.
-        sessions: counts at each time when a process began or continued the audit: trials, and
-            outputs in the event on x and on x'.
-        digests: hashes of counted blocks, by which repeated outputs are recognized.
-        zeros: number of zero bits at the beginning of all these hashes.
-        registration: folder of the register of parts, and random number of this count. Empty if the
-            part is not registered.
-        slices: state of an audit with early stop, from `Sequence.to_dict`. Empty for other audits.
+        looked: True if a person saw counts before all trials were counted.
+        same_bits: False if a process of this audit drew outputs that may differ in some bits from
+            the outputs of another process with the same seed.
+        edges: indices and counts of two blocks of trials: the first counted block and a late block.
+            A process that continues the audit draws these blocks again and compares the counts.
+        sessions: three counts for each process that counted trials, at the time when the process
+            began. They are the number of trials, and the numbers of outputs in the event on x and
+            on x'.
+        digests: hashes of counted blocks. Equal hashes show that outputs were repeated.
+        zeros: a number of bits. Only hashes that begin with this many zero bits are kept in
+            `digests`.
+        registration: folder with the records of all counted parts, and a random number that
+            identifies this count. Empty if no record is needed or possible.
+        slices: state of an audit that stops as soon as the claim is refuted, from
+            `Sequence.to_dict`. Empty for other audits.
         seconds: time of counting in seconds, summed over all processes.
-        time_of_day: time of the last write, for the progress bar.
-        failure: error of the last write, or None.
-        held: number of trials per input that are stored in the file.
+        time_of_day: time of day of the last write, for the progress bar.
+        failure: error of the last attempt to write the file, or None if there was no error.
+        held: number of trials per input whose counts are in the file.
     """
 
     path: Path
@@ -256,14 +266,17 @@ class RunFile:
 
     @property
     def range(self) -> Range:
-        """Range of the trials that this file counts: all trials, or those of its part."""
+        """Range (first, end) of the trials that are counted with this file.
+
+        If the file is for one part of the audit, these are the trials of this part.
+        """
         assert self.fixed is not None
         start, stop = self.fixed.start, self.fixed.start + self.fixed.trials
         return (start, stop) if self.part is None else part_range(self, self.part)
 
     @property
     def is_repeatable(self) -> bool:
-        """True if the seed repeats the outputs, so that a second count gives the same numbers."""
+        """True if a seed repeats the outputs of this audit, and therefore also its counts."""
         assert self.fixed is not None
         is_seeded = (
             self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
@@ -272,7 +285,7 @@ class RunFile:
 
     @property
     def resume_line(self) -> str:
-        """Text of the Python call or the command line that continues the audit."""
+        """Text that shows how to continue this audit: a Python call or a command line."""
         if not self.asked:
             argument = "checkpoint" if self.part is None else "out"
             return f"the same call with {argument}={str(self.path)!r}"
@@ -281,10 +294,10 @@ class RunFile:
         return join_words("dpcore", "audit", *self._mechanism_words, "--resume", self.path)
 
     def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
-        """Return the command line `dpcore count ...` that counts one part.
+        """Return the command line `dpcore count ...` that counts one part of this audit's trials.
 
         Args:
-            part: number of the part, and number of all parts.
+            part: two numbers: which part is counted (1, 2, ...), and how many parts exist.
             out: path of the file for the counts of this part.
         """
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
@@ -298,11 +311,11 @@ class RunFile:
         return ["--command", str(command)] if command is not None else [str(target)]
 
     def begin(self, fixed: FixedFields) -> None:
-        """Store the facts that are fixed before the count, and write the file.
+        """Store the facts of the audit that are known before the count, and write the run file.
 
         Raises:
-            ValueError: if another process could not continue the audit, because JSON cannot store
-                the event and the seed does not repeat the outputs.
+            ValueError: if no other process could continue the audit. This is the case if JSON
+                cannot store the event, and no seed repeats the outputs.
         """
         record = fixed.to_dict()
         fixed.whole = "repr" not in _as_mapping(record["audit"]["event"])
@@ -313,16 +326,19 @@ class RunFile:
             )
             raise invalid("checkpoint", requirement, str(self.path))
         self.fixed = fixed
-        self.store()
+        self.write_or_raise()
 
-    def keep(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
-        """Store new counts, and write the file if the last write is at least five seconds old.
+    def keep_shard(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
+        """Add new counts to this state of an audit.
+
+        If the last write of the run file was at least five seconds ago, the file is written.
 
         Args:
             done: all counts so far.
-            edges: numbers and counts of the first and the last new block.
+            edges: index and counts of the first new block of trials, and those of the last new
+                block.
             replays: hashes of the counted blocks.
-            seconds: time of counting since the last call, in seconds.
+            seconds: time in seconds that was spent on counting since the last call of this method.
         """
         if not self._resumed:
             hits = [side.hits[0] for side in self.done.sides] if self.done.ranges else [0, 0]
@@ -334,23 +350,30 @@ class RunFile:
         self._replays = replays
         self.write()
 
-    def keep_slices(
+    def save_stop_state(
         self, make: Callable[[], dict[str, Any]], replays: Replays, seconds: float
     ) -> None:
-        """Store the state of an audit with early stop, if the last write is 5 seconds old or more.
+        """Store the state of an audit that stops as soon as the claim is refuted.
+
+        The state is stored, and the run file is written, only if the last write was at least five
+        seconds ago.
 
         Args:
             make: function that returns the state as plain data.
-            replays: hashes of the counted blocks.
-            seconds: time of counting since the last call, in seconds.
+            replays: hashes of the counted blocks of trials.
+            seconds: time in seconds that was spent on counting since the last call of this method.
         """
         self.seconds, self._replays = self.seconds + seconds, replays
         if self._is_due():
             self.slices = make()
             self.write()
 
-    def compare_sessions(self) -> tuple[str, ...]:
-        """Return a sentence if the counts of two processes have different distributions."""
+    def compare_session_rates(self) -> tuple[str, ...]:
+        """Compare how often the event occurred in the counts of different processes of this audit.
+
+        If the frequencies differ by more than chance can explain, the result has one sentence.
+        Otherwise, the result is empty.
+        """
         if len(self.sessions) < 2:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
@@ -358,10 +381,10 @@ class RunFile:
         return list_differing_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
-        """Raise a ValueError if an argument of this process differs from the file.
+        """Raise a ValueError if an argument of this process has another value in the run file.
 
         Args:
-            mine: facts of this process that are fixed before the count.
+            mine: facts of the audit in this process, before the count.
         """
         assert self.fixed is not None
         difference = self.fixed.find_difference(mine)
@@ -373,11 +396,11 @@ class RunFile:
             self.refuse_mechanism("one whose outputs differ from its outputs")
 
     def refuse_changed_counts(self, edge: Edge, again: Edge) -> NoReturn:
-        """Raise the ValueError for a block whose counts differ from the file.
+        """Raise a ValueError: a block of trials that was drawn again gave different counts.
 
         Args:
-            edge: number and counts of the block in the file.
-            again: number and counts of the block, drawn again.
+            edge: index and counts of the block, from the run file.
+            again: index and counts of the same block, drawn again.
         """
         assert self.fixed is not None
         before, now = (
@@ -389,16 +412,16 @@ class RunFile:
         )
 
     def refuse_mechanism(self, difference: str) -> NoReturn:
-        """Raise the ValueError for a mechanism that has changed since the beginning of the audit.
+        """Raise a ValueError: the mechanism differs from the mechanism that began this audit.
 
         Args:
-            difference: text on the difference.
+            difference: text for the message that describes the new mechanism.
         """
         text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {difference}"
         )
-        raise about(ValueError(text), "mechanism")
+        raise tag(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
         """Copy the hashes of counted blocks, at most 4,096 of them."""
@@ -413,7 +436,7 @@ class RunFile:
         return time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contents of the file as plain data."""
+        """Return the contents of the run file (the state of the audit) as plain data."""
         assert self.fixed is not None
         return {
             "format": RUN_FORMAT,
@@ -435,10 +458,10 @@ class RunFile:
         }
 
     def read(self, name: str) -> None:
-        """Read the file and check its contents.
+        """Read the state of the audit from the run file, and check it.
 
         Args:
-            name: name of the argument with the path, for error messages.
+            name: name of the argument that contains the path, for error messages.
 
         Raises:
             ValueError: if the file is not a run file, or if its counts contradict each other.
@@ -477,7 +500,7 @@ class RunFile:
         except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
-            raise about(ValueError(text), name) from error
+            raise tag(ValueError(text), name) from error
 
     def _check_stored_counts(self) -> None:
         start, stop = self.range
@@ -497,7 +520,7 @@ class RunFile:
             if tally.rows and [len(counts) for counts in tally.watched] != sizes:
                 raise invalid("watched", f"lists of {sizes} numbers", tally.watched)
         event = self.fixed.audit["event"]
-        groups = attribute_of(EventRecord, event, "multiplicities") if self.fixed.whole else ()
+        groups = get_optional(EventRecord, event, "multiplicities") if self.fixed.whole else ()
         numbers = {len(side.hits) for side in (own, other) if side.rows}
         if len(numbers) > 1 or (self.fixed.whole and numbers - {1 + len(groups)}):
             raise invalid("hits", f"{1 + len(groups)} numbers on each side", numbers)
@@ -512,15 +535,15 @@ class RunFile:
             integer("digests", number, 0, _MOST_TRIALS)
 
     def write(self, always: bool = False) -> None:
-        """Write the file if the last write is at least five seconds old, or if `always` is True.
+        """Write the run file if `always` is True, or at least five seconds after the last write.
 
-        If the file cannot be written, a warning is issued and the count continues. The warning is
-        issued at the first failure and at the end.
+        If the file cannot be written, the count continues, and a warning is issued. If a later
+        write fails too, a second warning is issued only if `always` is True.
         """
         if not always and not self._is_due():
             return
         try:
-            self.store()
+            self.write_or_raise()
         except OSError as error:
             if always or self.failure is None:
                 what = "ends and leaves" if always else "goes on, but a kill would leave"
@@ -530,26 +553,27 @@ class RunFile:
             self.failure = error
 
     def write_last(self) -> str:
-        """Write the file before an error ends this process.
+        """Write the run file of the audit before an error ends this process.
 
-        Return a text on the stored trials and on how to continue the audit.
+        Returns:
+            A text for the user: how many trials the file contains, and how to continue the audit.
         """
         self.write(always=True)
         return make_visible(
             f"{self.path} holds {self.describe_held()}: go on with {self.resume_line}"
         )
 
-    def require_file(self) -> None:
-        """Write the file if this process has not written it before.
+    def ensure_file(self) -> None:
+        """Write the run file of the audit, if this process has not written the file before.
 
         Raises:
             OSError: if the file cannot be written.
         """
         if not self.time_of_day:
-            self.store()
+            self.write_or_raise()
 
-    def store(self) -> None:
-        """Write the file.
+    def write_or_raise(self) -> None:
+        """Write the state of this audit to its run file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -566,7 +590,10 @@ class RunFile:
         self.time_of_day = time.strftime("%H:%M:%S")
 
     def describe_held(self) -> str:
-        """Return a text on the number of trials in the file, and on trials counted since then."""
+        """Return a text with the number of trials whose counts are in the run file.
+
+        If more trials were counted since the last write, the text also contains the larger number.
+        """
         counted = self._count_trials()
         more = "" if counted == self.held else f", not the {counted:,} counted"
         return f"{self.held:,} trials per side{more}"
@@ -582,9 +609,9 @@ def _digest_text(text: str) -> str:
 
 
 def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a run file with an added hash of their text.
+    """Return a copy of the entries of a run file, with a further entry "digest".
 
-    The hash shows if the file was damaged or changed.
+    This entry is a hash of all other entries. It shows later if the file was damaged or changed.
 
     Example:
         >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
@@ -595,7 +622,7 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def join_words(*words: Any) -> str:
-    """Join words to a shell command line. Words are quoted, invisible characters are escaped."""
+    """Join words to one shell command line, with quotes. Invisible characters are escaped."""
     return " ".join(map(_quote_word, map(str, words)))
 
 
@@ -614,18 +641,18 @@ def _quote_word(word: str) -> str:
     return f"$'{''.join(escapes)}'"
 
 
-def _read_names(value: Any) -> Any:
+def _unwrap_reprs(value: Any) -> Any:
     """Replace each object that JSON stores only as its repr by the text of this repr."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
-        return {key: _read_names(item) for key, item in value.items()}
-    return [_read_names(item) for item in value] if isinstance(value, list) else value
+        return {key: _unwrap_reprs(item) for key, item in value.items()}
+    return [_unwrap_reprs(item) for item in value] if isinstance(value, list) else value
 
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
     """Return an entry of a file, converted to the type `hint`."""
-    return read_as(name, hint, record[name])
+    return to_hint(name, hint, record[name])
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
@@ -633,11 +660,13 @@ def _as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def part_range(run: RunFile, part: tuple[int, int]) -> Range:
-    """Return the range of trials of a part. All parts have about equally many whole blocks.
+    """Return the range (first, end) of the trials that belong to one part of an audit.
+
+    A part consists of whole blocks of trials. All parts have about the same number of blocks.
 
     Args:
-        run: the run file.
-        part: number of the part, from 1, and number of all parts.
+        run: the run file of the audit.
+        part: two numbers: which part it is (1, 2, ...), and how many parts exist.
     """
     assert run.fixed is not None
     number, parts = part
@@ -649,11 +678,11 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
 
 
 def read_run(path: Any, name: str = "path") -> RunFile:
-    """Read an existing run file.
+    """Read an existing run file, which stores the state of an audit.
 
     Args:
         path: path of the file.
-        name: name of the argument with the path, for error messages.
+        name: name of the argument that contains the path, for error messages.
 
     Raises:
         TypeError: if the path is None.
@@ -670,12 +699,14 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 def open_run(
     path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
-    """Open a run file and lock it, so that no other process uses it. The file may be new.
+    """Open the run file of an audit, and lock the file so that no other process can use it.
+
+    If no file exists at the path, the run file is new and empty.
 
     Args:
         path: path of the file.
-        name: name of the argument with the path, for error messages.
-        requested: options of the command line. None means that there are no options.
+        name: name of the argument that contains the path, for error messages.
+        requested: options of the command line that begins the audit. None means no options.
 
     Raises:
         TypeError: if the path is None.
@@ -691,7 +722,7 @@ def open_run(
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         text = f"{name} must be a file in a folder that can be written to, got {run.path}"
-        raise about(ValueError(f"{text}: {error.strerror}"), name) from error
+        raise tag(ValueError(f"{text}: {error.strerror}"), name) from error
     is_held = False
     try:
         is_held = _lock_file(handle) and _is_same_file(handle, lock)

@@ -23,20 +23,20 @@ import numpy.typing as npt
 from ..attacks.arrays import freeze_arrays, read_columns, read_numbers
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
-from ..attacks.bins import Marks, marks_of, sorted_values
+from ..attacks.bins import Marks, choose_cuts, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
-from ..attacks.grains import EXACT, PLACES, Grain, grain_of, grains_of
+from ..attacks.grains import EXACT, PLACES, Grain, estimate_grain, grains_of
 from ..attacks.parts import name_entries, name_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped
 from ..events.event import Held, Rough, Score, is_own, score_attribute, score_name, scores_of
 from ..pairs.differences import broadcast_pair
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
-from ..sampling.columns import PilotFacts, describe_constant, describe_pilot, entries_equal
+from ..sampling.columns import PilotFacts, describe_constant, entries_equal, pilot_facts
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
-from .column_screen import ColumnSums, choose_columns, fit_diagonal_score, lay_out_bins
+from .column_screen import ColumnSums, choose_bin_grid, choose_columns, fit_diagonal_score
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -64,7 +64,7 @@ _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 
 
 def is_wide(elements: int, size: int) -> bool:
-    """Return True if a pilot is too large for memory, so that it is read block by block.
+    """Return True if outputs are too large to keep all pilot outputs (the first draws) in memory.
 
     Args:
         elements: number of entries in one output.
@@ -77,13 +77,15 @@ def is_wide(elements: int, size: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfEntries(Record, word="OfEntries"):
-    """Score that reads some entries of an output: ``score(outputs[:, entries])``.
+    """Score that reads only some entries of an output: ``score(outputs[:, entries])``.
+
+    A score is a function that returns one real number per output.
 
     Args:
-        entries: indices of the entries in the flattened output (row-major order), from 0, shape
+        entries: indices of these entries in the flattened output (row-major order), from 0, shape
             `(read,)`.
-        score: function of these entries, shape `(size, read)`, that returns one real number per
-            output, shape `(size,)`.
+        score: function that takes the entries of several outputs, shape `(size, read)`, and returns
+            one number per output, shape `(size,)`.
 
     Raises:
         TypeError: if `entries` does not contain integers, or `score` is not callable.
@@ -123,7 +125,10 @@ class OfEntries(Record, word="OfEntries"):
         return scores_of(self.score, rows[:, self.entries])
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """Compute the scores on the device of the outputs. None if `self.score` cannot do this."""
+        """Compute this score of each output, on the device where the outputs are (such as a GPU).
+
+        The result is None if the function `score` of this object cannot compute on a device.
+        """
         ask = score_attribute(self.score, "on_device")
         if ask is None or outputs.flat.shape[1] <= self.entries.max():
             return None
@@ -132,26 +137,30 @@ class OfEntries(Record, word="OfEntries"):
 
     @property
     def rounding(self) -> Any:
-        """Function that returns the possible change of the score by rounding.
+        """Function that computes how much rounding may change the value of this score, or None.
 
-        Its argument is the possible change of each entry of the output. The value is None if
-        `self.score` does not have a function of this kind.
+        The argument of the function is a list that says how much rounding may change each entry of
+        the output. The value is None if the attribute `score` has no such function.
         """
         inner = score_attribute(self.score, "rounding")
         return inner and (lambda grains: inner([grains[i] for i in self.entries.tolist()]))
 
     @property
     def alone(self) -> Any:
-        """Function that returns the index of the only entry that is read, and the score for it.
+        """Function that describes a score of only one entry, or None for more entries.
 
-        The value is None if the score reads several entries.
+        The function has no arguments. The function returns the index of the entry, and a function
+        that computes the score from this entry.
         """
         inner = score_attribute(self.score, "alone")
         return inner and (lambda: (int(self.entries[inner()[0]]), inner()[1]))
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two texts for a report, for larger and for smaller scores, or None."""
+        """Two texts for a report. They describe outputs with larger and with smaller scores.
+
+        The value is None if the attribute `score` has no such texts.
+        """
         return name_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
@@ -186,12 +195,15 @@ def _name_true_entries(text: str, entries: Ints) -> str:
 
 
 class WholeScore(NamedTuple):
-    """Score that reads all columns, with its values on the second half of the pilot.
+    """Score that reads all columns of an output, and its values on some pilot outputs.
+
+    The pilot is the first draws of an audit. The values are computed on the second half of the
+    pilot.
 
     Args:
         score: the score, a function that returns one real number per output.
-        values: values of the score on x and on x', each of shape `(size,)`.
-        grain: possible change of the values by rounding.
+        values: values of the score for outputs on x and on x', each of shape `(size,)`.
+        grain: how much rounding may change a value of the score.
     """
 
     score: Score
@@ -199,35 +211,39 @@ class WholeScore(NamedTuple):
     grain: Grain
 
     def choose(self, goal: Goal) -> Choice:
-        """Choose the threshold that is expected to certify the largest bound.
+        """Choose the threshold on this score that is expected to certify the largest bound.
 
         Args:
-            goal: number of counted trials, and delta and confidence of the bound.
+            goal: number of trials that the audit will count, and the delta and the confidence level
+                of its bound.
         """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
-    def make_marks(self) -> Marks:
-        """Return possible thresholds of the score, which lie between its values."""
+    def make_thresholds(self) -> Marks:
+        """Return possible thresholds on this score: numbers between its stored values."""
         first, second = map(sorted_values, self.values)
-        return marks_of(first, second, self.grain)
+        return choose_cuts(first, second, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
 class WideReading:
-    """Part of a pilot with many columns that is kept in memory.
+    """Some columns of the pilot outputs, if all columns need too much memory.
+
+    The pilot is the first draws of an audit. The columns in which x and x' differ most are chosen
+    on the first half of the pilot. In the second half, only these columns are kept.
 
     Args:
         entries: indices of the chosen columns, increasing.
-        groups: smaller groups of chosen columns, from which the attack also learns separately. They
-            are given by their positions in `entries`.
-        pair: the two inputs, restricted to the chosen columns. If the inputs do not have one number
-            per column, they are kept whole.
-        learners: the attack that learns from the chosen columns, or None.
-        rows: the chosen columns of outputs of the second half, on x and on x'.
-        whole: scores that read all columns.
-        facts: facts on constants in the outputs, such as "all outputs have one value".
+        groups: smaller groups of the chosen columns. An attack also learns from each group
+            separately. A group is an array of positions in `entries`.
+        pair: the two inputs x and x', reduced to the entries of the chosen columns. If an input
+            does not have one number per column, both inputs are kept whole.
+        learners: the attack that learns from the chosen columns, or None if no attack does.
+        rows: the chosen columns of the outputs in the second half, on x and on x'.
+        whole: scores that read all columns of an output.
+        facts: facts on constant values in the outputs, such as "all outputs have one value".
         size: number of pilot draws per input.
-        read: numbers of columns and of outputs that were read.
+        read: how many columns and outputs were read in each half.
     """
 
     entries: Ints
@@ -241,29 +257,38 @@ class WideReading:
     read: PartsRead
 
     @property
-    def width(self) -> int:
-        """Number of values per output that are kept."""
+    def kept_width(self) -> int:
+        """Number of values that are kept of one output.
+
+        These are the chosen columns, and one value for each score that reads all columns.
+        """
         return int(self.entries.size) + len(self.whole)
 
     @property
-    def training(self) -> Sides:
-        """Outputs on x and on x' from which the attack learns: every second kept output."""
+    def training_outputs(self) -> Sides:
+        """Outputs on x and on x' that train the attack: every second of the kept pilot outputs.
+
+        These outputs have only the chosen columns.
+        """
         return self.rows[0][::2], self.rows[1][::2]
 
     @property
-    def rest(self) -> Sides:
-        """Outputs on x and on x' on which the event is chosen: all other kept outputs."""
+    def choosing_outputs(self) -> Sides:
+        """Outputs on x and on x' that are used to choose the event.
+
+        They are all outputs that are not in `training_outputs`, with only the chosen columns.
+        """
         return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:
-        """Return a `WideReading` with the chosen columns of more outputs added.
+        """Return a copy of this object to which the chosen columns of further outputs are added.
 
-        If there are too many outputs, the oldest outputs are left out.
+        If all outputs together take too much memory, the oldest outputs are left out.
 
         Args:
-            outputs: outputs on x and on x', with all columns.
+            outputs: the further outputs on x and on x', with all columns.
         """
-        most = _MAX_KEPT_NUMBERS // self.width
+        most = _MAX_KEPT_NUMBERS // self.kept_width
         added = read_numbers(outputs[0])[:, self.entries], read_numbers(outputs[1])[:, self.entries]
         whole = []
         for scored in self.whole:
@@ -272,14 +297,17 @@ class WideReading:
         return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
 
     def make_scores(self, name: str) -> tuple[Score, ...]:
-        """Return the scores that the attack makes from the chosen columns, and from each group.
+        """Return the scores that the attack learns from the chosen columns.
+
+        A score is a function that returns one number per output. The attack learns from all chosen
+        columns together, and from each smaller group of columns separately.
 
         Args:
             name: name of the outputs in error messages.
         """
         if self.learners is None:
             return ()
-        training = self.training
+        training = self.training_outputs
         scores = list(read_candidates(self.learners, *training, self.pair, name)[0])
         for group in self.groups:
             sides = [side[:, group] for side in training]
@@ -291,12 +319,12 @@ class WideReading:
             scores += [widen_score(score, group) for score in made]
         return tuple(dict.fromkeys(scores))
 
-    def widen(self, choice: Choice) -> Choice:
-        """Convert an event on the chosen columns to an event on outputs with all columns."""
+    def widen_choice(self, choice: Choice) -> Choice:
+        """Convert an event that reads the chosen columns to the same event on whole outputs."""
         if any(choice.event.score is scored.score for scored in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
-        rounding = None if choice.rounding is None else self.widen(choice.rounding)
+        rounding = None if choice.rounding is None else self.widen_choice(choice.rounding)
         return replace(choice, event=event, rounding=rounding)
 
 
@@ -307,11 +335,11 @@ def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
 
 
 def widen_score(score: Score, entries: Ints) -> Score:
-    """Convert a score of chosen columns to a score of outputs with all columns.
+    """Convert a score of chosen columns to the same score of whole outputs (all columns).
 
     Args:
-        score: the score of the chosen columns.
-        entries: indices of these columns.
+        score: function of an array of the chosen columns that returns one number per output.
+        entries: indices of the chosen columns in a whole output.
 
     Example:
         >>> print(widen_score(Coordinate(1), np.array([3, 8])))
@@ -329,15 +357,18 @@ def widen_score(score: Score, entries: Ints) -> Score:
 
 
 def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
-    """Divide an attack into attacks that learn from chosen columns and attacks on given scores.
+    """Divide an attack for outputs with many columns into two kinds of attacks.
+
+    An attack of the first kind learns from a few chosen columns. An attack of the second kind needs
+    no learning. It uses a given score of whole outputs, such as "l1" or a function.
 
     Args:
         attack: an attack that makes scores.
 
     Returns:
-        The first part is an attack that learns from chosen columns, or None. The second part
-        contains thresholds on given scores of whole outputs, such as "l1" or a function. The result
-        is None if the attack is not from dpcore, because it then reads whole outputs.
+        A pair: the attack of the first kind, or None if there is none, and a tuple of the attacks
+        of the second kind. If the attack is not from dpcore, the result is None, because the attack
+        must then read whole outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_own, members)):
@@ -385,7 +416,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
         waiting.append((chunk[0][:, :_MAX_SCREENED_COLUMNS], chunk[1][:, :_MAX_SCREENED_COLUMNS]))
         rows += len(chunk[0])
         if sums is None and (rows >= _FEWEST_HEAD_ROWS or rows >= size):
-            bins = lay_out_bins([side for both in waiting for side in both])
+            bins = choose_bin_grid([side for both in waiting for side in both])
             sums = ColumnSums(*bins), ColumnSums(*bins)
         while sums is not None and waiting:
             for own, side in zip(sums, waiting.pop(0), strict=True):
@@ -393,7 +424,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
     return None if sums is None or heads is None else (sums, heads)
 
 
-def _list_whole_scores(
+def _list_row_scores(
     attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
 ) -> list[Score]:
     """Return the scores that read all columns.
@@ -421,7 +452,7 @@ def _list_whole_scores(
     return list(dict.fromkeys(scores))
 
 
-def _keep_columns(
+def _draw_columns(
     source: Source, size: int, entries: Ints, scores: Sequence[Score]
 ) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
     """Draw the second half of a pilot, and keep its chosen columns.
@@ -479,7 +510,7 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
         return Grain(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
     if score_attribute(score, "merged"):
         return EXACT
-    own = grain_of(*values)
+    own = estimate_grain(*values)
     return own if isinstance(score, Coordinate) else replace(own, absolute=float(moves.max()))
 
 
@@ -495,7 +526,7 @@ def _describe_facts(
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
         return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
-    notes = describe_pilot(rows, pair, claim, delta).notes
+    notes = pilot_facts(rows, pair, claim, delta).notes
     return PilotFacts("", steady, tuple(_name_true_entries(note, entries) for note in notes))
 
 
@@ -508,20 +539,25 @@ def read_wide(
     claim: Any = None,
     delta: float = 0.0,
 ) -> WideReading | None:
-    """Read a pilot with many columns block by block, and keep the columns that differ most.
+    """Read pilot outputs (the first draws) with many columns, and keep the most useful columns.
+
+    The outputs are read block by block. The first half shows in which columns x and x' differ most.
+    In the second half, only these columns are kept.
 
     Args:
-        source: object that makes the draws of the mechanism.
-        attack: the attack, which learns from the chosen columns.
+        source: object that draws outputs of the mechanism.
+        attack: the attack that learns from the kept columns.
         pair: the two inputs x and x'.
         size: number of pilot draws per input.
-        stated: log-likelihood ratios that the mechanism itself states. Defaults to an empty tuple.
-        claim: the claimed epsilon for the pair, a curve of `dpcore.claims`, or None.
+        stated: functions that the mechanism itself provides. Each one takes outputs, and returns
+            the log-likelihood ratio of x over x' for each output. Defaults to an empty tuple.
+        claim: the claimed epsilon for this pair, a claimed curve of `dpcore.claims`, or None
+            without a claim.
         delta: delta of the claim.
 
     Returns:
-        The part of the pilot that is kept. None if the outputs are not real numbers of one shape,
-        or if the attack is not from dpcore, because it then reads whole outputs.
+        The kept columns. None if the outputs are not real numbers of one shape. Also None if the
+        attack is not from dpcore, because the attack must then read whole outputs.
     """
     divided = divide_attack(attack)
     if divided is None:
@@ -536,11 +572,11 @@ def read_wide(
     ends = broadcast_pair(pair.x, pair.x_prime, source.shape)
     entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
-    scores = [*_list_whole_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
+    scores = [*_list_row_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
     source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
     most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
     further = max(2, min(size - sums[0].rows, most))
-    second = _keep_columns(source, further, entries, scores)
+    second = _draw_columns(source, further, entries, scores)
     if second is None:
         return None
     rows, values = second

@@ -37,37 +37,42 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Declared(Shown):
-    """Decorator that declares the properties of a bound, and returns the function unchanged.
+    """Decorator that declares the properties of a bound.
 
-    A bound is a function that returns a lower limit on epsilon. Reports, argument checks and the
-    command line of dpcore take the properties of a bound only from this declaration. The default
-    values are the weakest properties.
+    A bound is a function that returns a lower limit on epsilon. The decorator does not change this
+    function. Reports, argument checks and the command line of dpcore read the properties of the
+    bound only from this declaration. The default values are the most cautious statements about the
+    bound.
 
     Args:
         title: name of the bound in reports.
         name: name by which users choose the bound. Defaults to the name of the function.
-        rows: data that the bound takes: "independent" for counts from independent draws on two
-            inputs, "one_run" for guesses about the canaries of one training run.
-        deltas: deltas for which the bound is defined: "any", "zero" or "positive".
-        anytime: True if the bound holds simultaneously at every number of draws. If False, the
-            number of draws must be fixed in advance.
-        recorded: True if users may choose the bound for recorded outputs. The two inputs may then
-            have different numbers of outputs.
-        paired: True if the bound also holds for draws on the two inputs that depend on each other.
-            For example, draw i on x and draw i on x' may use the same seed.
-        implied: True if dpcore uses this bound in some audits without a request by the user. A
-            request for the bound then does not change the result of these audits.
-        curves: use of the bound for a claim that is a trade-off curve. "none": the bound tests only
-            one epsilon and delta. "point": the two limits of the bound test the whole curve.
-            "gaussian": the bound tests the curves of Gaussian noise. "only": the bound is for
-            curves only.
-        slow: True if one evaluation is too slow to be repeated hundreds of times.
-        most_draws: largest number of draws per input for which the bound has its own formula. Above
-            this number, the bound returns the result of `clopper_pearson`. None if its formula has
+        rows: kind of data from which the bound is computed. "independent": counts from independent
+            draws on two inputs. "one_run": guesses about the canaries (test records) of one
+            training run.
+        deltas: values of delta for which the bound is defined: "any", "zero" (only 0) or "positive"
+            (only above 0).
+        anytime: True if the confidence holds for the limits after 1, 2, 3, ... draws together. The
+            draws may then be stopped at any time. If False, the number of draws must be fixed in
+            advance.
+        recorded: True if users may choose the bound for recorded outputs. The bound must then also
+            be valid for different numbers of outputs on the two inputs.
+        paired: True if the bound is also valid for pairs of draws that depend on each other. For
+            example, draw i on x and draw i on x' may use the same seed.
+        implied: True for a bound that dpcore itself chooses in some audits, for example with early
+            stop. In these audits, the user may name the bound, but this has no effect.
+        curves: use of the bound if the claim is a trade-off curve. "none": the bound tests only one
+            epsilon and delta. "point": the bound's limits on two probabilities test the whole
+            curve. "gaussian": the bound tests curves of Gaussian noise. "only": the bound can only
+            test curves.
+        slow: True if one evaluation takes so long that dpcore should not repeat it hundreds of
+            times.
+        most_draws: largest number of draws per input for which the bound uses its own formula. For
+            more draws, the bound returns the result of `clopper_pearson`. None if the formula has
             no limit.
 
     Raises:
-        TypeError: if a field has the wrong type, or the decorated object is not a function.
+        TypeError: if an argument has the wrong type, or if the decorated object is not a function.
         ValueError: if `title` is empty, or if `rows`, `deltas` or `curves` is an unknown word.
 
     Example:
@@ -112,7 +117,12 @@ class Declared(Shown):
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
-        """Raise a ValueError if the bound called `name` is not defined at this delta."""
+        """Raise a ValueError if the bound is not defined for this value of delta.
+
+        Args:
+            name: name of the bound, for the error message.
+            delta: delta of the claim.
+        """
         if self.deltas == "zero" and delta != 0.0:
             raise errors.invalid("bound", f"another than {name!r} where delta is above 0", name)
         if self.deltas == "positive" and delta == 0.0:
@@ -120,14 +130,17 @@ class Declared(Shown):
 
 
 def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
-    """Return the bound of this package with a given name; a function is returned unchanged.
+    """Return the bound (a function that returns a lower limit on epsilon) with a given name.
 
-    The argument `rows` is "independent" for a bound that takes counts from independent draws. It is
-    "one_run" for a bound that takes guesses about the canaries of one training run.
+    Args:
+        bound: name of a bound of dpcore, or a function. A function is returned unchanged.
+        rows: kind of data from which a named bound is computed. "independent": counts from
+            independent draws on two inputs. "one_run": guesses about the canaries (test records) of
+            one training run.
 
     Raises:
         TypeError: if `bound` is neither a string nor callable.
-        ValueError: if this package has no bound of that name for data of the kind `rows`.
+        ValueError: if dpcore has no bound of this name for this kind of data.
     """
     if isinstance(bound, str):
         names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows]
@@ -139,7 +152,10 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
 
 
 def find_declaration(bound: Callable[..., Any]) -> Declared:
-    """Return the `Declared` of a bound, or a `Declared` with default values for other functions."""
+    """Return the `Declared` object with the properties of a bound.
+
+    If the function was not declared as a bound, the result has the default properties.
+    """
     declaration = getattr(bound, "declared", None)
     if isinstance(declaration, Declared):
         return declaration
@@ -153,22 +169,23 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
     The limit is ``max(0, ln((p_low - delta) / q_high))``. Here ``p_low`` is the Clopper-Pearson
     lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). Each of the
-    two limits fails with probability at most (1 - confidence)/2. So both limits hold jointly with
-    probability at least `confidence`. The bound is valid under three conditions:
+    two limits fails with probability at most (1 - confidence)/2. Therefore both limits hold
+    together with probability at least `confidence`. The lower limit on epsilon is valid under three
+    conditions:
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.
     - The event, and the roles of x and x', were fixed before the counted draws.
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'. `Counts.swapped` exchanges x and x'.
+        counts: the event happened in k of n draws on x, and in k' of n' draws on x'.
+            `Counts.swapped` exchanges x and x'.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit on epsilon, finite and at least 0. It is finite because q_high is above 0
-        even if the event never happened on x'.
+        The lower limit on epsilon, at least 0. It is always finite, because q_high is above 0 even
+        if the event never happened on x'.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
@@ -193,16 +210,16 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
 @suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
-    """Compute one-sided limits for the probability of an event that happened k times in n draws.
+    """Compute the Clopper-Pearson limits for the probability of an event.
 
-    These are the Clopper-Pearson limits. The lower limit ``low`` solves P(Binomial(n, low) >= k) =
-    alpha, and it is 0 at k = 0. The upper limit ``high`` solves P(Binomial(n, high) <= k) = alpha,
-    and it is 1 at k = n.
+    The event happened k times in n draws. The lower limit ``low`` solves P(Binomial(n, low) >= k) =
+    alpha. If k is 0, ``low`` is 0. The upper limit ``high`` solves P(Binomial(n, high) <= k) =
+    alpha. If k is n, ``high`` is 1.
 
     Args:
         k: number of times that the event happened, from 0 to `n`.
         n: number of independent draws, at least 1.
-        alpha: probability with which each of the two limits may fail, strictly between 0 and 1.
+        alpha: error probability of each of the two one-sided limits, strictly between 0 and 1.
 
     Returns:
         The pair (low, high): the lower limit and the upper limit.
@@ -268,48 +285,48 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
-    """Compute a certified lower limit on epsilon from the share of the events that happened on x.
+    """Compute a certified lower limit on epsilon from two counts of an event, given their sum.
 
     A hit is a draw in which the event happened. There are k hits in the n draws on x, and k' hits
     in the n' draws on x'. The limit is ``max(0, ln(t / (1 - t)) - ln(n / n'))``. Here ``t`` is the
     (1 - confidence) quantile of Beta(k, k' + 1). This quantile is a lower limit for the probability
     that a hit is a draw on x.
 
-    With ``sides="coin"``, a fair coin chose the input (x or x') of every draw. (The formula is the
+    Use ``sides="coin"`` if a fair coin chose the input (x or x') of each draw. (The formula is the
     same if n and n' are Poisson with equal means.) Given k + k' = m, the count k is Binomial(m,
-    r/(1 + r)), where r = p/q is the ratio of the event's probabilities on x and x'. So the bound is
-    exact for all p and q. The formula then omits the term ln(n/n'), because n and n' are results of
-    the same coin.
+    r/(1 + r)). Here r = p/q is the ratio of the event's probabilities on x and x'. Therefore the
+    limit is exact for all p and q. The term ln(n/n') is left out of the formula, because n and n'
+    also depend on the coin.
 
-    With ``sides="fixed"``, the numbers n and n' were fixed in advance. The hits then vary less than
-    with a coin, and the bound is conservative. This property is an observation, not a theorem. It
-    was checked by enumeration for equal and unequal n and n' up to 60, and up to 400 at chosen
-    points. For every confidence of at least 0.6, the limit fails with a probability below 1 -
-    confidence. At confidence 0.5 it fails more often, so a confidence below 0.6 raises a
-    ValueError. The limit becomes looser as p and q grow. Above p = 0.7 it is looser than
-    `clopper_pearson`. With fixed numbers of draws, `berger_boos` is always better.
+    Use ``sides="fixed"`` if the numbers n and n' were fixed in advance. The number of hits then
+    varies less than with a coin, and the limit is conservative. This was observed, but not proved.
+    All outcomes were enumerated for equal and unequal n and n' up to 60, and for some larger n and
+    n' up to 400. In these cases, for each confidence of at least 0.6, the limit fails with a
+    probability below 1 - confidence. At confidence 0.5, the limit fails with a larger probability
+    than 0.5. Therefore a confidence below 0.6 raises a ValueError. The limit becomes looser as p
+    and q grow. If p is above 0.7, the limit is looser than `clopper_pearson`. For fixed numbers of
+    draws, `berger_boos` is always better.
 
-    The bound is not defined for delta > 0. The probability that a hit is a draw on x then depends
-    on q too, not only on epsilon. Do not form pairs of one draw on x and one on x' and keep only
-    the pairs with exactly one hit. The ratio of such pairs estimates the odds ratio
-    ``p (1 - q) / (q (1 - p))``, which is larger than p/q.
+    The limit is not defined for delta > 0. In this case, the probability that a hit is a draw on x
+    depends on epsilon and also on q. Warning: a similar method is wrong. It forms pairs of one draw
+    on x and one draw on x', and keeps only the pairs with exactly one hit. The numbers of these
+    pairs estimate the odds ratio ``p (1 - q) / (q (1 - p))``, which is larger than p/q.
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'.
+        counts: the event happened in k of n draws on x, and in k' of n' draws on x'.
         delta: delta of the claim. It must be 0.
         confidence: probability that the limit holds, strictly between 0 and 1. For
             ``sides="fixed"``, at least 0.6.
         sides: "fixed" if n and n' were fixed in advance, "coin" if a fair coin chose the input of
-            every draw.
+            each draw.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on epsilon, finite and at least 0.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if `delta` is not 0, a value is out of range, or `sides` is neither of the two
-            words.
+        ValueError: if `delta` is not 0, if a value is out of range, or if `sides` is not "fixed" or
+            "coin".
 
     Source:
         Przyborowski and Wilenski (1940), Biometrika 31, for the test; Clopper and Pearson (1934)
@@ -348,37 +365,38 @@ def every_coordinate(
     """Compute a certified lower limit on epsilon for the joint event of all output coordinates.
 
     Assume that the coordinates of an output are independent, and that they are divided into G
-    groups. All coordinates of one group have equal inputs (x_i on x, x'_i on x') and equal noise.
-    Each group g has m_g coordinates and one event, with probability p_g on x and q_g on x'.
-    Consider the joint event "in every coordinate, the event of its group happens". The joint event
-    has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
+    groups. All coordinates of one group have the same x_i, the same x'_i and noise of the same
+    distribution. Each group g has m_g coordinates and one event, with probability p_g on x and q_g
+    on x'. Consider the joint event "in every coordinate, the event of its group happens". The joint
+    event has probability p = prod p_g^(m_g) on x and q = prod q_g^(m_g) on x', so
 
         epsilon >= ln((prod p_low_g^(m_g) - delta) / prod q_high_g^(m_g)).
 
-    Here p_low_g and q_high_g are Clopper-Pearson limits. Each of these 2G limits fails with
-    probability at most (1 - confidence)/(2G). The draws of a group are pooled over its coordinates
-    and trials, which gives large counts. If each of n coordinates has the loss epsilon_1, the
-    function can therefore show the total loss n epsilon_1. This is possible even if the joint event
-    almost never happens in a draw.
+    Here p_low_g and q_high_g are Clopper-Pearson limits for p_g and q_g. Each of these 2G limits
+    fails with probability at most (1 - confidence)/(2G). The counts of a group are large, because
+    they add up all coordinates of the group in all draws. If each of n coordinates has loss
+    epsilon_1, the limit can come near the total loss n epsilon_1. This is possible even if the
+    joint event almost never happens.
 
-    The function does not test the independence and the equal noise: the caller *declares* them.
-    State this declaration with the verdict. If the declaration is false, the limit is not
-    certified.
+    The function does not test that the coordinates are independent and that the noise is the same
+    in one group. The caller *declares* this. State this declaration together with the verdict. If
+    the declaration is false, the limit is not certified.
 
     Args:
-        pooled: one `Counts` per group, over all coordinates of the group. It contains the number of
-            draws on x in which the event of the group happened, the number of all draws on x, and
-            the same numbers for x'.
+        pooled: one `Counts` per group. Each coordinate of the group in each draw on x counts as one
+            draw. The `Counts` contains the number of these draws, and how often the event of the
+            group happened in these draws. It contains the same two numbers for x'.
         multiplicities: number of coordinates of each group, at least 1.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on epsilon of the whole output, finite and at least 0.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a sequence is empty, the two lengths differ, or a value is out of range.
+        ValueError: if `pooled` or `multiplicities` is empty, if their lengths differ, or if a value
+            is out of range.
 
     Source:
         Dwork and Roth (2014), theorem 3.16 (the losses of independent parts add up); Clopper and

@@ -29,34 +29,33 @@ _MAX_GUESSES = 2**20
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
-    """Compute a certified lower limit on epsilon from guesses about canaries in one run.
+    """Compute a certified lower limit on epsilon from guesses about canaries in one training run.
 
-    A canary is a record that is in the training data with probability 1/2. The m canaries are
-    independent of each other. From the one output, an attack guesses for r canaries if each was in
-    the data. The number r is fixed in advance, and v guesses are correct. For an (epsilon,
-    delta)-DP mechanism, with W ~ Binomial(r, e^epsilon/(1 + e^epsilon)),
+    A canary is a record that a fair coin puts into the training data or leaves out. The m coins are
+    independent. From the output of the run, an attack guesses r of these coins, and v guesses are
+    correct. The number r is fixed in advance. For an (epsilon, delta)-DP mechanism,
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
-    where i runs from 1 to v. The limit is the largest epsilon at which the right side is at most
-    ``1 - confidence``. The limit is valid even if the right side is not monotone in epsilon: a
-    mechanism that satisfies a smaller epsilon also satisfies this larger epsilon.
+    where W ~ Binomial(r, e^epsilon/(1 + e^epsilon)), and i runs from 1 to v. The limit is the
+    largest epsilon at which the right side is at most ``1 - confidence``. The limit is valid even
+    if the right side is not monotone in epsilon. The reason is that a mechanism with a smaller
+    epsilon also satisfies the larger epsilon.
 
-    The only random variables in the proof are the coins that include or leave out the canaries. So
-    one run is enough, and the effects of the canaries on the output may depend on each other. The
-    attack may choose from the output the canaries that it guesses. It must not choose the number of
-    guesses from the output.
+    The proof uses only the randomness of the coins. Therefore one training run is enough, and the
+    canaries may influence each other's effect on the output. The attack may use the output to
+    choose the canaries for which it guesses. The number of guesses must not depend on the output.
 
     Args:
-        guesses: number of guesses r, from 1 to `canaries`, fixed in advance. The attack makes no
-            guess for the other canaries.
+        guesses: number of guesses r, from 1 to `canaries`, fixed in advance. The attack makes at
+            most one guess for each canary.
         correct: number of right guesses v, from 0 to `guesses`.
         canaries: number of canaries m, each included or left out by a fair coin.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on epsilon, finite and at least 0.
 
     Raises:
         TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
@@ -97,41 +96,43 @@ def _chance_ceiling(
 
 @suggest_arguments
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
-    """Compute the largest mu for which guesses about canaries in one run refute mu-GDP.
+    """Compute the largest mu for which guesses about canaries in one training run refute mu-GDP.
 
-    A canary is a record that a fair coin puts into the training data or leaves out. An attack
-    guesses c of the m coins from the one output. The null hypothesis is that the mechanism is
+    A canary is a record that a fair coin puts into the training data or leaves out. From the output
+    of the run, an attack guesses c of the m coins. The null hypothesis is that the mechanism is
     mu-GDP: its trade-off curve f is nowhere below the curve of N(0, 1) against N(mu, 1). Let p_t be
     the probability of exactly t correct guesses.
 
-    Consider one canary, and the event that its guess is right and the total number of right guesses
-    is in t, ..., c. If the coin of that canary is flipped, its guess is wrong and the total is
-    lower by one. The definition of f limits the probabilities of these two events. The average over
-    the canaries obeys the same limit, because 1 - f is concave. So the tails satisfy
+    Consider one canary, and this event: its guess is right, and the total number of right guesses
+    is from t to c. If the coin of this canary is flipped, its guess becomes wrong, and the total
+    decreases by one. The curve f limits the probabilities of these two events. The averages of the
+    probabilities over all canaries satisfy the same limit, because 1 - f is concave. Therefore
+    these sums satisfy
 
         r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
         r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
 
     and r_(t-1) = r_t + (t - 1)/(c - t + 1) (h_(t-1) - h_t). Suppose P(at least v correct) = tau.
-    Start from r_v = tau v/m, h_v = tau (c - v)/m and use equality in every step. The result is the
-    least possible value of r_0 + h_0 (proof below). The true value of r_0 + h_0 is c/m. If the
+    Start from r_v = tau v/m and h_v = tau (c - v)/m, and use equality in each step. The result is
+    the least possible value of r_0 + h_0 (proof below). The true value of r_0 + h_0 is c/m. If the
     least value for tau = 1 - confidence is larger than c/m, then P(at least v correct) is below 1 -
-    confidence, and mu is rejected.
+    confidence, and the test rejects mu.
 
-    Proof: take any other sequence r_t, h_t with the same tau. Let D_t and E_t be its differences
-    from the sequence above. Then D_v = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either
-    E_t >= 0, or the least h_t was kept at h_(t+1). In the second case E_t >= E_(t+1), and neither D
-    nor D + E has fallen. Hence D_0 + E_0 >= 0. For a larger tau, the sequence starts with D_v, E_v
-    >= 0 in the same proportion, and its r_0 + h_0 is at least as large.
+    Proof: take any other sequence r_t, h_t with the same tau. Let D_t and E_t be the differences of
+    r_t and h_t between this other sequence and the sequence above. Then D_v = -E_v >= 0. By
+    induction, D_t >= max(0, t/(c-t) E_t): either E_t >= 0, or the sequence above has h_t = h_(t+1).
+    In the second case E_t >= E_(t+1), and neither D nor D + E decreases from t + 1 to t. Hence
+    D_0 + E_0 >= 0. For a larger tau, the sequence starts with D_v, E_v >= 0 in the same proportion,
+    and the value of r_0 + h_0 is at least as large.
 
     Args:
         guesses: number of guesses c, from 1 to `canaries`, fixed in advance.
         correct: number of right guesses v, from 0 to `guesses`.
         canaries: number of canaries m, each included or left out by a fair coin.
-        confidence: probability that the limit holds, strictly between 0 and 1.
+        confidence: confidence level of the test, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The largest refuted mu, finite and at least 0. This number is a lower limit on the true mu.
 
     Raises:
         TypeError: if a count is not an integer, or `confidence` is not a number.
@@ -167,21 +168,23 @@ def one_run_refutes(
     """Return True if the guesses of an attack on one training run refute a trade-off curve.
 
     A canary is a record that a fair coin puts into the training data or leaves out. An attack
-    guesses these coins from the output of the run. The test uses the recursion of `one_run_mu`,
-    which needs only the inverse of 1 - f for the curve f.
+    guesses these coins from the output of the run. The test uses the recursion that is described in
+    `one_run_mu`. For a trade-off curve f, this recursion needs only the inverse function of 1 - f.
 
     Args:
-        least_type_one: the inverse of 1 - f, a function that maps the power of a test to the least
-            possible type I error. The result is at most the power. If the function returns too
-            large a value, the test is invalid.
+        least_type_one: the inverse function of 1 - f. This function takes the power of a test (1
+            minus the type II error), and returns the least possible type I error. This error is at
+            most the power. If the function returns too large an error, the result of the test is
+            not valid.
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
         correct: number of right guesses, from 0 to `guesses`.
         canaries: number of canaries, each included or left out by a fair coin.
-        confidence: a true curve is refuted with probability at most 1 - `confidence`.
+        confidence: confidence level of the test. A true curve is refuted with probability at most
+            1 - confidence.
 
     Returns:
-        True if, for every mechanism with this curve, at least `correct` right guesses have a
-        probability below 1 - confidence.
+        True if at least `correct` right guesses have a probability below 1 - confidence, for each
+        mechanism that satisfies this curve.
 
     Raises:
         TypeError: if a count is not an integer, or `confidence` is not a number.
@@ -215,22 +218,22 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one training run, for a claimed trade-off curve.
+    """Compute a lower limit on epsilon at a chosen delta, from guesses in one training run.
 
-    The function returns the limit of `one_run`. The limit holds for every mechanism, even if the
-    trade-off curve of the mechanism is not the claimed curve. To test the claimed curve, dpcore
-    uses another function, `one_run_refutes`.
+    The function returns the result of `one_run`. dpcore uses it if the claim is a trade-off curve.
+    The limit is valid for each mechanism, also if its trade-off curve is not the claimed curve. The
+    claimed curve itself is tested by the function `one_run_refutes`.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
         correct: number of right guesses, from 0 to `guesses`.
         canaries: number of canaries (records that a fair coin puts into the training data or leaves
             out).
-        delta: a number strictly between 0 and 1.
+        delta: delta at which epsilon is limited, strictly between 0 and 1.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit on epsilon.
+        The lower limit on epsilon, finite and at least 0.
 
     Raises:
         TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
@@ -259,15 +262,15 @@ def one_run_fdp(
     """Compute a lower limit on epsilon from one training run, for claims that follow from mu-GDP.
 
     A canary is a record that a fair coin puts into the training data or leaves out. An attack
-    guesses these coins from the output of the run. ``one_run_mu`` computes the largest mu for which
-    the guesses refute mu-GDP. The result is the epsilon of this mu at `delta`. This epsilon solves
-    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+    guesses these coins from the output of the run. The function ``one_run_mu`` computes the largest
+    mu for which the guesses refute mu-GDP. For this mu and the given delta, the result is the
+    epsilon that solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
 
-    The result refutes claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", such as the
-    claim of the Gaussian mechanism. The result is sharper than the limit of `one_run`, because the
-    test uses the whole trade-off curve. The result does *not* bound the epsilon of other
-    mechanisms. Another mechanism can be (epsilon, delta)-DP although its trade-off curve is in part
-    below the curve of mu-GDP.
+    The result can refute claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", such as
+    the claim of the Gaussian mechanism. For these claims, the result is sharper than the limit of
+    `one_run`, because the test uses the whole trade-off curve. For other mechanisms, the result is
+    *not* a limit on epsilon. The reason is that a mechanism can be (epsilon, delta)-DP even if its
+    trade-off curve is below the curve of mu-GDP at some points.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
@@ -277,7 +280,7 @@ def one_run_fdp(
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit on the epsilon of a Gaussian claim, finite and at least 0.
+        The lower limit on the epsilon of such a claim, finite and at least 0.
 
     Raises:
         TypeError: if a count is not an integer, or `delta` or `confidence` is not a number.
@@ -303,11 +306,12 @@ def guesses_needed(
     confidence: float = 0.95,
     bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
-    """Return the fewest guesses that refute a claimed epsilon if all guesses are right.
+    """Return the smallest number of guesses that refutes a claim if all guesses are right.
 
-    A guess states if a canary (a record that a fair coin puts into the training data or leaves out)
-    was in the data. With delta = 0 and the bound `one_run`, the result is the smallest r with
-    (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence. Here epsilon is `claim`.
+    A canary is a record that a fair coin puts into the training data or leaves out. Each guess
+    states for one canary if it was in the data. If delta is 0 and the bound is `one_run`, the
+    result is the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence. Here epsilon is
+    `claim`.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -318,9 +322,9 @@ def guesses_needed(
         bound: bound that is used to refute the claim: `one_run` or `one_run_fdp`, or its name.
 
     Returns:
-        The number of guesses. With delta > 0, the function returns None if 2**20 guesses are not
-        enough, for example if delta is too large. With delta = 0, it returns None if 2**52 guesses
-        are not enough.
+        The number of guesses. If delta is above 0, the result is None if 2**20 guesses are not
+        enough, for example because delta is too large. If delta is 0, the result is None if 2**52
+        guesses are not enough.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -348,11 +352,14 @@ def guesses_needed(
 
 
 def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
-    """Return the fewest guesses that refute a claim, or None if `most` guesses do not refute it.
+    """Return the smallest number of right guesses that refutes a claim.
+
+    The result is None if `most` right guesses do not refute the claim.
 
     Args:
-        refutes: function that maps a number of guesses, all right, to True if they refute the
-            claim. If it returns True for a number, it must return True for every larger number.
+        refutes: function that takes a number of guesses, and returns True if they refute the claim.
+            All these guesses are right. If the function returns True for a number, it must return
+            True for each larger number.
         most: largest number of guesses that is tried.
     """
     high = 1
@@ -374,18 +381,19 @@ def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
 def guesses_refuting(
     claim: float, guesses: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> int | None:
-    """Return how many of the guesses must be right so that the bound `one_run` refutes a claim.
+    """Return how many guesses must be right to refute a claim with the bound `one_run`.
 
     Args:
         claim: the claimed epsilon, at least 0.
-        guesses: number of guesses, from 1 to `canaries`.
-        canaries: number of canaries of the run.
+        guesses: number of all guesses, right or wrong, from 1 to `canaries`.
+        canaries: number of canaries (records that a fair coin puts into the training data or leaves
+            out).
         delta: delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
 
     Returns:
-        The least number of right guesses, or None if even `guesses` right guesses do not refute the
-        claim.
+        The smallest number of right guesses that refutes the claim. None if the claim is not
+        refuted even if all guesses are right.
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -434,14 +442,14 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 
 @suggest_arguments
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+    """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP.
 
     Args:
         mu: a number of at least 0.
         delta: a number strictly between 0 and 1.
 
     Returns:
-        Epsilon, at least 0.
+        Epsilon, at least 0, rounded down.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -468,7 +476,14 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
 
 
 def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
-    """Find the largest point at which `holds` returns True, by bisection; 0 if it is False at 0."""
+    """Find the largest number at which a condition holds, by bisection.
+
+    The result is 0 if the condition does not hold at 0.
+
+    Args:
+        holds: function that takes a number of at least 0, and returns True if the condition holds.
+        most: largest number that is tried, approximately.
+    """
     if not holds(0.0):
         return 0.0
     low, high = 0.0, 1.0
@@ -480,25 +495,25 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
     return low
 
 
-def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
-    """Compute P(event | x') from P(event | x) for a threshold event under Gaussian noise.
+def gaussian_probability(p: float, true_epsilon: float, delta: float) -> float:
+    """Compute the probability of an event on x' from its probability p on x, for Gaussian noise.
 
-    The probability on x' is ``Phi(Phi^-1(p) - mu)``.
+    The event is that the output is above a threshold. The result is ``Phi(Phi^-1(p) - mu)``. Here
+    mu is the parameter of Gaussian DP that belongs to `true_epsilon` and `delta`.
 
     Args:
         p: probability of the event on x, in (0, 1].
-        true_epsilon: the true epsilon at `delta`. The noise has the mu of Gaussian noise with this
-            epsilon.
-        delta: a number above 0.
+        true_epsilon: true privacy loss epsilon of the noise, at `delta`.
+        delta: delta for which epsilon is given, above 0.
 
     Returns:
-        The probability.
+        The probability of the event on x'.
 
     Source:
         Dong, Roth and Su (2022), section 2.3.
 
     Example:
-        >>> round(gaussian_rate(0.5, 4.377, 1e-5), 3)
+        >>> round(gaussian_probability(0.5, 4.377, 1e-5), 3)
         0.159
     """
     from scipy.special import ndtr, ndtri
@@ -509,23 +524,23 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
 def guesses_power(
     guesses: int, canaries: int, claim: float, rate: float, delta: float, confidence: float
 ) -> float:
-    """Compute the probability that an attack on one training run refutes a claim.
+    """Compute the probability that an attack on one training run refutes a claimed epsilon.
 
-    The attack guesses if canaries were in the training data. The probability is ``P(W >= v)`` with
-    W ~ Binomial(guesses, rate), where v is the least number of right guesses that refutes the
-    claim.
+    The attack guesses which canaries were in the training data. A canary is a record that a fair
+    coin puts into the data or leaves out. The result is ``P(W >= v)`` with W ~
+    Binomial(guesses, rate). Here v is the smallest number of right guesses that refutes the claim.
 
     Args:
         guesses: number of guesses.
-        canaries: number of canaries of the run.
+        canaries: number of canaries in the run.
         claim: the claimed epsilon.
-        rate: probability that a guess is right. It is at most ``e^t/(1 + e^t)`` if the true epsilon
-            is t.
+        rate: probability that a guess is right. If the true epsilon is t and delta is 0, this
+            probability is at most ``e^t/(1 + e^t)``.
         delta: delta of the claim.
         confidence: confidence level of the audit.
 
     Returns:
-        The probability.
+        The probability that the claim is refuted (the power).
 
     Source:
         Steinke, Nasr and Jagielski (2023), theorem 5.2.
@@ -549,10 +564,14 @@ def guesses_for(
     power: float,
     most: int = _MAX_GUESSES,
 ) -> int | None:
-    """Find the fewest guesses about canaries that refute a claim with a given probability.
+    """Find the smallest number of guesses that refutes a claim with a given probability.
+
+    A canary is a record that a fair coin puts into the training data or leaves out. In an audit of
+    one training run, an attack guesses for some canaries if they were in the data.
 
     Args:
-        canaries: function that maps a number of guesses to the number of canaries in the run.
+        canaries: function that takes a number of guesses, and returns the number of canaries in the
+            run.
         claim: the claimed epsilon.
         rate: probability that a guess is right.
         delta: delta of the claim.

@@ -71,18 +71,19 @@ def predicted(
     *,
     tail: float = _PILOT_TAIL,
 ) -> npt.NDArray[np.float64]:
-    """Predict the Clopper-Pearson bound of each event for fresh draws, from the counts of a pilot.
+    """Predict for several events which bound on epsilon an audit will certify, from pilot counts.
 
-    The pilot is a first set of draws on two inputs x and x', from which an event is chosen. For
-    each event, the function computes a lower limit on p = P(event | x) and an upper limit on q =
-    P(event | x') from the pilot. Each of the two limits fails with probability `tail`. The function
-    takes the two limits as the true p and q, so that ``trials`` p and ``trials`` q are the expected
-    counts. The result is the bound from these expected counts,
-    ``max(0, ln((p_low - delta) / q_high))``. So an event with a large ratio p/q but few pilot
-    counts gets a low value.
+    The pilot is a first set of draws on two inputs x and x', on which an event is chosen. For each
+    event, the function computes two limits from the pilot counts: a lower limit on
+    ``p = P(event | x)``, and an upper limit on ``q = P(event | x')``. Each of these limits fails
+    with probability `tail`. The two limits are then used as if they were the true p and q. The
+    audit is expected to count the event ``trials`` p times on x, and ``trials`` q times on x'. The
+    result is the Clopper-Pearson bound for these two numbers,
+    ``max(0, ln((p_low - delta) / q_high))``. Therefore an event with a large ratio p/q but few
+    pilot counts gets a low value.
 
-    Use the function only to choose an event: its quantiles are approximations. Do not count the
-    pilot draws again in the audit.
+    Use the result only to choose an event, because it is an approximation. Do not count the pilot
+    draws again in the audit.
 
     Args:
         k: number of pilot draws on x in which each event happened.
@@ -92,9 +93,9 @@ def predicted(
         trials: number of draws per input that the audit will count.
         delta: delta of the claim, in [0, 1).
         confidence: confidence level of the audit, strictly between 0 and 1.
-        tail: probability with which each of the two limits from the pilot fails. A smaller value
-            gives lower, more cautious predictions. With 0.5, the two limits are close to the
-            observed frequencies, without a safety margin.
+        tail: error probability of each of the two limits from the pilot. A smaller value gives
+            lower, more cautious predictions. With 0.5, the two limits are close to the observed
+            frequencies.
 
     Returns:
         One predicted bound on epsilon per event, finite and at least 0. The shape is the broadcast
@@ -119,7 +120,16 @@ def predicted(
 
 
 def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
-    """Compute lower limits on epsilon, at least 0, from lower limits on p and upper limits on q."""
+    """Compute lower limits on epsilon from limits on the probabilities of events.
+
+    Args:
+        p_low: lower limits on the probabilities of the events on x.
+        q_high: upper limits on the probabilities of the events on x', in the same order.
+        delta: delta of the claim.
+
+    Returns:
+        One number per event: ``max(0, ln((p_low - delta) / q_high))``.
+    """
     margin = np.maximum(p_low - delta, 0.0)
     return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
@@ -133,7 +143,14 @@ def predicted_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Return the limits p_low and q_high from which `predicted` computes its result."""
+    """Predict for several events which limits on their probabilities an audit will find.
+
+    The arguments have the same meaning as in `predicted`, which uses these limits.
+
+    Returns:
+        Two arrays with one number per event: a lower limit on the probability on x, and an upper
+        limit on the probability on x'.
+    """
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     try:
@@ -149,15 +166,20 @@ def predicted_limits(
 def limits_of_counts(
     counts: Sequence[Floats], trials: float, confidence: float, tail: float
 ) -> tuple[Floats, Floats]:
-    """Return the results of `predicted_limits` for counts that the caller has already checked.
+    """Predict for several events which limits on their probabilities an audit will find.
+
+    The function is `predicted_limits` without checks of the arguments.
 
     Args:
-        counts: four arrays that broadcast: `k`, `n`, `k_prime` and `n_prime` of `predicted`. The
-            arrays `k` and `k_prime` are the numbers of pilot draws on x and x' in which each event
-            happened. The arrays `n` and `n_prime` are the numbers of all pilot draws.
+        counts: four arrays of shapes that broadcast. The first is the number of pilot draws on x in
+            which each event happened. The second is the number of all pilot draws on x. The third
+            and the fourth are the same numbers for x'.
         trials: number of draws per input that the audit will count.
         confidence: confidence level of the audit.
-        tail: probability with which each of the two limits from the pilot fails.
+        tail: error probability of each limit that is computed from the pilot.
+
+    Returns:
+        Lower limits on the probabilities on x, and upper limits on the probabilities on x'.
     """
     (hits, draws, hits_prime, draws_prime), alpha = counts, (1.0 - confidence) / 2.0
     p_low = _look_up_limits(hits, draws, trials, tail, alpha, upper=False)
@@ -252,18 +274,19 @@ def detectable(
 ) -> tuple[float, float]:
     """Find the smallest ratio p/q of an event's probabilities for which n draws show a violation.
 
-    The event has probability p = `mass` on x and q on x', where x and x' are two neighbouring
-    inputs. The audit makes n draws on x and n draws on x'. The result supports this sentence: "If
-    an event has probability at least `mass` on x, and is at least `ratio` times as likely on x as
-    on x', then an audit certifies epsilon > `claim` with probability at least `power`." The result
-    makes no statement about other events.
+    The event has probability p = `mass` on x and probability q on x'. Here x and x' are two
+    neighbouring inputs. The audit makes n draws on x and n draws on x'. The result supports this
+    sentence: "If an event has probability at least `mass` on x, and is at least `ratio` times as
+    likely on x as on x', then an audit certifies epsilon > `claim` with probability at least
+    `power`." The result does not apply to events with smaller probabilities.
 
     Let K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) be the counts of the event. The audit
     certifies a violation with probability P(bound(K, K') > claim). The bound must increase in k and
     decrease in k'. Let most(k) be the largest k' for which the bound exceeds the claim. The values
     of K are divided into at most 32 cells (groups of consecutive counts). Then the probability is
     at least the sum over cells of P(K in the cell) P(K' <= most(first k of the cell)). The function
-    uses this lower limit, so the ratio is conservative, and the function needs no simulation.
+    uses this sum instead of the exact probability. Therefore the returned ratio can be too large,
+    but not too small. No simulation is needed.
 
     Args:
         n: number of draws per input.
@@ -276,8 +299,8 @@ def detectable(
         power: probability with which the audit certifies a violation, strictly between 0 and 1.
 
     Returns:
-        The pair (mass, ratio). The ratio is infinite if the probability of a certificate is below
-        `power` even for an event that never happens on x'.
+        The pair (mass, ratio). The ratio is infinite if the audit certifies a violation with a
+        probability below `power`, even for an event that never happens on x'.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -377,13 +400,14 @@ def certifies(
     confidence: float = 0.95,
     cells: int = _FINE_CELLS,
 ) -> float:
-    """Compute the probability that n draws per input certify a violation of a claim.
+    """Compute the probability that an audit with n draws per input refutes a claim.
 
     Let K ~ Binomial(n, p) and K' ~ Binomial(n, q) be the counts of an event on two inputs x and x'.
-    The probability is ``sum over k of P(K = k) P(K' <= most(k))``, where most(k) is the largest k'
-    with ``clopper_pearson > claim``. The values of K are divided into cells (groups of consecutive
-    counts). The result is exact if each cell has one count. Otherwise the result is a lower limit,
-    because every count is replaced by the first count of its cell.
+    The probability is ``sum over k of P(K = k) P(K' <= most(k))``. Here most(k) is the largest k'
+    for which the bound `clopper_pearson` from k and k' exceeds the claim. The values of K are
+    divided into cells (groups of consecutive counts). The result is exact if each cell has only one
+    count. Otherwise the result is a lower limit on the probability, because each count is replaced
+    by the first count of its cell.
 
     Args:
         n: number of draws on x, and on x', at least 1.
@@ -395,7 +419,7 @@ def certifies(
         cells: largest number of cells.
 
     Returns:
-        The probability.
+        The probability, or a lower limit on it.
 
     Source:
         Clopper and Pearson (1934) for the limits. The power follows from the definition of power.
@@ -449,18 +473,18 @@ def trials_for(
     *,
     rough: bool = False,
 ) -> int | None:
-    """Find the fewest draws per input that certify a violation with a given probability.
+    """Find a small number of draws per input that certifies a violation with a given probability.
 
     The power is the probability that an audit with n draws on x and n draws on x' certifies an
-    epsilon above the claim. Counts are whole numbers, so the power is not monotone in n. The
-    returned number n has a power of at least `power`, and n - 1 has a smaller power. The result can
-    be a few percent too large above 10^8 draws, or if `rough` is True.
+    epsilon above the claim. The power is not monotone in n, because counts are whole numbers. For
+    the returned n, the power is at least `power`. For n - 1, the power is smaller. If n is above
+    10^8, or if `rough` is True, the returned number can be a few percent too large.
 
     Args:
         claim: the claimed epsilon.
-        rates: pairs (p, q), one per event: the probabilities of the event on x and on x'. If there
-            are several events, the audit counts one of them, and each has the same probability to
-            be this event.
+        rates: pairs (p, q), one for each event: the probabilities of the event on x and on x'. An
+            audit counts only one of the events. All events are equally likely to be the counted
+            event.
         delta: delta of the claim.
         confidence: confidence level of the audit.
         power: probability with which the audit certifies a violation.
@@ -552,18 +576,17 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """Compute the true epsilon of noise with `factor` times the correct scale for a claim.
+    """Compute the true epsilon of noise whose scale is `factor` times the scale that a claim needs.
 
-    At delta 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
-    whose epsilon is the sensitivity divided by the scale. It is also right for other noise whose
-    epsilon is inversely proportional to the scale. For delta > 0, the function assumes Gaussian
-    noise. The mu of the claim solves
-    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true mu is mu / factor.
-    The true epsilon solves the same equation with the true mu.
+    If delta is 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
+    and for other noise whose epsilon is inversely proportional to its scale. If delta is above 0,
+    the function assumes Gaussian noise. The parameter mu of the claim solves
+    ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``. The true parameter is
+    mu / factor. The true epsilon solves the same equation with this true parameter in place of mu.
 
     Args:
         claim: the claimed epsilon.
-        factor: scale of the noise divided by the correct scale, above 0.
+        factor: actual scale of the noise, divided by the scale that the claim needs, above 0.
         delta: delta of the claim.
 
     Returns:
@@ -582,10 +605,11 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
 def gaussian_event(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
-    """Return the probabilities (p, q) of the threshold event that needs the fewest draws.
+    """Find the event that needs the fewest draws to refute a claim about Gaussian noise.
 
-    The outputs are N(mu, 1) on x and N(0, 1) on x', as for Gaussian noise with the true epsilon.
-    The event is "the output is above t". The function chooses the threshold t from a grid.
+    The outputs are N(mu, 1) on x and N(0, 1) on x'. Here mu is the parameter of Gaussian noise with
+    the true epsilon. The event is "the output is above t". The function chooses the threshold t
+    from 321 values.
 
     Args:
         claim: the claimed epsilon.
@@ -595,8 +619,8 @@ def gaussian_event(
         power: probability with which the audit certifies a violation.
 
     Returns:
-        The probabilities of the event on x and on x'. If no threshold of the grid can certify a
-        violation of the claim, the function returns the probabilities of a default threshold.
+        The probabilities of the event on x and on x'. If no threshold gives an event that can
+        refute the claim, a default threshold is used.
 
     Source:
         Dong, Roth and Su (2022), section 2.3: threshold events are the best events for these two

@@ -63,22 +63,23 @@ class _Bets(NamedTuple):
 @Declared(title="anytime valid", anytime=True, implied=True)
 @suggest_arguments
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on epsilon that holds jointly at all numbers of draws.
+    """Compute a certified lower limit on epsilon that is valid whenever you stop drawing.
 
-    ``epsilon_lower`` is the largest epsilon for which the mixture of bets
+    The limit is the largest epsilon for which the mixture of bets
 
         sum over (v, q0) of w (1 + v (s (1 - delta) - q0))^k (1 - v (q0 + s delta))^(n - k)
                               (1 - v (1 - q0))^k' (1 + v q0)^(n - k'),      s = e^-epsilon,
 
-    is at least 1/(1 - confidence). The counts are k of n draws on x and k' of n draws on x'. Each
-    bet has a centre q0 (a guess of P(event | x')) and a stake v (the size of the bet). The mixture
-    has 7 centres q0, evenly spaced in arcsine, with equal weights. It has 50 stakes v, evenly
-    spaced in log odds. Their weights w are proportional to 1/4, 1/5, ... from the largest stake
-    down. Large stakes suit few draws, and small stakes suit many draws. The stakes, centres and
-    weights do not depend on the data.
+    is at least 1/(1 - confidence). The event happened k times in n draws on x, and k' times in n
+    draws on x'. Each bet has a centre q0 (a guess of P(event | x')) and a stake v (the size of the
+    bet). The mixture has 7 centres q0, evenly spaced in arcsine, with equal weights. The mixture
+    has 50 stakes v for each centre, evenly spaced in log odds. The weights w of the stakes are
+    proportional to 1/4, 1/5, and so on, from the largest stake to the smallest. Large stakes suit
+    few draws, and small stakes suit many draws. The stakes, centres and weights do not depend on
+    the data.
 
-    You may compute the limit after every draw and stop at any time: all these limits hold jointly
-    with probability at least `confidence`. The bound is valid under three conditions:
+    You may compute the limit after every draw and stop at any time. With probability at least
+    `confidence`, the limits at all numbers of draws hold. This is true under three conditions:
 
     - The draws are independent.
     - The numbers of draws on x and on x' are equal whenever you compute the limit.
@@ -86,20 +87,21 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
     If the number of draws is fixed in advance, `berger_boos` gives a sharper limit.
 
-    Each product is log-concave in s, so its minimum over the claims from 0 to epsilon is at an end
-    of this interval. The code replaces each product by this minimum. The sum then decreases in
-    epsilon and is still below a supermartingale. So the rejected claims are exactly the claims
-    below one limit. (At delta = 0, each product is monotone without this replacement.)
+    Each product in the sum is log-concave in s. Therefore its minimum over all claims from 0 to
+    epsilon is at 0 or at epsilon. The code replaces each product by this minimum. The sum then
+    decreases in epsilon, and is still below a supermartingale. Therefore all claims below the limit
+    are rejected, and no claim above the limit is rejected. (If delta is 0, each product is monotone
+    without this replacement.)
 
     Args:
         counts: number k of the n draws on x in which the event happened, and number k' of n draws
             on x'.
         delta: delta of the claim, in [0, 1).
-        confidence: probability that the limits at all numbers of draws hold, strictly between 0 and
-            1.
+        confidence: probability that the limits at all numbers of draws hold together, strictly
+            between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on epsilon, finite and at least 0.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
@@ -108,8 +110,8 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
     Source:
         Ville (1939); Robbins (1970), Annals of Mathematical Statistics 41, for mixtures; Turner, Ly
-        and Gruenwald (2024), Electronic Journal of Statistics, for bets on two streams that are
-        likelihood ratios against the nearest null hypothesis.
+        and Gruenwald (2024), Electronic Journal of Statistics, for tests of two streams, with bets
+        that are likelihood ratios against the nearest null hypothesis.
 
     Example:
         >>> round(anytime(Counts(900, 1000, 100, 1000)), 4)
@@ -135,25 +137,28 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
 @suggest_arguments
 class Martingale:
-    """Sequential test of one claim (epsilon, delta), with a product over sets of draws as evidence.
+    """Sequential test of one claim (epsilon, delta). You may stop it after any number of draws.
 
-    A slice consists of n fresh draws on x, n fresh draws on x', and one event. The event must be
-    chosen before these draws, from earlier slices only. Each slice may have another event, and may
-    exchange x and x'. The wealth of the martingale starts at 1, and each slice multiplies it by a
-    factor. If the claim is true, the wealth ever reaches 1/(1 - confidence) with probability at
-    most 1 - confidence. So you may stop at the first slice after which the claim is refuted.
+    The test reads the draws in slices. A slice is a set of n new draws on x and n new draws on x',
+    in which one event is counted. The event must be chosen before these draws, from earlier slices
+    only. Each slice may have a different event, and may exchange the roles of x and x'. The
+    evidence against the claim is called wealth. The wealth starts at 1, and each slice multiplies
+    it by a factor. If the claim is true, the probability that the wealth ever reaches
+    1/(1 - confidence) is at most 1 - confidence. Therefore you may stop after the first slice that
+    refutes the claim.
 
-    Let X be 1 if the event happens in a draw on x, and 0 otherwise, and let X' be the same for a
-    draw on x'. A bet with stake v and centre q0 multiplies the wealth by (1 + v (s X - s delta -
-    q0)) (1 - v (X' - q0)) for every two draws, with s = e^-claim.
+    Let X be 1 if the event happens in a draw on x, and 0 otherwise. Let X' be the same for a draw
+    on x'. The wealth is divided among several bets. A bet has a stake v and a centre q0. For each
+    pair of a draw on x and a draw on x', the wealth of this bet is multiplied by
+    ``(1 + v (s X - s delta - q0)) (1 - v (X' - q0))``. Here s = e^-claim.
 
     The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
-    centres, as in `anytime`, and starts a new mixture for every event. The second half uses
-    predictions, if the caller gives them. A prediction (p, q) fixes the centre at the nearest pair
-    of probabilities that the claim allows. The stakes are 1/16 to 2 times the stake that makes the
-    bet a likelihood ratio. The second half keeps one mixture over these stakes through all slices,
-    so a change of the event does not reduce this half. Without predictions, the two halves are
-    equal.
+    centres, as in `anytime`. A new mixture starts for each new event. The second half uses
+    predictions of the two probabilities of the event, if the caller gives them. Consider all pairs
+    of probabilities that the claim allows. The pair nearest to the predictions determines the
+    centre of the bets. The stakes of the bets are 1/16 to 2 times the stake for which the factor is
+    a likelihood ratio. The second half keeps one mixture over these stakes for all slices, also if
+    the event changes. Without predictions, the second half uses the same bets as the first half.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -198,24 +203,27 @@ class Martingale:
         event: Hashable = None,
         predicted: tuple[float, float] | None = None,
     ) -> float:
-        """Add the counts of one slice of draws: multiply the wealth by the factor of this slice.
+        """Add the counts of a new set of draws (a slice) to this test, and update the wealth.
+
+        The wealth is the evidence against the claim. Each slice multiplies the wealth by a factor
+        that depends on its counts.
 
         Args:
-            k: number of draws on x (the input in the numerator of p/q) in which the event of the
-                slice happened.
+            k: number of draws on x in which the event happened. Here x is the input on which a
+                large probability of the event is evidence against the claim.
             k_prime: number of draws on x' in which the event happened.
-            n: number of draws of the slice on x, and on x', at least 1.
-            event: label of the event and of the input in the numerator. Slices with the same label
-                use one mixture of bets. A wrong label reduces the power, but the test remains
-                valid.
-            predicted: probabilities (p, q) of the event on x and x', estimated from draws before
-                this slice. None if you have no prediction.
+            n: number of draws of this slice on x, and on x', at least 1.
+            event: label of the event, together with the roles of x and x'. Slices with the same
+                label share one mixture of bets. With a wrong label, the test has less power, but
+                remains valid.
+            predicted: probabilities (p, q) of the event on x and x', estimated from earlier draws.
+                None if you have no estimate.
 
         Returns:
             The natural logarithm of the wealth after this slice.
 
         Raises:
-            TypeError: if a count is not an integer, or a rate is not a number.
+            TypeError: if a count is not an integer, or if a predicted probability is not a number.
             ValueError: if an argument is out of range.
         """
         n = errors.integer("n", n, 1)
@@ -248,20 +256,26 @@ class Martingale:
 
     @property
     def log_wealth(self) -> float:
-        """Natural logarithm of the current wealth. It is always finite."""
+        """Natural logarithm of the current wealth (evidence against the claim). Always finite."""
         return float(np.logaddexp(self._mixed, _log_sum(self._followers))) - math.log(2.0)
 
     @property
     def log_peak(self) -> float:
-        """Natural logarithm of the largest wealth so far, which decides if the claim is refuted."""
+        """Natural logarithm of the largest wealth (evidence against the claim) so far.
+
+        This number decides if the claim is refuted.
+        """
         return self._best
 
     def refuted(self, confidence: float = 0.95) -> bool:
-        """Return True if the wealth has reached 1/(1 - confidence) after any slice so far.
+        """Return True if the draws so far refute the claim.
+
+        The evidence against the claim is called wealth. The claim is refuted as soon as the wealth
+        has reached 1/(1 - confidence) after any set of draws.
 
         Args:
-            confidence: a number strictly between 0 and 1, fixed before the first slice. A true
-                claim is refuted with probability at most 1 - `confidence`.
+            confidence: confidence level of the test, strictly between 0 and 1, fixed before the
+                first draw. A true claim is refuted with probability at most 1 - confidence.
 
         Returns:
             True if the claim is refuted.

@@ -49,17 +49,17 @@ _PROMISE_DECIMALS: Final = 6
 
 
 class Tilt(NamedTuple):
-    """Polynomials in a score, fitted to the log ratio of its densities on two inputs.
+    """Polynomials in a score, fitted to the log ratio of the densities of this score on x and x'.
 
-    There is one polynomial per sample. The first sample contains the observed counts, and the
-    others are bootstrap samples.
+    A score is one number per output. There is one polynomial for each sample of counts. The first
+    sample has the observed counts. All further samples are bootstrap samples.
 
     Args:
-        coefficients: coefficients of the powers of the standardised score, shape
+        coefficients: coefficients of the polynomials, in powers of the standardised score, shape
             `(samples, powers)`.
         errors: standard errors of the coefficients of the first polynomial, shape `(powers,)`.
-        shares: fitted probability that a score in a cell (an interval of scores) is from a draw on
-            x, shape `(samples, cells)`.
+        shares: for each cell (an interval of scores), the fitted probability that a score in this
+            cell is from a draw on x, shape `(samples, cells)`.
     """
 
     coefficients: Floats
@@ -67,24 +67,32 @@ class Tilt(NamedTuple):
     shares: Floats
 
     @property
-    def deviates(self) -> float:
-        """Highest coefficient of the first polynomial, divided by its standard error."""
+    def coefficient_deviate(self) -> float:
+        """Test statistic for the coefficient of the highest power in the first polynomial.
+
+        The statistic is this coefficient, divided by its standard error.
+        """
         return float(self.coefficients[0, -1] / self.errors[-1])
 
 
 def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Tilt:
     """Fit a polynomial to the log ratio of the densities of a score on two inputs x and x'.
 
-    The scores are grouped in cells (intervals), and the draws in each cell are counted. The fit is
-    a logistic regression by Newton steps. The model for a score s is
+    A score is one number per output. The scores are grouped in cells (intervals), and the draws in
+    each cell are counted. The fit is a logistic regression. The model for a score s is
     ``P(draw on x | s) = 1 / (1 + exp(-(a + b s + ...)))``. The model is correct for all densities
     whose log ratio is a polynomial of this degree.
 
     Args:
-        scores: score of each cell, not all equal, shape `(cells,)`.
-        own: number of draws on x in each cell, shape `(samples, cells)`.
+        scores: one score for each cell, such as the middle of the cell. The scores must not all be
+            equal. Shape `(cells,)`.
+        own: number of draws on x in each cell, shape `(samples, cells)`. Each sample of counts is
+            fitted separately.
         other: number of draws on x' in each cell, shape `(samples, cells)`.
         degree: degree of the polynomial.
+
+    Returns:
+        One fitted polynomial for each sample.
 
     Source:
         Anderson (1972), Biometrika 59, for samples of two populations; Qin and Zhang (1997),
@@ -116,16 +124,16 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
 
 
 class TailCounts(NamedTuple):
-    """Numbers of draws in each cell of the tail of a score, on two inputs x and x'.
+    """For each interval in the upper tail of a score: the number of draws on x and on x'.
 
-    The first sample contains the observed counts, and the others are bootstrap samples.
+    A score is one number per output. An interval between neighbouring thresholds is called a cell.
+    The first sample has the observed counts. All further samples are bootstrap samples.
 
     Args:
-        scores: middle of each cell, scaled to the range from 0 to 1, shape `(cells,)`. A cell is
-            the interval between neighbouring thresholds.
+        scores: middle of each cell, scaled to the range from 0 to 1, shape `(cells,)`.
         own: number of draws on x in each cell, shape `(samples, cells)`.
         other: number of draws on x' in each cell, shape `(samples, cells)`.
-        sizes: total numbers of draws on x and on x'.
+        sizes: number of all draws on x, and number of all draws on x', also outside the tail.
     """
 
     scores: Floats
@@ -137,18 +145,25 @@ class TailCounts(NamedTuple):
     def of_hits(
         cls, points: Floats, hits: Ints, hits_prime: Ints, sizes: tuple[int, int]
     ) -> TailCounts:
-        """Return the counts between thresholds, from the counts at or above each threshold."""
+        """Compute the numbers of draws with a score between two neighbouring thresholds.
+
+        Args:
+            points: the thresholds, increasing.
+            hits: number of draws on x with a score at or above each threshold.
+            hits_prime: number of draws on x' with a score at or above each threshold.
+            sizes: number of all draws on x, and number of all draws on x'.
+        """
         middles = points + 0.5 * np.diff(points, append=2.0 * points[-1] - points[-2])
         units = (middles - middles[0]) / (middles[-1] - middles[0])
         own, other = (-np.diff(side, append=0)[np.newaxis] for side in (hits, hits_prime))
         return cls(units, own, other, sizes)
 
     def beyond(self, cell: int) -> TailCounts:
-        """Return the counts of the cells from index `cell` on."""
+        """Return a copy with only the cells (intervals of the score) from index `cell` on."""
         return TailCounts(self.scores[cell:], self.own[:, cell:], self.other[:, cell:], self.sizes)
 
     def resample(self) -> TailCounts:
-        """Return the counts and 20 bootstrap samples of them, with a fixed seed."""
+        """Return a copy of these counts with 20 bootstrap samples added. The seed is fixed."""
         generator = np.random.default_rng(0)
         own, other = (
             np.concatenate([counts, generator.poisson(counts[0], (_BOOTSTRAPS, counts.size))])
@@ -156,12 +171,24 @@ class TailCounts(NamedTuple):
         )
         return TailCounts(self.scores, own, other, self.sizes)
 
-    def deviates(self, degree: int) -> float:
-        """Fit a polynomial; return its highest coefficient, divided by the standard error."""
-        return fit_tilt(self.scores, self.own, self.other, degree).deviates
+    def coefficient_deviate(self, degree: int) -> float:
+        """Fit a polynomial to the log density ratio of x and x', and return a test statistic.
 
-    def rates(self) -> tuple[Floats, Floats]:
-        """Return fitted probabilities of scores above each threshold, on x and on x'."""
+        Args:
+            degree: degree of the polynomial in the score.
+
+        Returns:
+            The coefficient of the highest power, divided by the standard error of this coefficient.
+        """
+        return fit_tilt(self.scores, self.own, self.other, degree).coefficient_deviate
+
+    def fit_tails(self) -> tuple[Floats, Floats]:
+        """Fit lines to the log density ratio of x and x', and compute tail probabilities from them.
+
+        Returns:
+            Two arrays: the probability that the score is at or above each threshold, on x and on
+            x'. Each array has the shape `(samples, thresholds)`.
+        """
         shares, total = fit_tilt(self.scores, self.own, self.other).shares, self.own + self.other
         parts = zip((total * shares, total * (1.0 - shares)), self.sizes, strict=True)
         first, second = (np.cumsum(part[:, ::-1], axis=1)[:, ::-1] / size for part, size in parts)
@@ -177,21 +204,26 @@ def find_tail_threshold(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a threshold above the chosen one at which fitted tails predict a clearly larger bound.
+    """Find a threshold above the chosen threshold for which the expected bound is clearly larger.
+
+    A score is one number per output, and an event is "the score is at least the threshold". In the
+    tail, the counts are too small to compare thresholds. Therefore lines are fitted to the log
+    density ratio of the score on x and x', and the lines predict the probabilities of the events.
 
     Args:
         points: thresholds, increasing, shape `(m,)`.
-        hits: numbers of draws on x and on x' with a score at or above each threshold, shape `(m,)`
-            each.
-        sizes: total numbers of draws on x and on x'.
+        hits: two arrays of shape `(m,)`: the numbers of draws with a score at or above each
+            threshold, on x and on x'.
+        sizes: number of all draws on x, and number of all draws on x'.
         start: index of the threshold that was chosen from the counts.
-        counted: expected lower limit on epsilon at the threshold `start`, from the counts.
-        predict: function that maps event probabilities on x and on x' to expected lower limits on
-            epsilon.
+        counted: expected lower limit on epsilon for the chosen threshold, from the counts.
+        predict: function that takes the probabilities of events on x and on x', and returns
+            expected lower limits on epsilon.
 
     Returns:
-        The index of the threshold, and a cautious estimate of the lower limit on epsilon there.
-        None if a line does not describe the tail, or if the predicted gain is too small.
+        The index of the found threshold, and a cautious estimate of the lower limit on epsilon for
+        this threshold. None if a line does not describe the tail, or if the predicted limit is not
+        clearly larger.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (
@@ -205,8 +237,8 @@ def find_tail_threshold(
     if not _is_line(tail, short):
         return None
     samples = tail.resample()
-    rates = samples.rates()
-    long, near = predict(*rates), predict(*samples.beyond(short).rates())
+    rates = samples.fit_tails()
+    long, near = predict(*rates), predict(*samples.beyond(short).fit_tails())
     now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
     gains = (np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (long[:, short:], near))
     own, other = (rate[0, short:] * size for rate, size in zip(rates, sizes, strict=True))
@@ -223,6 +255,6 @@ def _is_line(tail: TailCounts, short: int) -> bool:
     """Return True if a line describes the log ratio in the tail, and the line has a clear slope."""
     if not np.isfinite(tail.scores).all():
         return False
-    if tail.beyond(short).deviates(1) < _MIN_SLOPE_DEVIATES:
+    if tail.beyond(short).coefficient_deviate(1) < _MIN_SLOPE_DEVIATES:
         return False
-    return _MIN_CURVATURE_DEVIATES < tail.deviates(2) < _MAX_CURVATURE_DEVIATES
+    return _MIN_CURVATURE_DEVIATES < tail.coefficient_deviate(2) < _MAX_CURVATURE_DEVIATES

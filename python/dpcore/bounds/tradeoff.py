@@ -95,10 +95,15 @@ def _tail_offset(epsilon: float, mu: float) -> float:
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """Compute ln(delta) of Gaussian noise at an epsilon, for mu = distance / sigma.
+    """Compute the logarithm of the smallest delta for which Gaussian noise is (epsilon, delta)-DP.
 
-    The value of `mu` must be finite and at least 0. The result has a small relative error, so a
-    delta of 1 - 1e-15 and a delta of 1 give different results.
+    The result has a small relative error, also if delta is near 1. For example, delta = 1 - 1e-15
+    and delta = 1 give different results.
+
+    Args:
+        epsilon: a number of at least 0.
+        mu: distance of the two inputs divided by the standard deviation of the noise, finite and at
+            least 0.
     """
     if mu == 0.0:
         return -math.inf
@@ -124,9 +129,14 @@ def _log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Find the mu of Gaussian noise whose least delta at `epsilon` is `delta`, to about 1e-13.
+    """Find the mu of Gaussian noise for which `delta` is the smallest possible delta at `epsilon`.
 
-    The delta must be strictly between 0 and 1.
+    The parameter mu is the distance of the two inputs, divided by the standard deviation of the
+    noise. The relative error is about 1e-13.
+
+    Args:
+        epsilon: a number of at least 0.
+        delta: a number strictly between 0 and 1.
     """
     # Two lower bounds on mu. delta <= Phi(-s), and s = z gives at most half of the delta. Also,
     # delta <= 2 Phi(mu/2) - 1 <= mu / sqrt(2 pi).
@@ -141,7 +151,12 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Find the least epsilon of Gaussian noise with this mu at a delta."""
+    """Find the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP.
+
+    Args:
+        mu: distance of the two inputs, divided by the standard deviation of the noise.
+        delta: a number strictly between 0 and 1.
+    """
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0
@@ -167,29 +182,30 @@ def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
-    """Compute certified lower limits on delta(epsilon), jointly for all epsilons.
+    """Compute certified lower limits on delta that hold together for several epsilons.
 
-    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The limit is
-    ``max(0, p_low - e^epsilon q_high)``. Here ``p_low`` and ``q_high`` are the Clopper-Pearson
-    limits for p and q. Each of the two limits fails with probability at most (1 - confidence)/2.
-    The same two limits serve for every epsilon, so all limits on delta hold jointly with
-    probability at least `confidence`.
+    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The lower
+    limit on delta is ``max(0, p_low - e^epsilon q_high)``. Here ``p_low`` is the lower
+    Clopper-Pearson limit for p, and ``q_high`` is the upper limit for q. Each of these two limits
+    fails with probability at most (1 - confidence)/2. The same two limits are used for each
+    epsilon. Therefore all limits on delta hold together with probability at least `confidence`.
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'.
+        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
+            on x'.
         epsilon: array of epsilons of any shape, at least 0.
-        confidence: probability that all limits hold, strictly between 0 and 1.
+        confidence: probability that all limits on delta hold, strictly between 0 and 1.
 
     Returns:
-        One lower limit on delta per epsilon, in [0, 1), in the shape of `epsilon`.
+        An array of the shape of `epsilon`: one lower limit on delta, in [0, 1), for each epsilon.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or another argument does not contain numbers.
         ValueError: if an epsilon is negative or not a number, or `confidence` is out of range.
 
     Source:
-        Kairouz, Oh and Viswanath (2015), theorem 2.4, for the region; Clopper and Pearson (1934).
+        Kairouz, Oh and Viswanath (2015), theorem 2.4, for the inequality between p and q; Clopper
+        and Pearson (1934).
 
     Example:
         >>> delta_lower(Counts(900, 1000, 100, 1000), [0.0, 1.0, 3.0]).round(3).tolist()
@@ -211,20 +227,21 @@ def epsilon_lower_at(
 ) -> npt.NDArray[np.float64]:
     """Compute a certified lower limit on epsilon for each of several deltas.
 
-    With the bound `clopper_pearson`, the limits at all deltas hold jointly with probability at
-    least `confidence`, because all come from the same two limits for probabilities of the event.
-    With another bound, each single limit holds with probability at least `confidence`. The limits
-    at several deltas then need not hold jointly.
+    With the bound `clopper_pearson`, the limits for all deltas hold together with probability at
+    least `confidence`. The reason is that all these limits are computed from the same two limits on
+    the probabilities of the event. With a different bound, each single limit holds with probability
+    at least `confidence`. The limits for several deltas together may then hold with a smaller
+    probability.
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'.
+        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
+            on x'.
         delta: array of deltas of any shape, in [0, 1).
-        confidence: probability that the limit holds at one delta, strictly between 0 and 1.
+        confidence: probability that the limit for one delta holds, strictly between 0 and 1.
         bound: function ``(counts, delta, confidence) -> epsilon_lower``, or the name of a bound.
 
     Returns:
-        One lower limit on epsilon per delta, in the shape of `delta`.
+        An array of the shape of `delta`: one lower limit on epsilon for each delta.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -248,20 +265,21 @@ def epsilon_lower_at(
 
 @suggest_arguments
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on mu, if the mechanism is mu-GDP for some mu.
+    """Compute a certified lower limit on the parameter mu of Gaussian DP (mu-GDP).
 
     The limit is ``max(0, Phi^-1(p_low) - Phi^-1(q_high))``. Here ``p_low`` is the Clopper-Pearson
-    lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). The reason
-    is: at type I error a, every test of a mu-GDP mechanism has a type II error of at least
-    Phi(Phi^-1(1 - a) - mu).
+    lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). The formula
+    follows from the definition of mu-GDP. If a test between x and x' has type I error a, its type
+    II error is at least Phi(Phi^-1(1 - a) - mu).
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'.
+        counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
+            on x'.
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit on mu, finite and at least 0.
+        The lower limit, finite and at least 0. If the mechanism is mu-GDP, mu is at least this
+        limit.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `confidence` is not a number.
@@ -279,20 +297,26 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Band(Record, word="Band"):
-    """Upper limits on the trade-off curve f of a mechanism, at several points jointly.
+    """Upper limits on the trade-off curve f of a mechanism, jointly valid at several points.
 
-    f(a) is the smallest type II error of a test of "the input was x'" against "the input was x" at
-    type I error a. If the draws show that a test has type I error at most a and type II error at
-    most b, then f(a) <= b. The band consists of such points (a, b), which lie on or above f. So the
-    band is an *upper* limit on f: the mechanism cannot give more privacy than the band shows. A
-    lower limit on f would be a guarantee of privacy. A black-box audit cannot give a lower limit on
-    f, because another event may have smaller errors.
+    A test reads an output and decides between "the input was x'" and "the input was x". The type I
+    error is the probability of deciding for x if the input is x'. The type II error is the
+    probability of deciding for x' if the input is x. The smallest type II error at type I error a
+    is f(a).
+
+    If the draws show that a test has type I error at most a and type II error at most b, then
+    ``f(a) <= b``. The band consists of points (a, b) of this kind. All these points lie on or above
+    f. Therefore the band is an *upper* limit on f: the mechanism cannot give more privacy than the
+    band shows. A lower limit on f would be a guarantee of privacy. A black-box audit cannot give a
+    lower limit on f, because a test that was not tried may have smaller errors.
 
     Attributes:
-        type_one: upper limits on the type I error of a test, one per threshold of the test.
-        type_two: upper limits on the type II error of the same tests.
-        confidence: probability that f lies on or below all points.
-        method: "clopper_pearson" (one exact limit per threshold) or "dkw" (one margin for all).
+        type_one: upper limits on the type I errors of several tests. Each test compares a score of
+            the output with one threshold.
+        type_two: upper limits on the type II errors of the same tests, in the same order.
+        confidence: probability that all points lie on or above f.
+        method: how the limits were computed: "clopper_pearson" (an exact limit for each threshold)
+            or "dkw" (the same margin for all thresholds).
     """
 
     type_one: npt.NDArray[np.float64]
@@ -313,19 +337,21 @@ class Band(Record, word="Band"):
         choice("method", self.method, METHODS)
 
     def at(self, type_one: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return upper limits on the least type II error f(a) at given type I errors a.
+        """Return upper limits on the trade-off curve f at given type I errors.
+
+        Here f(a) is the smallest type II error of a test between x and x' with type I error a.
 
         Args:
-            type_one: array of type I errors of any shape, from 0 to 1.
+            type_one: array of type I errors a of any shape, from 0 to 1.
 
         Returns:
-            Upper limits on f(a), in the shape of `type_one`. Each limit is the least type II error
-            among the points of the band with a type I error of at most a. The limit is at most 1 -
-            a, because f(a) <= 1 - a holds for every mechanism.
+            An array of the shape of `type_one`: one upper limit on f(a) for each a. The limit is
+            the smallest type II error among the points of this band with a type I error of at most
+            a. It is also at most 1 - a, because f(a) <= 1 - a for each mechanism.
 
         Raises:
-            TypeError: if the errors are not numbers.
-            ValueError: if an error is not from 0 to 1.
+            TypeError: if the type I errors are not numbers.
+            ValueError: if a type I error is not from 0 to 1.
         """
         errors = check_array("type_one", type_one, 0.0, 1.0)
         order = np.argsort(self.type_one, kind="stable")
@@ -334,16 +360,18 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute certified lower limits on the privacy profile, jointly for all epsilons.
+        """Compute certified lower limits on delta that hold together for several epsilons.
 
-        The privacy profile is ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``. The method
-        computes this maximum over the points (a, b) of the band, with b instead of f(a).
+        The smallest possible delta at an epsilon is ``max over a of 1 - f(a) - e^epsilon a``. Here
+        f is the trade-off curve. The method takes the maximum over the points (a, b) of this band,
+        with b in place of f(a).
 
         Args:
             epsilon: array of epsilons of any shape, at least 0.
 
         Returns:
-            One lower limit on delta per epsilon, in [0, 1], in the shape of `epsilon`.
+            An array of the shape of `epsilon`: one lower limit on delta, in [0, 1], for each
+            epsilon.
 
         Raises:
             TypeError: if the epsilons are not numbers.
@@ -356,14 +384,16 @@ class Band(Record, word="Band"):
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """Compute a certified lower limit on epsilon at a delta, valid jointly for all deltas.
+        """Compute a certified lower limit on epsilon for a given delta.
+
+        The limits for several deltas hold together with probability `confidence`.
 
         Args:
-            delta: delta of the limit, in [0, 1).
+            delta: delta for which epsilon is limited, in [0, 1).
 
         Returns:
-            The lower limit, at least 0. It is infinite only if a point of the band has type I error
-            0.
+            The lower limit on epsilon, at least 0. It is infinite only if a point of this band has
+            type I error 0.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -376,7 +406,7 @@ class Band(Record, word="Band"):
 
     @property
     def mu(self) -> float:
-        """Certified lower limit on mu, if the mechanism is mu-GDP for some mu."""
+        """Certified lower limit on the parameter mu, if the mechanism is mu-GDP (Gaussian DP)."""
         pairs = zip((1.0 - self.type_two).tolist(), self.type_one.tolist(), strict=True)
         return max(_mu_of_rates(p_low, q_high) for p_low, q_high in pairs)
 
@@ -390,23 +420,24 @@ def tradeoff_band(
     confidence: float = 0.95,
     method: Method = "clopper_pearson",
 ) -> Band:
-    """Compute an upper band on the trade-off curve from counts above fixed thresholds.
+    """Compute upper limits on the trade-off curve of a mechanism, from the counts of a score.
 
-    The trade-off curve f maps a type I error to the smallest type II error of a test of "the input
-    was x'" against "the input was x". Consider the test "the score is above a threshold". Its type
-    I error is q = P(score above | x') <= q_high. Its type II error is 1 - p <= 1 - p_low, with
-    p = P(score above | x). The curve f decreases, so the point (q_high, 1 - p_low) lies on or above
-    f.
+    The score is one number per output. Each threshold on the score gives a test: if the score is
+    above the threshold, the test decides that the input was x, and otherwise x'. The type I error
+    of the test is ``q = P(score above threshold | x')``, with the upper limit q_high. The type II
+    error is 1 - p. Here ``p = P(score above threshold | x)``, with the lower limit p_low. The
+    trade-off curve f maps a type I error to the smallest type II error of any test. The curve f
+    decreases. Therefore the point (q_high, 1 - p_low) lies on or above f.
 
-    The limits on x fail with a total probability of at most (1 - confidence)/2. The limits on x'
-    fail with a total probability of at most the same number. "clopper_pearson" divides this
-    probability among the m thresholds: each limit fails with probability at most (1 -
-    confidence)/(2m). "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 -
-    confidence))/(2n)) at all thresholds.
+    All limits on x together fail with probability at most (1 - confidence)/2. The same is true for
+    all limits on x'. The method "clopper_pearson" divides this probability equally among the m
+    thresholds: each limit fails with probability at most ``(1 - confidence)/(2m)``. The method
+    "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin ``sqrt(ln(2/(1 - confidence))/(2n))`` for all
+    thresholds.
 
-    With "clopper_pearson", the thresholds must be fixed before the counted draws. The limits are
-    then not valid for other thresholds, or for a choice among thresholds that uses the counted
-    draws. The limits of "dkw" are valid for all thresholds.
+    If you use "clopper_pearson", fix the thresholds before the counted draws. The limits are not
+    valid for other thresholds, or if the counted draws are used to choose some of the thresholds.
+    If you use "dkw", the limits are valid for all thresholds.
 
     Args:
         k: number of draws on x with a score above each threshold, for thresholds in increasing
@@ -415,15 +446,17 @@ def tradeoff_band(
         k_prime: number of draws on x' with a score above each threshold, in the same order.
         n_prime: number of draws on x'.
         confidence: probability that all points lie on or above f, strictly between 0 and 1.
-        method: "clopper_pearson" (one exact limit per threshold) or "dkw" (one margin for all).
+        method: "clopper_pearson" (an exact limit for each threshold) or "dkw" (the same margin for
+            all thresholds).
 
     Returns:
-        A `Band`: upper limits on f, one point per threshold.
+        A `Band` with the points (q_high, 1 - p_low), one for each threshold.
 
     Raises:
         TypeError: if the counts are not integers, or another argument has the wrong type.
-        ValueError: if a count is not from 0 to the number of draws, `k` or `k_prime` increases with
-            the threshold, their shapes differ, or another value is out of range.
+        ValueError: if a count is not from 0 to the number of draws, if `k` or `k_prime` increases
+            from one threshold to the next, if their shapes differ, or if another value is out of
+            range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1; Massart (1990), Annals of Probability 18, for the
@@ -470,6 +503,12 @@ def _mu_of_rates(p_low: float, q_high: float) -> float:
 
 def check_array(name: str, value: Any, low: float, high: float) -> Floats:
     """Check that all entries of an array are within a range, and return the array as float64.
+
+    Args:
+        name: name of the array, for error messages.
+        value: the array.
+        low: smallest allowed entry.
+        high: largest allowed entry.
 
     Raises:
         TypeError: if the entries are not numbers.

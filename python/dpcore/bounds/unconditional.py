@@ -62,7 +62,11 @@ _MAX_DRAWS = 2**40
 
 
 class Cells(NamedTuple):
-    """Groups (cells) of consecutive binomial counts, with their log probabilities at one rate."""
+    """Groups (cells) of neighbouring binomial counts, with the log probability of each cell.
+
+    The log probabilities hold for one success probability. All of them may be shifted by the same
+    constant.
+    """
 
     trials: int
     first: int
@@ -75,22 +79,23 @@ class Cells(NamedTuple):
 
 
 def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
-    """Return a window of counts: Binomial(n, p) is outside with probability at most 2 `tail`.
+    """Return a range that contains a Binomial(n, p) count with probability at least 1 - 2 `tail`.
 
-    The window is valid for every p in [`low`, `high`], by Bernstein's inequality. It is divided
-    into cells (groups of consecutive counts). If the standard deviation is small, each cell has one
-    count. Otherwise the width of a cell is 1/512 of a standard deviation, and its probability is
-    computed from its middle. At z standard deviations, the relative error is then
-    (width/deviation)^2 (z^2 + 1)/24.
+    The range is valid for each p in [`low`, `high`], by Bernstein's inequality. The range is
+    divided into cells (groups of neighbouring counts). If the standard deviation of the count is
+    small, each cell has only one count. Otherwise the width of a cell is 1/512 of the standard
+    deviation, and the probability of a cell is computed from the middle of the cell. At z standard
+    deviations from the mean, the relative error of this probability is
+    ``(width/deviation)^2 (z^2 + 1)/24``.
 
     Args:
         n: number of trials of the binomial distribution.
         low: smallest success probability p.
         high: largest success probability p.
-        tail: largest probability of each of the two tails outside the window.
+        tail: largest probability of each of the two tails outside the range.
 
     Returns:
-        The cells.
+        The cells of the range.
     """
     t = math.log(1.0 / tail)
     below, above = n * low - _window_reach(n, low, t), n * high + _window_reach(n, high, t)
@@ -128,10 +133,18 @@ def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
 
 
 def cell_masses(window: Cells, rates: Floats) -> Floats:
-    """Compute the probability of each cell for each success probability, shape `(rates, cells)`.
+    """Compute the probabilities of groups (cells) of binomial counts, for several success rates.
 
-    The probabilities are divided by their sum over the window, so each row sums to 1. So a
-    probability is too large by the share of the omitted tails, and is never too small.
+    The probabilities are divided by their sum over all cells. Each row of the result therefore sums
+    to 1. A probability can be slightly too large, because counts outside the cells are left out.
+    The probabilities are never too small.
+
+    Args:
+        window: the cells.
+        rates: the success rates (probabilities of success) of the binomial distributions.
+
+    Returns:
+        An array of shape `(rates, cells)`.
     """
     with np.errstate(divide="ignore"):
         log_odds = np.log(rates) - np.log1p(-rates)
@@ -153,22 +166,26 @@ def supremum_bound(
     budget: float,
     relative: float,
 ) -> float:
-    """Compute an upper limit on the probability of an event for all q in [`low`, `high`].
+    """Compute an upper limit on the probability of an event, valid for all q in [`low`, `high`].
+
+    The event is a set of pairs of two independent binomial counts. The second count has the success
+    probability q. The first count has the success probability p = slope q + shift. The probability
+    of the event is interpolated by a polynomial in q.
 
     Args:
-        probability: function that maps points q inside the segment to the probability of one event,
-            which is a set of two binomial counts. The error of a value is at most `budget` plus
-            `relative` times the value.
-        low: lower end of the segment.
-        high: upper end of the segment. It may equal `low`.
-        line: (slope, shift). The first count has the success probability p = slope q + shift, and
-            the second count has the success probability q.
-        trials: the numbers of trials (n, n').
+        probability: function that takes an array of values q and returns the probability of the
+            event for each q. The error of a returned value is at most `budget` plus `relative`
+            times the value.
+        low: smallest q.
+        high: largest q. It may equal `low`.
+        line: the pair (slope, shift).
+        trials: the numbers of trials (n, n') of the first and the second count.
         budget: absolute error that the interpolation may add, above 0.
         relative: relative error of `probability`.
 
     Returns:
-        The upper limit, which holds at every q in the segment.
+        The upper limit. The probability of the event is at most this number for each q in the
+        range.
     """
     nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
@@ -195,8 +212,8 @@ def _choose_degree(
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
-    log_size = trials[1] * np.log1p(_largest_excess(centre, wide, tall))
-    excess = _largest_excess(slope * centre + shift, slope * wide, slope * tall)
+    log_size = trials[1] * np.log1p(_bound_excess(centre, wide, tall))
+    excess = _bound_excess(slope * centre + shift, slope * wide, slope * tall)
     log_size += trials[0] * np.log1p(excess)
     for nodes in _CHEBYSHEV_NODES:
         log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(radii) - np.log(radii - 1.0)
@@ -206,16 +223,16 @@ def _choose_degree(
     return nodes, math.exp(min(least, 0.0))
 
 
-def _largest_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
+def _bound_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
     """Compute an upper limit on |z| + |1 - z| - 1 in an ellipse, from the box around the ellipse.
 
     The value is convex in the real part of z and increases with the size of the imaginary part. So
     its maximum over the box is at a corner.
     """
-    return np.maximum(_corner_excess(centre - wide, tall), _corner_excess(centre + wide, tall))
+    return np.maximum(_ellipse_excess(centre - wide, tall), _ellipse_excess(centre + wide, tall))
 
 
-def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
+def _ellipse_excess(real: Floats, imaginary: Floats) -> Floats:
     def beyond(x: Floats) -> Floats:
         # |x + iy| - x without cancellation at small y.
         size = np.hypot(x, imaginary)
@@ -243,58 +260,57 @@ def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
-    An audit uses this bound if ``bound="exact"``.
+    An audit with the argument ``bound="exact"`` uses this limit.
 
-    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. All pairs of
-    counts (j of n draws on x, j' of n' draws on x') are put into a fixed order. Pairs that support
-    a larger epsilon are higher in this order. The p-value of the claim ``p <= e^epsilon q + delta``
-    is
+    Let p and q be the probabilities of an event on two neighbouring inputs x and x'. A pair of
+    counts (j, j') means that the event happened in j of n draws on x, and in j' of n' draws on x'.
+    All pairs are put into a fixed order, in which pairs that support a larger epsilon are higher.
+    The p-value of the claim ``p <= e^epsilon q + delta`` is
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
-    The event "as far up the order as observed" contains all pairs of counts that are at least as
-    high in the order as the observed pair. C is a random rectangle that contains (p, q) with
-    probability at least 1 - gamma, and gamma is (1 - confidence)/1000. The limit is the largest
-    epsilon with a p-value of at most 1 - confidence. It is sharper than the limit of
-    `clopper_pearson`, because the test uses the whole error probability 1 - confidence once. The
-    two limits of `clopper_pearson` divide this error probability. The bound is valid under three
-    conditions:
+    The set "as far up the order as observed" contains all pairs of counts that are at least as high
+    in the order as the observed pair. C is a confidence rectangle that contains (p, q) with
+    probability at least 1 - gamma. Here gamma is (1 - confidence)/1000. The limit on epsilon is the
+    largest epsilon with a p-value of at most 1 - confidence. This limit is sharper than the limit
+    of `clopper_pearson`. The reason is that the test uses the whole error probability
+    1 - confidence at once, but `clopper_pearson` divides it between two limits. The limit is valid
+    under three conditions:
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.
     - The event, and the roles of x and x', were fixed before the counted draws.
 
     Proof that the limit is valid: the true pair (p, q) is outside C with probability at most gamma.
-    If the true pair is in C, the maximum is at least its probability of "as far up the order as
-    observed". This probability is a p-value: it is at most a with probability at most a. A larger
-    epsilon allows more pairs (p, q), while the order and C do not change. So the p-value does not
-    decrease in epsilon.
+    If the true pair is in C, the maximum is at least the value for the true pair: the probability
+    of "as far up the order as observed". This probability is a p-value: for each a, it is at most a
+    with probability at most a. A larger epsilon allows more pairs (p, q), but does not change the
+    order or C. Therefore the p-value does not decrease in epsilon.
 
-    Computation of the maximum: the order is monotone. With more events on x, or fewer on x', a pair
-    of counts is never lower in the order. So the maximum lies on the segment
-    ``p = min(e^epsilon q + delta, p_high)``, where p_high is the largest p in C. The code computes
-    an upper limit on the maximum over this segment (not a maximum over samples). Approximations and
-    rounding only increase the computed probability.
+    Computation of the maximum: the order is monotone. If the event happens more often on x, or less
+    often on x', the pair of counts is never lower in the order. Therefore the maximum lies on the
+    curve ``p = min(e^epsilon q + delta, p_high)``, where p_high is the largest p in C. The code
+    computes an upper limit on the maximum over this curve. Approximations and rounding can only
+    increase the computed probability.
 
-    If n or n' is above 2**40, the function returns the result of `clopper_pearson`. The choice
-    between the two bounds depends only on n and n'.
+    If n or n' is above 2**40, the function returns the result of `clopper_pearson` instead.
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of the n'
-            draws on x'. The numbers n and n' may differ.
+        counts: the event happened in k of n draws on x, and in k' of n' draws on x'. The
+            numbers n and n' may differ.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit, finite and at least 0.
+        The lower limit on epsilon, finite and at least 0.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
         ValueError: if `delta` or `confidence` is out of range, or n or n' is 2**63 or more.
 
     Source:
-        Berger and Boos (1994), JASA 89, for the p-value; Buehler (1957), JASA 52, for the limit
-        from a fixed order of the outcomes.
+        Berger and Boos (1994), JASA 89, for the p-value; Buehler (1957), JASA 52, for a limit that
+        is computed from a fixed order of all outcomes.
 
     Example:
         >>> round(berger_boos(Counts(900, 1000, 100, 1000)), 4)
@@ -313,7 +329,9 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     cut = _find_rejection_boundary(counts, delta, alpha)
     if cut is None:
         return 0.0
-    return _find_largest(_make_test(counts, delta, alpha, cut), *_guess_start(counts, delta, alpha))
+    return _find_largest(
+        _make_test(counts, delta, alpha, cut), *_normal_limit(counts, delta, alpha)
+    )
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
@@ -410,7 +428,7 @@ def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.in
     return tail
 
 
-def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
+def _normal_limit(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
     """Compute a normal approximation of the lower limit, and its standard error."""
     from scipy.special import ndtri
 

@@ -26,25 +26,25 @@ FORMULAS = ("classical", "analytic")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibratedGaussian(Record, word="GaussianNoise"):
-    """Mechanism that adds Gaussian noise calibrated to (epsilon, delta), with its true delta.
+    """Mechanism that adds Gaussian noise, with sigma chosen for a given (epsilon, delta).
 
     Use this mechanism for audits and experiments, not for releasing data (`dpcore.sample` gives the
-    reasons). The mechanism declares its claim, so you can pass it to `dpcore.audit` without a
-    claim.
+    reasons). The mechanism has the attributes `claim` and `delta`. Therefore `dpcore.audit` tests
+    this claim if you do not give a claim.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        epsilon: declared epsilon.
-        delta: declared delta.
-        sensitivity: largest L2 distance of two neighbours, in the units of the input.
-        true_delta: smallest delta for which this noise is (epsilon, delta)-DP. It is at most
-            `delta`.
-        formula: formula that gave sigma, "classical" or "analytic".
-        note: remark on the formula, or an empty string.
+        epsilon: claimed epsilon, for which sigma was chosen.
+        delta: claimed delta, for which sigma was chosen.
+        sensitivity: largest L2 distance between two neighbouring inputs, in the units of the input.
+        true_delta: smallest delta for which this noise is (epsilon, delta)-DP. This number is at
+            most the claimed `delta`.
+        formula: formula from which sigma was computed, "classical" or "analytic".
+        note: remark on the formula, or an empty string without a remark.
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a number is out of range or `formula` is not one of the two names.
+        ValueError: if a number is out of range, or if `formula` is not "classical" or "analytic".
 
     Example:
         >>> print(gaussian_analytic(1.0, 1e-5, 1.0))
@@ -75,16 +75,19 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
     @property
     def mechanism(self) -> Gaussian:
-        """The `dpcore.Gaussian` mechanism that adds this noise."""
+        """The native mechanism `dpcore.Gaussian` with the same sigma."""
         return Gaussian(self.sigma)
 
     @property
     def claim(self) -> float:
-        """Declared epsilon, which an audit tests together with `delta`."""
+        """Claimed epsilon of this mechanism. An audit tests the claim (epsilon, `delta`)."""
         return self.epsilon
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two inputs at L2 distance `sensitivity`, which differ in one entry."""
+        """Return two neighbouring inputs of `dim` entries for an audit of this mechanism.
+
+        The inputs differ in one entry. Their L2 distance is the attribute `sensitivity`.
+        """
         x_prime = np.zeros(dimension(dim))
         x_prime[0] = self.sensitivity
         return Pair(np.zeros(dim), x_prime)
@@ -115,16 +118,16 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest delta for which Gaussian noise is (epsilon, delta)-DP.
 
-    The delta is
+    The result is
     ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, where D
-    is the sensitivity. The function computes it in logarithms. The relative error is at most 1e-12
-    if delta is at least 1e-300.
+    is the sensitivity. The relative error is at most 1e-12 if the result is at least 1e-300.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        epsilon: epsilon, at least 0.
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
+        epsilon: epsilon for which delta is computed, at least 0.
+        sensitivity: largest L2 distance D between two neighbouring inputs, in the units of the
+            input, above 0. You can also give the result of
+            `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The smallest delta, in [0, 1]. It is 0.0 if the true value is too small for a float64.
@@ -151,13 +154,13 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
-        delta: delta, in [0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
+        delta: delta for which epsilon is computed, in [0, 1).
+        sensitivity: largest L2 distance between two neighbouring inputs, in the units of the input,
+            above 0. You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        The smallest epsilon, at least 0, with a relative error of at most 1e-12. It is inf at delta
-        0, or if the true value is too large for a float64.
+        The smallest epsilon, at least 0, with a relative error of at most 1e-12. The result is inf
+        if delta is 0, or if the true value is too large for a float64.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -179,29 +182,31 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Calibrate Gaussian noise with the textbook formula, and check its true delta.
+    """Compute sigma of Gaussian noise with the textbook formula, and check the true delta.
 
     Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
     reasons).
 
     The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
-    theorem for this formula holds for epsilon below 1. For a larger epsilon, the function computes
-    the true delta of the noise. If the true delta is above `delta`, the function raises a
-    ValueError. Otherwise the result has a note that the theorem does not cover this epsilon.
+    theorem for this formula requires an epsilon below 1. The function also computes the true delta
+    of the noise at `epsilon`. If the true delta is above `delta`, a ValueError is raised. If
+    epsilon is 1 or larger and the true delta is small enough, the result has a note that the
+    theorem does not cover this epsilon.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
+        sensitivity: largest L2 distance D between two neighbouring inputs, in the units of the
+            input, above 0. You can also give the result of
+            `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        The noise, with its true delta.
+        A mechanism that adds this noise. Its attribute `true_delta` is the true delta.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument is out of range, or the true delta of the noise is above `delta`.
-            The message shows the true delta.
+        ValueError: if an argument is out of range, or if the true delta of the noise is above
+            `delta`. The error message contains the true delta.
 
     Source:
         Dwork and Roth (2014), theorem A.1. For the true delta: Balle and Wang (2018), theorem 8.
@@ -240,23 +245,23 @@ def gaussian_classical(
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
-    """Calibrate the smallest Gaussian noise that is (epsilon, delta)-DP.
+    """Compute the smallest sigma for which Gaussian noise is (epsilon, delta)-DP.
 
     Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
     reasons).
 
     The function solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` for sigma, with a
-    relative error of 1e-12. Then it rounds sigma up until the computed delta is at most `delta`.
-    Every epsilon is allowed, also above 1.
+    relative error of 1e-12. Then the function rounds sigma up until the computed delta is at most
+    `delta`. Values of epsilon above 1 are also allowed.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
         delta: target delta, in (0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
+        sensitivity: largest L2 distance between two neighbouring inputs, in the units of the input,
+            above 0. You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        The noise, with its true delta.
+        A mechanism that adds this noise. Its attribute `true_delta` is the true delta.
 
     Raises:
         TypeError: if an argument is not a number.

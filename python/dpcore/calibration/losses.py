@@ -37,15 +37,18 @@ _SHOWN_DELTA: Final = 1e-5
 
 
 def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
-    """Return the largest distance of two neighbours in a domain after a clip, and such a pair.
+    """Find the largest distance between two neighbouring inputs, and two inputs at this distance.
+
+    The distance is measured after the mechanism has clipped the inputs.
 
     Args:
-        domain: a domain of `dpcore.sensitivity`.
+        domain: set of allowed inputs, a domain of `dpcore.sensitivity`.
         norm: norm of the distance, "l1" or "l2".
-        clip: clip that the mechanism applies to its input before the noise, or None.
+        clip: the clip that the mechanism applies to an input before it adds noise, or None if the
+            mechanism does not clip.
 
     Returns:
-        The distance after the clip, and the two inputs before the clip.
+        The largest distance after the clip, and the two inputs before the clip.
 
     Raises:
         TypeError: if the domain is not one of `dpcore.sensitivity`.
@@ -80,10 +83,10 @@ def _check_domain(domain: Any) -> Any:
 
 def _is_inside(domain: Any, clip: ClipStep) -> bool:
     """Return True if the clip does not change any input in the domain."""
-    return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
+    return _largest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
 
 
-def _farthest_norm(domain: Any, norm: Norm) -> float:
+def _largest_norm(domain: Any, norm: Norm) -> float:
     """Compute the largest norm of an input in the domain."""
     if isinstance(domain, (Simplex, OneHot)):
         return 1.0
@@ -100,24 +103,25 @@ def _farthest_norm(domain: Any, norm: Norm) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealEpsilon(Record, word="RealEpsilon"):
-    """True epsilon of the noise of a mechanism on a domain, with the worst pair of inputs.
+    """True epsilon of a mechanism that adds noise, with two inputs at the largest distance.
+
+    The true epsilon does not depend on the epsilon that the mechanism claims.
 
     Args:
         mechanism: mechanism that adds the noise.
-        domain: set of allowed inputs, which also defines the neighbours.
-        value: smallest epsilon for which the mechanism is epsilon-DP (delta = 0). It is inf if the
-            mechanism is not epsilon-DP for any finite epsilon, or if dpcore does not know a finite
-            epsilon.
-        pair: two neighbours at the largest distance.
-        distance: distance of the two inputs in `pair`, after the mechanism has clipped them.
+        domain: set of allowed inputs. It also defines which inputs are neighbours.
+        value: smallest epsilon for which the mechanism is epsilon-DP (delta = 0). The value is inf
+            if such an epsilon does not exist, or if dpcore does not know the epsilon.
+        pair: two neighbouring inputs at the largest distance.
+        distance: distance between these two inputs, after the mechanism has clipped them.
         norm: norm of `distance`: "l1", "l2", or "entries" (the number of entries that differ).
-        reason: derivation of the value, on one line.
-        mu: for Gaussian noise, `distance` divided by sigma. It determines the privacy profile
-            delta(epsilon). None for other noise.
+        reason: text on one line that explains the value.
+        mu: for Gaussian noise, `distance` divided by sigma. From mu, delta follows for each
+            epsilon. None for other noise.
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a number is negative or NaN, or `norm` is not one of the three names.
+        ValueError: if a number is negative or NaN, or if `norm` is not one of the three names.
 
     Example:
         >>> from dpcore.mechanisms import Gaussian
@@ -148,7 +152,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
     @property
     def claim(self) -> float | None:
-        """Epsilon that the mechanism claims, or None if it makes no claim."""
+        """Epsilon that the mechanism claims, or None if the mechanism has no claim."""
         claim = mechanism_attribute(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
@@ -156,7 +160,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         """Compute the smallest delta for which the mechanism is (epsilon, delta)-DP.
 
         Args:
-            epsilon: epsilon, at least 0.
+            epsilon: epsilon for which delta is computed, at least 0.
 
         Returns:
             The smallest delta. For Gaussian noise, the formula is theorem 8 of Balle and Wang
@@ -182,11 +186,11 @@ class RealEpsilon(Record, word="RealEpsilon"):
         """Compute the smallest epsilon for which the mechanism is (epsilon, delta)-DP.
 
         Args:
-            delta: delta, in [0, 1).
+            delta: delta for which epsilon is computed, in [0, 1).
 
         Returns:
-            The smallest epsilon. At delta 0, it is the attribute `value`. Only Gaussian noise and
-            `L2Laplace` have a result at delta > 0.
+            The smallest epsilon. If delta is 0, the result is the attribute `value`. For delta > 0,
+            there is only a result for Gaussian noise and `L2Laplace`.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -219,35 +223,37 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
 @suggest_arguments
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
-    """Compute the true epsilon of the noise of a mechanism, independent of the claimed epsilon.
+    """Compute the true epsilon of a mechanism that adds noise. The claimed epsilon is not used.
 
-    Let D be the largest distance of two neighbours in the domain, after the mechanism has clipped
-    its input. The true epsilon depends on the noise:
+    Let D be the largest distance between two neighbouring inputs, after the mechanism has clipped
+    them. The true epsilon depends on the noise:
 
-    - Laplace noise in every entry: epsilon is D in L1, divided by the scale.
-    - `L2Laplace`: epsilon is D in L2, divided by the scale.
+    - Laplace noise in each entry: epsilon is D in the L1 norm, divided by the scale.
+    - `L2Laplace`: epsilon is D in the L2 norm, divided by the scale.
     - `RandomisedResponse`: epsilon is the loss of one entry, times the largest number of entries in
-      which neighbours differ.
-    - Gaussian noise: the mechanism is not epsilon-DP at delta 0. The result gives the smallest
-      epsilon for each delta > 0.
+      which two neighbours differ.
+    - Gaussian noise: the mechanism is not epsilon-DP with delta 0. The result has a method that
+      computes the smallest epsilon for each delta > 0.
 
-    The value is inf if some output is possible on only one of two neighbours. The result holds for
-    real numbers and ignores the rounding of floats (`dpcore.audit` describes this limit).
+    The epsilon is inf if some output is possible on only one of two neighbouring inputs. The result
+    is for exact real numbers. It ignores leaks that come from the rounding of floats.
 
     Args:
         mechanism: a noise of `dpcore.mechanisms`, a system of `dpcore.published`, or an
             `L2Laplace`, `CalibratedGaussian` or `RandomisedResponse`.
         domain: set of allowed inputs, a domain of `dpcore.sensitivity`. Any two inputs in the
-            domain are neighbours. (In `HistogramCounts`, neighbours differ in one record.) For
-            example, any two inputs in `Ball("l1", 0.5, dim)` have an L1 distance of at most 1.
+            domain are neighbours. For example, two inputs in `Ball("l1", 0.5, dim)` have an L1
+            distance of at most 1. In the domain `HistogramCounts`, two inputs are neighbours only
+            if they differ in one record.
 
     Returns:
-        The true epsilon, or for Gaussian noise its privacy profile, with the worst pair of inputs.
+        The true epsilon (for Gaussian noise, as a function of delta), and two neighbouring inputs
+        at the distance D.
 
     Raises:
-        TypeError: if the mechanism or the domain is not one of those listed above.
-        ValueError: if dpcore has no closed form for D, or if inputs of the domain contain entries
-            that are not values of the `RandomisedResponse`.
+        TypeError: if the mechanism or the domain is not one of those named above.
+        ValueError: if dpcore has no closed form for D. For a `RandomisedResponse`, also if the
+            domain contains entries that are not among its values.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. Balle and Wang (2018), theorem 8. For ADePT: Habernal
@@ -287,12 +293,12 @@ def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
         name = type(steps.noise).__name__
         cost = Cost(math.inf, f"no epsilon of {name} noise is known (audit it)")
     else:
-        cost = law.cost(steps.noise, apart, _count_unequal(domain, pair))
+        cost = law.cost(steps.noise, apart, _max_unequal(domain, pair))
     value, reason, mu = cost
     return RealEpsilon(mechanism, domain, value, pair, apart, law.norm, reason, mu)
 
 
-def _count_unequal(domain: Any, pair: Pair) -> int:
+def _max_unequal(domain: Any, pair: Pair) -> int:
     """Return the largest number of entries in which two neighbours of the domain differ."""
     if type(domain) in (OneHot, HistogramCounts):
         return int((pair.x != pair.x_prime).sum())
@@ -313,23 +319,24 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
 
 @suggest_arguments
 def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
-    """Compute the expected squared error of three noises that are calibrated to the same claim.
+    """Compute the expected squared errors of three kinds of noise that satisfy the same claim.
 
-    The error is the expected squared L2 norm of the noise vector. For vectors of dim entries and a
-    noise of scale b, it is 2 dim b^2 for Laplace noise and dim (dim + 1) b^2 for `L2Laplace`. For
-    Gaussian noise, it is dim sigma^2.
+    The error is the expected squared L2 norm of the noise vector. Let dim be the number of entries
+    of a vector. The error of Laplace noise with scale b is 2 dim b^2. The error of `L2Laplace`
+    noise with scale b is dim (dim + 1) b^2. The error of Gaussian noise is dim sigma^2. For each
+    kind of noise, the function uses the smallest b or sigma that satisfies the claim.
 
     Args:
         domain: set of allowed vectors, a domain of `dpcore.sensitivity`. Any two vectors in the
             domain are neighbours.
         epsilon: claimed epsilon, in (0, 1e300].
-        delta: claimed delta, in [0, 1). At 0, the result has no entry for Gaussian noise. The
-            errors of the two Laplace noises do not depend on delta, because these noises are
-            epsilon-DP.
+        delta: claimed delta, in [0, 1). If delta is 0, the result has no entry for Gaussian noise.
+            The errors of Laplace noise and `L2Laplace` noise do not depend on delta, because both
+            are epsilon-DP.
 
     Returns:
-        A dictionary with the keys "laplace", "l2_laplace" and "gaussian". The values are the
-        errors, in squared units of the entries.
+        A dictionary of the errors, in squared units of the entries. The keys are "laplace",
+        "l2_laplace" and "gaussian".
 
     Raises:
         TypeError: if an argument has the wrong type.

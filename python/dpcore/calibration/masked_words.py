@@ -51,54 +51,59 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Return the epsilon of a mechanism after each input word is masked with probability `mu`.
+    """Return the epsilon of a mechanism if each input word is masked with probability `mu`.
 
-    The result is ``ln((1 - mu) e^epsilon + mu)``. It is right if three conditions hold:
+    The words are masked at random before the mechanism gets the text. The result is
+    ``ln((1 - mu) e^epsilon + mu)``. This epsilon is right under three conditions:
 
     - The two texts differ in one word.
-    - A text with one more masked word is a neighbour too, in the epsilon of the mechanism.
+    - The epsilon of the mechanism also holds for a text and the same text with one more masked
+      word.
     - The words are masked independently of each other.
 
-    If one of the conditions fails, the result can be too small. `COUNTEREXAMPLES` contains an
-    example for each condition.
+    If one of the conditions fails, the result can be too small. The tuple `COUNTEREXAMPLES`
+    contains an example for each condition.
 
-    Proof: let x and x' differ in one word, and fix the masks of all other words. Let P1 and Q1 be
-    the distributions of the output on x and on x' if this word is not masked. Let P0 be the
-    distribution of the output if this word is masked. Let ``m = min(Q1, P0)`` and
-    ``c = (1 - mu) e^epsilon + mu``, which is at least 1. If ``P1 <= e^epsilon m``, then::
+    Proof: let x and x' differ in one word, and fix the masks of all other words. Let P1 be the
+    distribution of the output on x if this word is not masked. Let Q1 be the distribution of the
+    output on x' if the word is not masked. Let P0 be the distribution of the output if this word is
+    masked. Let ``m = min(Q1, P0)``, and let ``c = (1 - mu) e^epsilon + mu``, which is at least 1.
+    If ``P1 <= e^epsilon m``, then::
 
         (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)
 
-    The inequality remains true after averaging over the other masks. The proof uses the conditions
-    as follows. ``P1 <= e^epsilon Q1`` holds because the texts differ in one word.
-    ``P1 <= e^epsilon P0`` holds because the masked text is a neighbour. The average is correct
-    because the masks of the other words do not depend on the mask of this word.
+    The inequality remains true after averaging over the masks of all other words. The conditions
+    are used as follows. ``P1 <= e^epsilon Q1`` holds because the texts differ in one word.
+    ``P1 <= e^epsilon P0`` holds because of the second condition. The average is correct because the
+    masks of the other words do not depend on the mask of this word.
 
     Args:
         epsilon: epsilon of the mechanism without masks, in (0, 1e300], for texts that differ in one
             word.
         mu: probability that a word is masked, in [0, 1).
-        masks: "bernoulli": each word is masked independently of all others. "exact" (a fixed number
-            of masked words) raises a ValueError, because the mask of one word then gives
-            information about the masks of the others.
-        neighbours: "one word": texts that differ in one word. "any two texts" raises a ValueError,
-            because the masks hide a difference of n words only with probability mu^n.
-        masked_is_neighbour: True if `epsilon` also covers pairs of a text and the same text with
-            one more masked word. False raises a ValueError.
+        masks: "bernoulli" if each word is masked independently of all other words. "exact" (a fixed
+            number of masked words) raises a ValueError. With a fixed number, the mask of one word
+            gives information about the masks of other words.
+        neighbours: "one word": neighbouring texts differ in one word. "any two texts" raises a
+            ValueError. If two texts differ in n words, the probability that all n words are masked
+            is only mu^n.
+        masked_is_neighbour: True if `epsilon` also holds for a text and the same text with one more
+            masked word. False raises a ValueError.
 
     Returns:
-        The epsilon with masks, at most `epsilon`, for texts that differ in one word.
+        The epsilon of the mechanism with random masks, for texts that differ in one word. It is at
+        most `epsilon`.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is out of range, or an argument states that a condition does not
-            hold.
+        ValueError: if a number is out of range, or if an argument states that one of the conditions
+            does not hold.
 
     Source:
         Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
         Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions. Zouhri
         and Abecidan (2021), section 3.3, correct their proof. Both proofs use the distribution of
-        the output where its distribution given that the word is masked is needed.
+        the output. The proofs need the distribution of the output given that the word is masked.
 
     Example:
         >>> round(word_dropout(1.0, 0.5), 4)
@@ -136,20 +141,23 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
-    """Mechanism that masks random words of a text, and then draws an answer 0, 1, ...
+    """Mechanism that masks random words of a text, and then draws an answer: an integer 0, 1, ...
+
+    The probabilities of the answers depend on the words that remain.
 
     Args:
-        answer: function (words, epsilon) -> probabilities of all answers. `words` is a tuple in
-            which the word "_" may replace some words of the text.
-        epsilon: epsilon that the function `answer` receives, in (0, 1e300].
-        mu: probability or share of masked words, in [0, 1).
+        answer: function ``(words, epsilon) -> probabilities`` with one probability for each
+            possible answer. The argument `words` is the tuple of all words, with "_" in place of
+            masked words.
+        epsilon: number that the function `answer` gets as its second argument, in (0, 1e300].
+        mu: probability that a word is masked, or share of the words that are masked, in [0, 1).
         masks: "bernoulli": each word is masked independently with probability `mu`. "exact": in a
-            text of n words, exactly `mu` times n words are masked, and all choices of these words
-            are equally likely.
+            text of n words, exactly `mu` times n words are masked. All choices of these words are
+            equally likely.
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a number is out of range, or `masks` is unknown.
+        ValueError: if a number is out of range, or if `masks` is an unknown word.
 
     Source:
         Lyu, He and Li (2020), algorithm 2, line 1, for the masks.
@@ -178,7 +186,7 @@ class MaskedWords(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports."""
+        """Name of this mechanism in reports, with its epsilon, mu and kind of masks."""
         fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
         return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
 
@@ -187,25 +195,28 @@ class MaskedWords(Shown):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon ``ln((1 - mu) e^epsilon + mu)``, even if this claim is false."""
+        """Epsilon that this mechanism claims: ``ln((1 - mu) e^epsilon + mu)``.
+
+        This claim can be false.
+        """
         return word_dropout(self.epsilon, self.mu)
 
     def law(self, text: str) -> Floats:
-        """Compute the exact probabilities of all answers to a text.
+        """Compute the exact probability of each answer of this mechanism to a text.
 
         Args:
-            text: words, separated by spaces.
+            text: the text, 1 to 12 words separated by spaces.
         """
         chances, laws = self._mask_laws(text)
         return chances @ laws
 
     def loss(self, pair: Pair) -> float:
-        """Compute the exact privacy loss of two texts.
+        """Compute the exact privacy loss of this mechanism for two texts x and x'.
 
-        The loss is the largest abs(ln(P_x(answer) / P_x'(answer))) over all answers.
+        The loss is the largest value of abs(ln(P(answer on x) / P(answer on x'))) over all answers.
 
         Args:
-            pair: two texts.
+            pair: the two texts, each with its words separated by spaces.
 
         Returns:
             The loss. It is infinite if an answer is possible for only one of the two texts.
@@ -254,9 +265,9 @@ class MaskedWords(Shown):
         laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
         if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
             raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
-        return self._mask_probabilities(text, choices.sum(axis=1), len(words)), laws
+        return self._choice_probabilities(text, choices.sum(axis=1), len(words)), laws
 
-    def _mask_probabilities(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
+    def _choice_probabilities(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
         """Compute the probability of each choice of masks from its number of masked words."""
         if self.masks == "bernoulli":
             return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
@@ -269,22 +280,26 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """Mechanism with masked words whose epsilon exceeds a published bound, and a valid counterpart.
+    """Two similar mechanisms that mask words: one violates a published bound, one satisfies it.
+
+    The bound states that masks with probability mu reduce the epsilon of a mechanism to
+    ``ln((1 - mu) e^epsilon + mu)``. The function `word_dropout` computes this bound.
 
     Args:
         name: name of the counterexample.
-        mechanism: the mechanism. It claims the epsilon ``ln((1 - mu) e^epsilon + mu)`` of
-            `word_dropout`, and its privacy loss is larger.
-        pair: two texts on which the loss of `mechanism` exceeds the claim.
-        sound: a similar mechanism for which the claim is true.
-        sound_pair: two texts on which the loss of `sound` equals the claim.
-        broken: name and value of an argument of `word_dropout`. The argument states that
-            `mechanism` violates a condition of the bound, so `word_dropout` raises a ValueError for
-            this value.
-        what: reason why the claim is false, on one line.
+        mechanism: the first mechanism. This mechanism claims the epsilon of the bound, but the
+            privacy loss of the mechanism is larger.
+        pair: two texts on which the privacy loss of `mechanism` exceeds the claim.
+        sound: the second mechanism, which is similar to the first. The claim of this mechanism is
+            true.
+        sound_pair: two texts on which the privacy loss of `sound` equals the claim.
+        broken: name and value of an argument of `word_dropout` that describes `mechanism`. For this
+            value, `word_dropout` raises a ValueError, because a condition of the bound fails.
+        what: text on one line that explains why the claim of `mechanism` is false.
 
     Raises:
-        TypeError: if a mechanism is not a `MaskedWords`, or a pair is not a `Pair`.
+        TypeError: if `mechanism` or `sound` is not a `MaskedWords`, or if `pair` or `sound_pair` is
+            not a `Pair`.
 
     Source:
         Constructed for this package as a counterexample to Lyu, He and Li (2020), theorem 2.
@@ -315,50 +330,65 @@ class Counterexample(Shown):
         instance("sound_pair", self.sound_pair, Pair)
 
 
-def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
+def _answer_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
     """Return P(answer 0) and P(answer 1) = ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 
 
-def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of answers 0 and 1, which depend on the first and the last word.
+def answer_by_ends(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+    """Return the probabilities of the answers 0 and 1 to a text, from its first and last word.
 
     Answer 1 is more likely if the first word is "a", and less likely if the last word is "b". Each
-    of the two words changes the probability of answer 1 by a factor e^epsilon. So a change of one
-    word has a privacy loss of at most `epsilon`.
+    of the two words changes the probability of answer 1 by a factor e^epsilon. If two texts differ
+    in one word, their privacy loss is at most `epsilon`.
+
+    Args:
+        words: the words of the text.
+        epsilon: largest privacy loss of a change of one word.
     """
-    return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+    return _answer_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
 def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of answers 0 and 1, which depend on the words "a" and "b".
+    """Return the probabilities of the answers 0 and 1 to a text.
 
-    Answer 1 is more likely if the text contains "a" or "b". The privacy loss of any two texts is at
-    most `epsilon`.
+    The probability of answer 1 is larger if the text contains the word "a" or "b". The privacy loss
+    of any two texts is at most `epsilon`.
+
+    Args:
+        words: the words of the text.
+        epsilon: logarithm of a ratio: the probability of answer 1 to a text with one of these
+            words, divided by the probability of answer 1 to a text without these words.
     """
-    return _coin_probabilities(float("a" in words or "b" in words), epsilon)
+    return _answer_probabilities(float("a" in words or "b" in words), epsilon)
 
 
-def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
-    """Return answer probabilities: randomised response to "a", and answer 2 for masked texts.
+def answer_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
+    """Return the probabilities of the answers 0, 1 and 2 to a text with masked words.
 
-    A text with a mask always has answer 2, and a text without a mask never has answer 2. So a text
-    with a mask is not a neighbour of a text without a mask.
+    If the text contains the mask "_", answer 2 has probability 1. Otherwise, answer 2 has
+    probability 0, and answer 1 is more likely if the text contains the word "a". Therefore the
+    privacy loss is infinite between a text with a mask and a text without a mask.
+
+    Args:
+        words: the words of the text, with "_" in place of masked words.
+        epsilon: logarithm of a ratio: the probability of answer 1 to a text with the word "a",
+            divided by the probability of answer 1 to a text without "a".
     """
     if MASK in words:
         return 0.0, 0.0, 1.0
-    return (*_coin_probabilities(float("a" in words), epsilon), 0.0)
+    return (*_answer_probabilities(float("a" in words), epsilon), 0.0)
 
 
 COUNTEREXAMPLES: tuple[Counterexample, ...] = (
     Counterexample(
-        "exact_counts", MaskedWords(by_both, masks="exact"), Pair("a b", "c b"),
-        MaskedWords(by_both), Pair("a b", "c b"), ("masks", "exact"),
+        "exact_counts", MaskedWords(answer_by_ends, masks="exact"), Pair("a b", "c b"),
+        MaskedWords(answer_by_ends), Pair("a b", "c b"), ("masks", "exact"),
         "one of two words is masked: without the first the second stays, two words away",
     ),
     Counterexample(
-        "masked_no_neighbour", MaskedWords(by_mask), Pair("a", "c"),
+        "masked_no_neighbour", MaskedWords(answer_by_masks), Pair("a", "c"),
         MaskedWords(answer_by_occurrence), Pair("a", "c"), ("masked_is_neighbour", False),
         "a masked text has an answer of its own, so that masks take nothing off the others",
     ),

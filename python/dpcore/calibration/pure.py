@@ -43,22 +43,23 @@ Entries = npt.NDArray[np.int64]
 
 @suggest_arguments
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """Compute the scale of independent Laplace noise in every entry, for epsilon-DP.
+    """Compute the scale of Laplace noise that makes a mechanism epsilon-DP.
 
-    The scale is ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not for
-    releasing data (`dpcore.sample` gives the reasons).
+    The noise is added to each entry of a vector independently. The scale is
+    ``b = sensitivity / epsilon``. Use this noise for audits and experiments, not for releasing data
+    (`dpcore.sample` gives the reasons).
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l1")`.
+        sensitivity: largest L1 distance between two neighbouring inputs, in the units of the input,
+            above 0. You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l1")`.
 
     Returns:
         The scale b, in the units of the input.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument, or the scale, is not in (0, 1e300].
+        ValueError: if an argument or the computed scale is not in (0, 1e300].
 
     Source:
         Dwork and Roth (2014), theorem 3.6.
@@ -74,25 +75,25 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 
 @suggest_arguments
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
-    """Return the L2 Laplace mechanism with the scale for epsilon-DP.
+    """Return the L2 Laplace mechanism whose noise has the right scale for epsilon-DP.
 
     Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
     reasons).
 
-    The scale is ``b = sensitivity / epsilon``. The scale b does not depend on the dimension dim of
-    the input. The length (L2 norm) of the noise grows with the dimension: its mean is b dim.
+    The scale is ``b = sensitivity / epsilon``. The scale does not depend on the number of entries
+    of the input, dim. The mean length (L2 norm) of the noise vector is b dim.
 
     Args:
         epsilon: target epsilon, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
-            You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
+        sensitivity: largest L2 distance between two neighbouring inputs, in the units of the input,
+            above 0. You can also give the result of `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
         The mechanism.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument, or the scale, is not in (0, 1e300].
+        ValueError: if an argument or the computed scale is not in (0, 1e300].
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -107,19 +108,20 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
-    """Mechanism that adds L2 Laplace noise: its density at s is proportional to exp(-norm2(s) / b).
+    """Mechanism that adds L2 Laplace noise, with a density proportional to exp(-norm2(s) / b).
 
     Use this noise for audits and experiments, not for releasing data (`dpcore.sample` gives the
     reasons).
 
-    The noise is a vector with a uniform direction and a length (L2 norm) from Gamma(dim, b), where
-    dim is the number of entries. In one dimension, it is Laplace noise. For an output y, the
-    privacy loss is ``(norm2(y - x') - norm2(y - x)) / b``. The loss is at most the L2 distance of x
-    and x', divided by b. It equals this bound for every y on the line through x and x', on the side
-    of x.
+    Here s is the noise vector, norm2 is the L2 norm, and b is the scale. The direction of the noise
+    is uniform. The length (L2 norm) of the noise has the distribution Gamma(dim, b), where dim is
+    the number of entries. If dim is 1, the noise is Laplace noise. The privacy loss of an output y
+    is ``(norm2(y - x') - norm2(y - x)) / b``. The loss is at most the L2 distance between x and x',
+    divided by b. The loss equals this limit if y is on the line through x and x', beyond x as seen
+    from x'.
 
     Args:
-        scale: scale b, in the units of the input. The mean length (L2 norm) of the noise is b dim.
+        scale: the scale b, in the units of the input.
 
     Raises:
         TypeError: if `scale` is not a number.
@@ -168,19 +170,19 @@ class L2Laplace(Record, word="L2Laplace"):
         return noise
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """Compute the privacy loss of outputs: ln(density on x / density on x').
+        """Compute the privacy loss of each output: ln(density on x / density on x').
 
         Args:
             outputs: outputs, finite, in the units of the input, shape `(size, dim)`.
             pair: the two inputs x and x', each of shape `(dim,)`.
 
         Returns:
-            The privacy loss of each output, shape `(size,)`. Its absolute value is at most the L2
-            distance of the two inputs divided by `scale`.
+            The privacy loss of each output, shape `(size,)`. The absolute values are at most the L2
+            distance between x and x', divided by `scale`.
 
         Raises:
-            TypeError: if `pair` is not a Pair, or the inputs or `outputs` are not real numbers.
-            ValueError: if the shapes do not fit, or a number is not finite.
+            TypeError: if `pair` is not a Pair, or if the inputs or `outputs` are not real numbers.
+            ValueError: if the shapes do not fit, or if a number is not finite.
 
         Example:
             >>> L2Laplace(0.5).log_ratio([[3.0, 0.0], [-1.0, 0.0]], Pair([1, 0], [0, 0]))
@@ -208,16 +210,18 @@ class L2Laplace(Record, word="L2Laplace"):
 def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     """Compute the smallest delta of the L2 Laplace mechanism at an epsilon, for two inputs.
 
-    Let the scale be 1, and let D be the L2 distance of the inputs x and x'. Let r be the length (L2
-    norm) of the noise, and c the cosine of the angle between the noise and the line through x and
-    x'. For an output on x, the privacy loss exceeds t if ``c < (D^2 - t^2 - 2 r t) / (2 r D)``. For
-    an output on x', the privacy loss exceeds t if ``c > (D^2 - t^2 + 2 r t) / (2 r D)`` and r > t.
-    The distribution of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the distribution of r is
+    The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
+    scale be 1, and let D be the L2 distance between the inputs x and x'. Let r be the length (L2
+    norm) of the noise. Let c be the cosine of the angle between the noise and the line through x
+    and x'. If an output is drawn on x, the privacy loss exceeds epsilon if
+    ``c < (D^2 - epsilon^2 - 2 r epsilon) / (2 r D)``. If an output is drawn on x', the privacy loss
+    exceeds epsilon if ``c > (D^2 - epsilon^2 + 2 r epsilon) / (2 r D)`` and r > epsilon. The
+    distribution of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the distribution of r is
     Gamma(dim). The function computes the remaining integral over r numerically.
 
     Args:
-        epsilon: the epsilon of the delta, at least 0 (the t above).
-        distance: L2 distance of the two inputs, divided by the scale.
+        epsilon: epsilon for which delta is computed, at least 0.
+        distance: L2 distance D between the two inputs, divided by the scale of the noise.
         dim: number of entries of an input, at least 1.
 
     Returns:
@@ -256,23 +260,24 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
 
 
 def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
-    """Compute upper limits on the Renyi divergences of the L2 Laplace mechanism for two inputs.
+    """Compute upper limits on the Renyi divergences between the outputs on two inputs.
 
-    At scale 1, let r be the length (L2 norm) of the noise, and c the cosine of the angle between
+    The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
+    scale be 1. Let r be the length (L2 norm) of the noise. Let c be the cosine of the angle between
     the noise and the line through the two inputs. The privacy loss is sqrt(r^2 - 2 r c D + D^2) -
-    r, which decreases in r and in c. The ranges of r and c are divided into cells with known
-    probabilities. In each cell, the function replaces the loss by its value at the lower corner,
-    which is the largest value in the cell.
+    r. The loss decreases in r and in c. The ranges of r and c are divided into cells with known
+    probabilities. In each cell, the function uses the loss at the smallest r and c, which is the
+    largest loss in the cell.
 
     Args:
         orders: Renyi orders above 1, shape `(n,)`.
-        distance: L2 distance D of the two inputs, divided by the scale.
+        distance: L2 distance D between the two inputs, divided by the scale of the noise.
         dim: number of entries of an input, at least 2.
 
     Returns:
-        Upper limits in nats, shape `(n,)`, at most `distance`. Each limit holds for the divergence
-        of the first from the second output distribution, and for the divergence of the second from
-        the first.
+        One upper limit in nats for each order, shape `(n,)`. Each limit is at most `distance`. Each
+        limit is valid for both directions of the divergence: from the outputs on one input to the
+        outputs on the other input, and the reverse.
 
     Source:
         Mironov (2017), definition 3.
@@ -316,12 +321,15 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def make_generator(rng: Any) -> np.random.Generator:
-    """Return a numpy Generator unchanged, or make one from an int seed or from None (no seed)."""
+    """Make a numpy Generator from an int seed, or from None (a random seed).
+
+    If `rng` is already a Generator, it is returned unchanged.
+    """
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 
 def row_norms(rows: Floats) -> Floats:
-    """Compute the L2 norm of every row."""
+    """Compute the L2 norm of each row of a matrix."""
     norms: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return norms
 
@@ -329,22 +337,22 @@ def row_norms(rows: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
-    """Randomised response: keep an entry with probability ``e^epsilon / (e^epsilon + k - 1)``.
+    """Mechanism that randomises each entry of an input: randomised response with k possible values.
 
     Use this mechanism for audits and experiments, not for releasing data: its random generator is
     not cryptographic.
 
-    If the mechanism does not keep an entry, it returns each of the k - 1 other values with equal
-    probability. The entries are randomised independently of each other. The privacy loss is epsilon
-    for inputs that differ in one entry, and m epsilon for inputs that differ in m entries.
+    An entry is kept with probability ``e^epsilon / (e^epsilon + k - 1)``. Otherwise, the mechanism
+    returns one of the k - 1 other values, each with equal probability. The entries are randomised
+    independently of each other. If two inputs differ in m entries, the privacy loss is m epsilon.
 
-    The code draws from a mixture: with probability `blind` a uniform value among all k values, and
-    otherwise the true value. It rounds `blind` *up* to a multiple of 2**-53, the step of the
-    uniform random numbers. So the exact loss of the code, `entry_loss`, is at most epsilon. For
-    every epsilon, the loss of one entry is at most 36.8 + ln(k).
+    The code uses an equivalent form: with probability `blind`, it draws a uniform value among all k
+    values, and otherwise it returns the true value. The code rounds `blind` *up* to a multiple of
+    2**-53, the step of the uniform random numbers. Therefore the exact loss of an entry,
+    `entry_loss`, is at most epsilon. For large epsilon, `entry_loss` is at most 36.8 + ln(k).
 
     Args:
-        epsilon: epsilon of one entry, in (0, 1e300].
+        epsilon: privacy loss epsilon of one entry, in (0, 1e300].
         values: number k of possible values, from 2 to 2**31. Entries are integers from 0 to k - 1.
 
     Raises:
@@ -372,7 +380,10 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def blind(self) -> float:
-        """Probability that an entry is replaced by a uniform value, a multiple of 2**-53."""
+        """Probability that an entry is replaced by a uniform value among all k values.
+
+        The probability is a multiple of 2**-53. The uniform value may equal the true value.
+        """
         weight = math.exp(-self.epsilon)
         total = 1.0 + (self.values - 1) * weight
         # The four rounding errors of each formula together are smaller than the margin.
@@ -384,39 +395,47 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def keep(self) -> float:
-        """Probability that the output has the true value of an entry."""
+        """Probability that an entry of the output equals the same entry of the input."""
         return 1.0 - self.blind * ((self.values - 1) / self.values)
 
     @property
     def entry_loss(self) -> float:
-        """Exact loss of one entry: ln(`keep` / probability of one other value)."""
+        """Exact privacy loss of one entry: ln(P(true value) / P(one other value)).
+
+        Rounding in the code is included in these probabilities.
+        """
         return math.log1p(self.values * ((1.0 - self.blind) / self.blind))
 
     def loss(self, pair: Pair) -> float:
-        """Compute the exact privacy loss: `entry_loss` times the number of entries that differ.
+        """Compute the exact privacy loss of this mechanism for two inputs.
+
+        The loss is `entry_loss` times the number of entries in which the inputs differ.
 
         Args:
             pair: two inputs of the same shape.
 
         Returns:
-            The largest privacy loss of the two inputs over all outputs.
+            The privacy loss: the maximum over all outputs.
 
         Raises:
             TypeError: if `pair` is not a Pair, or an input does not contain numbers.
-            ValueError: if an entry is not an integer from 0 to k - 1, or the shapes differ.
+            ValueError: if an entry is not an integer from 0 to k - 1, or if the shapes differ.
 
         Example:
             >>> round(RandomisedResponse(0.5).loss(Pair([0, 0, 1], [1, 0, 0])), 12)
             1.0
         """
         instance("pair", pair, Pair)
-        x, x_prime = self._entries("x", pair.x), self._entries("x_prime", pair.x_prime)
+        x, x_prime = self._check_values("x", pair.x), self._check_values("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
         return int((x != x_prime).sum()) * self.entry_loss
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two inputs of shape `(dim,)` that differ only in their first entries, 0 and 1."""
+        """Return two inputs with `dim` entries for an audit: they differ only in the first entry.
+
+        The first entry is 0 in one input, and 1 in the other input. All other entries are 0.
+        """
         x = np.zeros(dimension(dim), dtype=np.int64)
         x_prime = x.copy()
         x_prime[0] = 1
@@ -434,13 +453,13 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             Integers from 0 to k - 1, of shape `(size,)` if `x` is one integer, or else
             `(size, dim)`.
         """
-        point, size = self._entries("x", x), check_size(size, np.size(x))
+        point, size = self._check_values("x", x), check_size(size, np.size(x))
         rng = make_generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind
         return np.where(blind, rng.integers(self.values, size=shape), point)
 
-    def _entries(self, name: str, value: Any) -> Entries:
+    def _check_values(self, name: str, value: Any) -> Entries:
         requirement = f"one whole number or a vector of them, from 0 to {self.values - 1}"
         array = numeric(name, requirement, value)
         inside = (array >= 0) & (array < self.values)

@@ -86,16 +86,24 @@ _PROFILE_EPSILON_COUNT: Final = 1000
 
 
 class Renyi(trade_off.Claim):
-    """Base class of claims that limit Renyi divergences at several orders."""
+    """Base class of privacy claims that are upper limits on Renyi divergences at several orders."""
 
     __slots__ = ()
 
     @abstractmethod
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return orders above 1, and the claimed upper limit on the divergence at each order."""
+        """Return orders of the Renyi divergence, and the claimed upper limit at each order.
+
+        The result is a pair of arrays with the same length. All orders are above 1. The limits hold
+        for any two neighbouring inputs.
+        """
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, rounded down."""
+        """Return the least type I error that this claim allows for a test with a given power.
+
+        The test decides from an output which of two neighbouring inputs was used. `power` is 1
+        minus the type II error of the test. The result is rounded down.
+        """
         p, q = _find_boundary(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
@@ -103,7 +111,11 @@ class Renyi(trade_off.Claim):
         return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _RATE_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
+        """Return several pairs (epsilon, delta) for which this claim implies DP.
+
+        The result is an array of epsilons and an array of the deltas. An audit chooses one of the
+        pairs and tests it.
+        """
         epsilons = trade_off.choose_tangent_epsilons(self)
         p, q = _find_boundary(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
@@ -114,12 +126,12 @@ class Renyi(trade_off.Claim):
         inside = (errors > 0.0) & (errors < 1.0)
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
         q += _RATE_ROUNDING * (1.0 + np.abs(q))
-        power, _ = _compute_greatest_power(q, *self.at_orders())
+        power, _ = _greatest_log_odds(q, *self.at_orders())
         # Close to 1, the power keeps the digits.
         type_two[inside] = np.where(
             power < 0.0,
-            np.nextafter(1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR), 0.0),
-            _compute_rate(-power) * (1.0 - _RATE_ERROR),
+            np.nextafter(1.0 - _expit(power) * (1.0 + _RATE_ERROR), 0.0),
+            _expit(-power) * (1.0 - _RATE_ERROR),
         )
         return type_two
 
@@ -133,9 +145,9 @@ class Renyi(trade_off.Claim):
             return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
-            margin = _compute_rate(p) - delta
+            margin = _expit(p) - delta
             with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(margin > 0.0, np.log(margin) - _log_rate(q), -math.inf)
+                return np.where(margin > 0.0, np.log(margin) - _log_prob(q), -math.inf)
 
         _, limit = _maximise_on_edge(self, ratio)
         return max(0.0, min(_relaxed_epsilon(self, delta), limit * (1.0 + _ROOT_MARGIN)))
@@ -144,12 +156,13 @@ class Renyi(trade_off.Claim):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ZCDP(Renyi, word="ZCDP"):
-    """A claim of rho-zero-concentrated DP: all Renyi divergences D_a, a > 1, are at most rho a.
+    """A claim of rho-zero-concentrated DP: the Renyi divergence of order a is at most rho a.
 
-    dpcore computes the trade-off curve of the claim from the Renyi divergences at 300 orders. This
-    curve is *not* the curve of sqrt(2 rho)-Gaussian DP, because rho-zCDP does not imply Gaussian DP
-    with mu = sqrt(2 rho). For example, randomised response with epsilon 1 satisfies .5-zCDP. But it
-    satisfies mu-Gaussian DP only for a mu of at least 1.23, which is above sqrt(2 rho) = 1.
+    The claim is about every order a > 1 and any two neighbouring inputs. dpcore computes the
+    trade-off curve of the claim from the limits at 300 orders. This curve is *not* the curve of
+    sqrt(2 rho)-Gaussian DP, because rho-zCDP does not imply Gaussian DP with mu = sqrt(2 rho). For
+    example, randomised response with epsilon 1 satisfies .5-zCDP, so that sqrt(2 rho) = 1. But
+    randomised response with epsilon 1 satisfies mu-Gaussian DP only if mu is at least 1.23.
 
     Args:
         rho: parameter of zCDP, above 0.
@@ -159,8 +172,8 @@ class ZCDP(Renyi, word="ZCDP"):
         ValueError: if `rho` is not finite or not above 0.
 
     Source:
-        Bun and Steinke (2016), definition 1.1; Asoodeh, Liao, Calmon, Kosut and Sankar (2021), for
-        the joint range, which gives the least delta that follows from one order.
+        Bun and Steinke (2016), definition 1.1. Asoodeh, Liao, Calmon, Kosut and Sankar (2021), for
+        the least delta that follows from the limit at one order.
 
     Example:
         >>> claim = ZCDP(0.5)
@@ -178,15 +191,22 @@ class ZCDP(Renyi, word="ZCDP"):
         object.__setattr__(self, "rho", real("rho", self.rho, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the text that states the claim in reports."""
+        """Return this claim as text for reports, such as "rho <= 0.5 (zCDP)"."""
         return f"rho <= {self.rho:g} (zCDP)"
 
     def gaussian(self) -> float:
-        """Return sqrt(2 rho), the mu of Gaussian noise whose zCDP parameter is exactly rho."""
+        """Return sqrt(2 rho), a parameter mu of Gaussian DP.
+
+        If sqrt(2 rho) is the exact Gaussian DP parameter of some Gaussian noise, then the rho of
+        this claim is the exact zCDP parameter of this noise.
+        """
         return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return 300 orders a that are suitable for this rho, and rho a for each of them."""
+        """Return 300 orders of the Renyi divergence, and the claimed limit at each order.
+
+        The limit at order a is rho a. The orders are chosen to suit the rho of this claim.
+        """
         orders = np.maximum(1.0 + _SCALED_ORDERS / math.sqrt(self.rho), math.nextafter(1.0, 2.0))
         return orders, np.nextafter(self.rho * orders, math.inf)
 
@@ -194,22 +214,23 @@ class ZCDP(Renyi, word="ZCDP"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RDP(Renyi, word="RDP"):
-    """A claim of Renyi differential privacy: an upper limit on the divergence at several orders.
+    """A claim of Renyi DP: upper limits on the Renyi divergence at several orders.
 
     Args:
-        alphas: orders of the Renyi divergence, above 1, increasing, shape `(m,)`, with m at least
-            1.
-        epsilons: claimed upper limit on the Renyi divergence at each order, at least 0, shape
-            `(m,)`. Use inf at orders without a claim. At least one entry must be finite.
+        alphas: orders of the Renyi divergence, shape `(m,)`, with m at least 1. The orders are
+            above 1 and increase.
+        epsilons: claimed upper limit on the Renyi divergence at each order, shape `(m,)`, at least
+            0. An entry inf means that there is no limit at this order. At least one entry must be
+            finite.
 
     Raises:
         TypeError: if `alphas` or `epsilons` does not contain numbers.
-        ValueError: if the orders are not above 1 or not increasing, a divergence is negative or
-            NaN, or the lengths differ.
+        ValueError: if the orders are not above 1 or do not increase, if an entry of `epsilons` is
+            negative or NaN, or if the lengths differ.
 
     Source:
-        Mironov (2017), definition 4; Asoodeh, Liao, Calmon, Kosut and Sankar (2021) for the joint
-        range.
+        Mironov (2017), definition 4. Asoodeh, Liao, Calmon, Kosut and Sankar (2021), for the
+        trade-off curve that follows from the limits.
 
     Example:
         >>> orders = [1.5, 2.0, 4.0, 8.0, 16.0]
@@ -239,25 +260,28 @@ class RDP(Renyi, word="RDP"):
         set_fields(self, alphas=frozen_array(alphas), epsilons=frozen_array(epsilons))
 
     def in_words(self) -> str:
-        """Return the text that states the claim in reports."""
+        """Return this claim as text for reports.
+
+        An example is "5 orders from 1.5 to 16 (Renyi DP)".
+        """
         first, last = self.alphas[0], self.alphas[-1]
         if self.alphas.size == 1:
             return f"D <= {self.epsilons[0]:g} at order {first:g} (Renyi DP)"
         return f"{self.alphas.size} orders from {first:g} to {last:g} (Renyi DP)"
 
     def at_orders(self) -> tuple[Floats, Floats]:
-        """Return the orders with a finite limit, and the claimed limits on the divergence there."""
+        """Return the orders with a finite limit on the Renyi divergence, and these limits."""
         claimed = np.isfinite(self.epsilons)
         return self.alphas[claimed], self.epsilons[claimed]
 
 
-def _log_rate(odds: Floats) -> Floats:
+def _log_prob(odds: Floats) -> Floats:
     """Return the logarithms of probabilities, from their log odds."""
     return -np.logaddexp(0.0, -odds)
 
 
-def _compute_rate(odds: Floats) -> Floats:
-    return np.exp(_log_rate(odds))
+def _expit(odds: Floats) -> Floats:
+    return np.exp(_log_prob(odds))
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
@@ -274,7 +298,7 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
         probabilities, minus the claimed limit, shape `(m, k)`. The result is reduced by the largest
         possible rounding error.
     """
-    log_q, log_not_q, log_p, log_not_p = (_log_rate(odds)[:, np.newaxis] for odds in (q, -q, p, -p))
+    log_q, log_not_q, log_p, log_not_p = (_log_prob(odds)[:, np.newaxis] for odds in (q, -q, p, -p))
     up, down = orders * (log_p - log_q), orders * (log_not_p - log_not_q)
     forward = np.logaddexp(log_q + up, log_not_q + down)
     backward = np.logaddexp(log_p - up, log_not_p - down)
@@ -283,7 +307,7 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     return (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
 
 
-def _compute_greatest_power(
+def _greatest_log_odds(
     q: Floats, orders: Floats, levels: Floats
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return, for each q, log odds just above the largest p that the claim allows.
@@ -362,7 +386,7 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logarithms: e^epsilon may overflow although e^epsilon q is small.
-        return _compute_rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
+        return _expit(p) - np.exp(np.minimum(epsilon + _log_prob(q), 1.0))
 
     if epsilon == math.inf:
         return 0.0
@@ -377,7 +401,7 @@ def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp
     """Return log odds (q, p) of edge points, and for each the index of the order that limits p."""
     # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
-    return q, *_compute_greatest_power(q, *claim.at_orders())
+    return q, *_greatest_log_odds(q, *claim.at_orders())
 
 
 def _maximise_on_edge(
@@ -409,7 +433,7 @@ def _maximise_on_edge(
     orders, levels = (row[near] for row in claim.at_orders())
     for _ in range(_BRACKET_ROUNDS):
         q = np.linspace(q[first], q[last], _BRACKET_POINTS)
-        p, _ = _compute_greatest_power(q, orders, levels)
+        p, _ = _greatest_log_odds(q, orders, levels)
         best = int(np.argmax(figure(q, p)))
         first, last = max(0, best - 1), min(_BRACKET_POINTS - 1, best + 1)
     low, high = q[first], p[last]
@@ -424,49 +448,51 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the part of the joint range with p + q <= 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
-    p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
+    p, _ = _greatest_log_odds(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
-    rates = np.minimum(_compute_rate(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
+    rates = np.minimum(_expit(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
     if np.unique(rates).size < _MIN_CORNERS:
         return np.ones(1), np.zeros(1)
     # q is a convex function of p.
-    return trade_off.outer_corners(rates, _compute_rate(_EDGE_LOG_ODDS[keep]))
+    return trade_off.outer_corners(rates, _expit(_EDGE_LOG_ODDS[keep]))
 
 
 @suggest_arguments
 def of(held: Any) -> trade_off.Claim:
     """Convert a privacy accountant, or a similar object, to a claim for an audit.
 
-    The claim is a copy. If the accountant later counts more steps, the claim does not change.
+    The claim describes the present state of the accountant. If the accountant later counts more
+    steps, the claim does not change.
 
     Args:
         held: one of these objects:
 
-            - Opacus' `RDPAccountant`. The result is an `RDP` claim at the default orders of Opacus.
-            - Opacus' `PRVAccountant`. The result is a `TradeOff` with the upper limit of the
-              accountant on epsilon at 24 deltas from .5 to 1e-9. Each epsilon is too large by at
-              most .01.
-            - A privacy loss distribution of dp-accounting. The result is a `TradeOff` with the
-              delta of the distribution at 1,000 epsilons.
-            - A `dpcore.adapters.OpenDP` with `d_in`. The result is the value of its privacy map, as
-              a `ZCDP` or a `TradeOff`.
+            - `RDPAccountant` of Opacus. The result is an `RDP` claim at the default orders of
+              Opacus.
+            - `PRVAccountant` of Opacus. The result is a `TradeOff` claim with 24 pairs (epsilon,
+              delta), for deltas from .5 to 1e-9. Each epsilon is the upper limit that the
+              accountant computes. This limit is too large by at most .01.
+            - A privacy loss distribution of dp-accounting. The result is a `TradeOff` claim with
+              the delta of the distribution at 1,000 epsilons.
+            - A `dpcore.adapters.OpenDP` with a value for `d_in`, the distance between neighbouring
+              inputs. The result is the value of the privacy map of OpenDP, as a `ZCDP` or a
+              `TradeOff` claim.
             - A claim object of `dpcore.claims`. The function returns it unchanged.
 
-            Opacus' `GaussianAccountant` raises a ValueError. It uses the central limit theorem,
-            which can give an epsilon that is too small.
+            The `GaussianAccountant` of Opacus is not accepted. It uses the central limit theorem,
+            and can give an epsilon that is too small.
 
     Returns:
-        The claim.
+        The claim, for the argument `claim` of `dpcore.audit`.
 
     Raises:
         TypeError: if `held` is not one of these objects.
-        ValueError: if `held` is a `GaussianAccountant` or an accountant that has not counted any
-            step, or if it does not imply a finite epsilon.
+        ValueError: if `held` is a `GaussianAccountant`, is an accountant that has not counted any
+            step, or does not imply a finite epsilon.
 
     Source:
-        For the RDP accountant of Opacus: Mironov, Talwar and Zhang (2019). For the PRV accountant:
-        Gopi, Lee and Wutschitz (2021), who also show that the central limit theorem can give an
-        epsilon that is too small.
+        Mironov, Talwar and Zhang (2019), for the RDP accountant of Opacus. Gopi, Lee and Wutschitz
+        (2021), for the PRV accountant, and for the error of the central limit theorem.
 
     Example:
         Audit a training with the claim of its accountant::

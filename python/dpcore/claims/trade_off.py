@@ -21,7 +21,7 @@ from ..bounds.canaries import gdp_mu
 from ..bounds.tradeoff import check_array, epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, set_fields
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from ..suggestions import suggest_arguments
 
 _CURVE_ERROR: Final = 1e-13
@@ -57,20 +57,21 @@ _Test = Callable[[_Corner, _Corner, _Corner], bool]
 
 
 class Claim(Record):
-    """Base class of claims: a trade-off curve f for every pair of neighbouring inputs.
+    """Base class of privacy claims: a trade-off curve f for any two neighbouring inputs.
 
-    Let x and x' be two neighbouring inputs. Consider a test of "the input was x'" against "the
-    input was x". The claim states: if the type I error of the test is a, its type II error is at
-    least f(a). The curve f is convex, and f(a) is at most 1 - a. The claim also holds if x and x'
-    are exchanged. So f is its own inverse. For every epsilon, the claim implies (epsilon,
-    delta)-DP. The delta is the result of the method ``delta(epsilon)``. This (epsilon, delta)
-    corresponds to the tangent of f with slope -e^epsilon.
+    Let x and x' be two neighbouring inputs. Consider a test of the hypothesis "the input was x'"
+    against the alternative "the input was x". The claim states: if the type I error of the test is
+    a, the type II error is at least f(a). The curve f is convex, and f(a) is at most 1 - a. The
+    claim also holds if x and x' are exchanged. So f equals its own inverse function. For every
+    epsilon, the claim implies (epsilon, delta)-DP with the delta that the method ``delta(epsilon)``
+    returns. Each pair (epsilon, delta) corresponds to the tangent of f with slope -e^epsilon.
 
-    Rounding always makes the claim weaker: f is rounded down, delta and epsilon are rounded up.
+    Rounding always makes the claim weaker: f is rounded down, and delta and epsilon are rounded up.
 
     Attributes:
-        parameter: name of the parameter, "mu" or "rho". None if the claim has more than one number.
-        conversion: text that describes how dpcore computes the curve from the claim.
+        parameter: name of the parameter of the claim, "mu" or "rho", or None if the claim has more
+            than one number.
+        conversion: text that describes how dpcore computes the curve f from the parameters.
     """
 
     __slots__ = ()
@@ -79,50 +80,58 @@ class Claim(Record):
     conversion: ClassVar[str] = ""
 
     def trade_off(self, alpha: npt.ArrayLike) -> Any:
-        """Return the least type II error of any test with a given type I error, rounded down.
+        """Return the least type II error that this claim allows at given type I errors.
+
+        A test decides from an output which of two neighbouring inputs was used. The results are the
+        least type II errors of such tests, rounded down.
 
         Args:
-            alpha: array of type I errors of any shape, or one number, from 0 to 1.
+            alpha: type I errors from 0 to 1: an array of any shape, or one number.
 
         Returns:
-            The type II errors f(alpha), in the shape of `alpha`; a float if `alpha` is one number.
+            The least type II errors, in the shape of `alpha`. The result is a float if `alpha` is
+            one number.
 
         Raises:
             TypeError: if `alpha` does not contain numbers.
-            ValueError: if a value is not from 0 to 1.
+            ValueError: if an entry of `alpha` is below 0 or above 1.
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
         type_two = self._type_two(errors.ravel()).reshape(errors.shape)
         return _as_float_or_array(np.clip(type_two, 0.0, 1.0 - errors))
 
     def delta(self, epsilon: npt.ArrayLike) -> Any:
-        """Return the least delta for which the claim implies (epsilon, delta)-DP, rounded up.
+        """Return the least delta for which this claim implies (epsilon, delta)-DP.
 
-        The delta is ``max over a of 1 - f(a) - e^epsilon a``, where f is the trade-off curve.
+        The delta is ``max over a of 1 - f(a) - e^epsilon a``. Here f is the trade-off curve of the
+        claim, and a is a type I error. The delta is rounded up.
 
         Args:
-            epsilon: array of epsilons of any shape, or one number, at least 0.
+            epsilon: epsilons, at least 0: an array of any shape, or one number.
 
         Returns:
-            The deltas, from 0 to 1, in the shape of `epsilon`; a float if `epsilon` is one number.
+            The deltas from 0 to 1, in the shape of `epsilon`. The result is a float if `epsilon` is
+            one number.
 
         Raises:
             TypeError: if `epsilon` does not contain numbers.
-            ValueError: if a value is negative or NaN.
+            ValueError: if an entry of `epsilon` is negative or NaN.
         """
         epsilons = check_array("epsilon", epsilon, 0.0, math.inf)
         deltas = self._deltas(epsilons.ravel()).reshape(epsilons.shape)
         return _as_float_or_array(np.clip(deltas, 0.0, 1.0))
 
     def epsilon(self, delta: float) -> float:
-        """Return the least epsilon for which the claim implies (epsilon, delta)-DP, rounded up.
+        """Return the least epsilon for which this claim implies (epsilon, delta)-DP.
+
+        The epsilon is rounded up.
 
         Args:
-            delta: delta, in [0, 1).
+            delta: delta of (epsilon, delta)-DP, in [0, 1).
 
         Returns:
-            The least epsilon, at least 0. It is infinite if no epsilon follows from the claim at
-            this delta.
+            The least epsilon, at least 0. The result is infinite if the claim implies no finite
+            epsilon at this delta.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -131,38 +140,47 @@ class Claim(Record):
         return self._epsilon(delta_level(delta))
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error that the claim allows for a test with a given power.
+        """Return the least type I error that this claim allows for a test with a given power.
+
+        The test decides from an output whether the input was x or x'. These are two neighbouring
+        inputs. The type I error is the probability of the decision "x" if the input was x'.
 
         Args:
-            power: probability that the test decides correctly if the input was x, from 0 to 1.
+            power: probability of the decision "x" if the input was x, from 0 to 1.
 
         Returns:
-            The type I error, rounded down.
+            The least type I error, rounded down.
         """
         # f is its own inverse. If `power` is small, 1 - power has lost some of its digits.
         return float(self._type_two(np.array([1.0 - power]))[0])
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of these pairs.
+        """Return several pairs (epsilon, delta) for which this claim implies DP.
+
+        An audit chooses one of these pairs and tests it.
 
         Returns:
-            An array of increasing epsilons, up to 700, and an array of their deltas, below 1. Both
-            arrays are empty if the claim does not imply a delta below 1 at any of these epsilons.
+            Two arrays: increasing epsilons of at most 700, and the delta for each epsilon, below 1.
+            Both arrays are empty if the claim does not imply a delta below 1 at any of these
+            epsilons.
         """
         return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
-        """Return scores of events: larger for an event that violates the claim more clearly.
+        """Return a score for each event. A larger score means a stronger violation of this claim.
+
+        An event is a set of outputs of a mechanism. The claim limits the probabilities of an event
+        on two neighbouring inputs x and x'.
 
         Args:
-            p: lower limits on the probability of each event on x.
-            q: upper limits on the probability of each event on x', in the shape of `p`.
+            p: lower limit on the probability of each event on x.
+            q: upper limit on the probability of each event on x', in the shape of `p`.
 
         Returns:
-            One score per event. Let r be the largest probability on x that the claim allows
-            together with `q` on x'. The score is Phi^-1(p) - Phi^-1(r), plus the mu of a Gaussian
-            claim with the same delta(0). If `p` and `q` do not violate the claim, the score is
-            below 0, and a larger score still means a better event.
+            One score per event. Let r be the largest probability on x that the claim allows for an
+            event with probability `q` on x'. Let m be the mu of the Gaussian DP claim that has the
+            same delta at epsilon 0 as this claim. The score is Phi^-1(p) - Phi^-1(r) + m, if this
+            number is above 0. Otherwise, the score is below 0 and increases with p / q.
         """
         from scipy.special import ndtri
 
@@ -183,31 +201,35 @@ class Claim(Record):
         return merits
 
     def gaussian(self) -> float:
-        """Return the largest mu of Gaussian noise that satisfies the claim.
+        """Return the largest mu for which the Gaussian mechanism satisfies this claim.
 
-        The method tests the condition at the (epsilon, delta) pairs of `tangents`. The result is 0
-        if one of these deltas is 0, and infinite if there is no pair. (`ZCDP` returns sqrt(2 rho),
-        the mu of Gaussian noise whose zCDP parameter is exactly rho.)
+        mu is the sensitivity divided by the standard deviation of the noise. The method tests only
+        the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of their deltas
+        is 0. The result is infinite if there is no pair.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
 
     def with_parameter(self, value: float) -> Claim:
-        """Return a claim of the same class, with another value of the parameter mu or rho."""
+        """Return a claim of the same class as this claim, with the parameter `value`.
+
+        The parameter is mu for Gaussian DP, and rho for zCDP.
+        """
         return type(self)(value)  # type: ignore[call-arg]
 
     def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
-        """Return the largest value of the parameter (mu or rho) that is refuted, by bisection.
+        """Return the largest parameter for which a claim of this class is refuted.
+
+        The parameter is mu for Gaussian DP, and rho for zCDP. The method searches by bisection.
 
         Args:
-            refuted: function that returns True if a claim is refuted. If it returns True for a
-                parameter, it must return True for every smaller parameter.
-            tolerance: the search ends when the relative width of the interval is at most this
-                number.
+            refuted: function that takes a claim, and returns True if the claim is refuted. If the
+                claim with one parameter is refuted, claims with smaller parameters must be refuted
+                too.
+            tolerance: relative width of the search interval at which the bisection stops.
 
         Returns:
-            The largest refuted parameter, rounded down. It is 0 if even parameters close to 0 are
-            not refuted.
+            The largest refuted parameter, rounded down. The result is 0 if no parameter is refuted.
         """
         low, high = 0.0, 1.0
         while high < _MAX_PARAMETER and refuted(self.with_parameter(high)):
@@ -221,7 +243,7 @@ class Claim(Record):
 
     @abstractmethod
     def in_words(self) -> str:
-        """Return the text that states the claim in reports."""
+        """Return this claim as text for reports, such as "mu <= 1 (Gaussian DP)"."""
 
     @abstractmethod
     def _type_two(self, errors: Floats) -> Floats:
@@ -249,13 +271,13 @@ class Claim(Record):
 class GDP(Claim, word="GDP"):
     """A claim of mu-Gaussian differential privacy.
 
-    The claim states: for any two neighbouring inputs, it is at least as hard to distinguish the two
-    output distributions as to distinguish N(0, 1) from N(mu, 1).
+    For any two neighbouring inputs, the two output distributions are at least as hard to
+    distinguish as N(0, 1) and N(mu, 1).
 
     The trade-off curve is ``f(a) = Phi(Phi^-1(1 - a) - mu)``. The claim implies (epsilon, delta)-DP
     with ``delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``. Both formulas are
-    exact. For example, let the result of a query differ by at most s between neighbours. Then the
-    result with noise N(0, sigma^2) satisfies GDP(s/sigma).
+    exact. For example, let the result of a query differ by at most s between neighbouring inputs.
+    Then the result plus noise N(0, sigma^2) satisfies GDP(s/sigma).
 
     Args:
         mu: parameter of Gaussian DP, above 0.
@@ -285,15 +307,19 @@ class GDP(Claim, word="GDP"):
         object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, open_low=True))
 
     def in_words(self) -> str:
-        """Return the text that states the claim in reports."""
+        """Return this claim as text for reports, such as "mu <= 1 (Gaussian DP)"."""
         return f"mu <= {self.mu:g} (Gaussian DP)"
 
     def gaussian(self) -> float:
-        """Return mu, the largest mu of Gaussian noise that satisfies the claim."""
+        """Return the parameter mu of this claim of Gaussian DP."""
         return self.mu
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, rounded down."""
+        """Return the least type I error that this claim allows for a test with a given power.
+
+        The test decides from an output which of two neighbouring inputs was used. `power` is 1
+        minus the type II error of the test. The result is rounded down.
+        """
         from scipy.special import ndtr, ndtri
 
         return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _CURVE_ERROR)
@@ -336,18 +362,18 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
 
 
 def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
-    """Return the (epsilon, delta) of a claim that further draws of an event can refute best.
+    """Choose the pair (epsilon, delta) of a claim that new draws can refute best.
 
-    For each (epsilon, delta) that the claim implies, the function computes p - e^epsilon q - delta
-    in standard errors, with the estimated probabilities p and q of the event on x and x'. It
-    returns the (epsilon, delta) with the largest value. Choose it from a pilot, and count other
-    draws for the test. If the claim does not imply any (epsilon, delta) with delta below 1 and
-    epsilon up to 700, the result is that of `find_remote_tangent`.
+    A claim implies (epsilon, delta)-DP for several pairs (epsilon, delta). An audit tests one pair
+    with one event, a set of outputs. The function estimates the probabilities p and q of the event
+    on the inputs x and x'. For each pair, the function computes p - e^epsilon q - delta, divided by
+    the standard error of this number. The function returns the pair with the largest value. Do not
+    use the same draws for this choice and for the test. If the claim does not imply any pair with a
+    delta below 1 and an epsilon up to 700, the function returns the pair of `find_remote_tangent`.
 
     Args:
-        claim: the claim.
-        counts: counts of the event on x and x' in the pilot (the first draws, which are not counted
-            later).
+        claim: claim that the audit tests.
+        counts: counts of the event on x and x' among the first draws of the audit (the pilot).
 
     Returns:
         Epsilon and delta, rounded up.
@@ -373,7 +399,10 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
 
 
 def find_remote_tangent(claim: Claim) -> tuple[float, float]:
-    """Return an (epsilon, delta) that the claim implies, for claims that cannot be refuted."""
+    """Return a pair (epsilon, delta) for which a claim implies DP, for use in reports.
+
+    No count of draws can refute this pair.
+    """
     delta = min(max(_REMOTE_DELTA, claim.delta(math.inf)), math.nextafter(1.0, 0.0))
     # No count certifies this largest stated number either, and plots extend beyond it.
     return min(claim.epsilon(delta), _MAX_STATED_EPSILON), delta
@@ -381,7 +410,11 @@ def find_remote_tangent(claim: Claim) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def choose_tangent_epsilons(claim: Claim) -> Floats:
-    """Return 96 epsilons from 0 to an epsilon at which the delta of the claim is almost 0."""
+    """Return 96 epsilons at which an audit can compute the delta of a claim.
+
+    The epsilons increase from 0 to a value at which the delta is almost 0, or does not fall
+    further. No epsilon is above 700.
+    """
     most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
         # If delta never falls so low, go to the epsilon at which it stops falling.
@@ -397,34 +430,37 @@ def _as_float_or_array(array: Floats) -> Any:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TradeOff(Claim, word="TradeOff"):
-    """A claim of any trade-off curve, from a function or from several pairs (epsilon, delta).
+    """A privacy claim with any trade-off curve, from a function or from pairs (epsilon, delta).
 
-    Give either `function`, or `epsilons` and `deltas`. With pairs, the claim states: the mechanism
-    is (epsilon, delta)-DP for every pair.
+    Give either `function`, or `epsilons` and `deltas`. With `epsilons` and `deltas`, the claim
+    states that the mechanism is (epsilon, delta)-DP for every pair.
 
-    dpcore evaluates a function at 1,019 type I errors. It replaces the function by a convex curve
-    that is never above the function, so the claim becomes slightly weaker. This curve cannot show a
-    delta below 1e-12. If the function f is not its own inverse, the claim is max(f, f^-1), because
-    the claim holds for both orders of two neighbours. dpcore stores the curve as a table of pairs
-    (epsilon, delta). Files and pickles contain only this table, not the function.
+    dpcore evaluates `function` at 1,019 type I errors. It replaces the function by a convex curve
+    that is never above the function, so the claim becomes slightly weaker. The curve cannot
+    represent a delta below 1e-12. The claim also holds if the two neighbouring inputs are
+    exchanged. If the function f does not equal its inverse, the claim is therefore max(f, f^-1).
+    dpcore stores the curve as a table of pairs (epsilon, delta). Files and pickles contain only
+    this table, not the function.
 
     Args:
-        function: function that maps a type I error a, a float from 0 to 1, to the least type II
-            error. It must be convex, at least 0 and at most 1 - a. None if `epsilons` and `deltas`
-            are given.
-        epsilons: epsilons, at least 0, increasing, shape `(m,)`.
-        deltas: delta of each epsilon, at least 0 and below 1, shape `(m,)`.
-        origin: text for reports that names the source of the curve.
+        function: function that takes a type I error a, a float from 0 to 1, and returns the least
+            type II error. The function must be convex. Each value must be from 0 to `1 - a`. None
+            if `epsilons` and `deltas` are given.
+        epsilons: epsilons of the pairs, at least 0, increasing, shape `(m,)`. None if `function` is
+            given.
+        deltas: delta of each pair, at least 0 and below 1, shape `(m,)`. None if `function` is
+            given.
+        origin: text that names the source of the curve in reports.
 
     Raises:
         TypeError: if an argument has the wrong type, if both `function` and `epsilons` are given,
             or if neither is given.
-        ValueError: if the function is not convex, is below 0, or is above 1 - a (the message shows
-            the type I error). Also if `epsilons` are not increasing, or an entry is out of range.
+        ValueError: if `function` is not convex, or returns a value below 0 or above 1 - a. Also if
+            `epsilons` do not increase, or an entry is out of range.
 
     Source:
-        Dong, Roth and Su (2022), definition 2.1, proposition 2.12 for (epsilon, delta) pairs as
-        tangents.
+        Dong, Roth and Su (2022), definition 2.1. Proposition 2.12 relates pairs (epsilon, delta) to
+        tangents of the curve.
 
     Example:
         >>> claim = TradeOff(lambda a: max(0.0, 1.0 - 2.0 * a, (1.0 - a) / 2.0))
@@ -455,9 +491,9 @@ class TradeOff(Claim, word="TradeOff"):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
             corners = outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
-            epsilons, deltas = _convert_to_pairs(*corners)
+            epsilons, deltas = _convert_to_tangents(*corners)
         slopes, heights = map(frozen_array, _check_pairs(epsilons, deltas))
-        origin = one_line(origin or "pairs of epsilon and delta", 60)
+        origin = on_one_line(origin or "pairs of epsilon and delta", 60)
         set_fields(self, epsilons=slopes, deltas=heights, origin=origin)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -465,18 +501,26 @@ class TradeOff(Claim, word="TradeOff"):
         return type(self), (None, self.epsilons, self.deltas, self.origin)
 
     def in_words(self) -> str:
-        """Return the text that states the claim in reports."""
+        """Return this claim as text for reports. The text names the source of the curve."""
         return f"trade-off curve of {self.origin}"
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, rounded down."""
+        """Return the least type I error that this claim allows for a test with a given power.
+
+        The test decides from an output which of two neighbouring inputs was used. `power` is 1
+        minus the type II error of the test. The result is rounded down.
+        """
         epsilons, deltas = self._representable_pairs()
         first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
         second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return (epsilon, delta) pairs that the claim implies. An audit tests one of them."""
+        """Return several pairs (epsilon, delta) for which this claim implies DP.
+
+        The result is an array of epsilons and an array of the deltas. An audit chooses one of the
+        pairs and tests it.
+        """
         few = self.epsilons.size <= _TANGENT_COUNT
         return self._representable_pairs() if few else _compute_tangents(self)
 
@@ -546,18 +590,18 @@ def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
 
 
 def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:
-    """Check that an argument is a non-empty vector of numbers, and return it as float64.
+    """Check that an argument is a vector of at least one number, and return it as float64.
 
     Args:
-        name: name of the argument.
-        value: value of the argument.
-        partner: a pair of a vector that must have the same length and a word for one of its numbers
-            (such as "order"), or None.
+        name: name of the argument, for error messages.
+        value: value to check.
+        partner: None, or a pair of a vector and a word. `value` must have the same length as this
+            vector. The word describes one number of the vector in error messages, such as "order".
 
     Raises:
         TypeError: if `value` does not contain numbers.
-        ValueError: if `value` is empty or not one-dimensional, or if it has another length than
-            `partner`.
+        ValueError: if `value` is empty or not one-dimensional, or if its length differs from the
+            length of the vector in `partner`.
     """
     array = numeric(name, "a non-empty row of numbers", value)
     if array.ndim != 1 or array.size == 0:
@@ -568,7 +612,10 @@ def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None =
 
 
 def check_rising(name: str, row: Floats) -> None:
-    """Raise a ValueError if the numbers in a vector are not strictly increasing."""
+    """Raise a ValueError if the numbers in the vector `row` are not strictly increasing.
+
+    `name` is the name of the argument, for the error message.
+    """
     if (np.diff(row) <= 0.0).any():
         raise invalid(name, "in rising order, each given once", row)
 
@@ -611,18 +658,19 @@ def _read_function(function: Callable[[float], float]) -> Floats:
 
 
 def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return the corners of a piecewise linear convex function that is not above a convex function.
+    """Return the corners of a piecewise linear function that is never above a convex function.
 
-    On each interval between neighbouring points, the convex function is above two lines. One line
-    goes through the last two points up to the interval. The other line goes through the first two
-    points after the interval. The corners are the points in which two such lines cross.
+    The convex function is known only at the points `x`. Between two neighbouring points, the convex
+    function lies above two lines. The first line goes through the left point and the point before
+    it. The second line goes through the right point and the point after it. The corners are the
+    crossings of these lines.
 
     Args:
-        x: increasing points, at least four, shape `(m,)`.
-        y: values of the convex function at these points.
+        x: points in increasing order, at least four, shape `(m,)`.
+        y: values of the convex function at the points `x`, shape `(m,)`.
 
     Returns:
-        The x and y coordinates of the corners, with increasing x from the first point to the last.
+        Two arrays: the x and the y coordinates of the corners, with x in increasing order.
     """
     x, y = _lower_hull(x, y, _is_on_or_above_line)
     if x.size < 4:
@@ -660,7 +708,7 @@ def _is_on_or_above_line(first: _Corner, middle: _Corner, last: _Corner) -> bool
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])
 
 
-def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
+def _convert_to_tangents(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
     """Return the (epsilon, delta) pairs of the linear pieces of a curve and of its inverse."""
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]
@@ -674,7 +722,11 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
 
 
 def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct epsilons in increasing order, each with its least delta."""
+    """Return the distinct epsilons in increasing order, with the least delta for each.
+
+    `deltas` contains one delta for each entry of `epsilons`. An epsilon can occur several times.
+    The result is a pair of arrays with the same length.
+    """
     order = np.lexsort((deltas, epsilons))
     distinct, first = np.unique(epsilons[order], return_index=True)
     return distinct, deltas[order][first]

@@ -51,9 +51,9 @@ from .endings import (
     Usage,
     report_bad_usage,
     run_guarded,
-    write_line,
+    write_to_stderr,
 )
-from .options import ExperimentArguments, add_options, spell_proposals
+from .options import ExperimentArguments, add_options, name_options
 from .traces import run_trace
 
 TOP_HELP = """How much privacy does a mechanism really lose?
@@ -245,7 +245,7 @@ INFO_EPILOG = """[bold]Examples[/bold]
 
 
 def print_systems(as_json: bool) -> int:
-    """Print the list of published systems, as a table or as JSON, and return the exit status."""
+    """Print the published systems that can be audited, and return the exit status."""
     if as_json:
         print(json.dumps([_list_system_facts(name) for name in SYSTEMS]))
         return NOT_REFUTED
@@ -285,7 +285,7 @@ def _list_system_facts(name: str) -> dict[str, Any]:
 
 
 def print_experiments(as_json: bool) -> int:
-    """Print the list of experiments, as text or as JSON, and return the exit status."""
+    """Print a short text on each experiment, and return the exit status."""
     about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
     about = {name: " ".join(text.partition("\n\n")[0].split()) for name, text in about.items()}
     if as_json:
@@ -297,7 +297,7 @@ def print_experiments(as_json: bool) -> int:
 
 
 def run_experiment(asked: ExperimentArguments) -> int:
-    """Run an experiment, print its result and the written files, and return the exit status."""
+    """Run `dpcore reproduce`: run an experiment, print its results; return the exit status."""
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
@@ -346,7 +346,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
 
 
 def print_environment(as_json: bool) -> int:
-    """Print versions, the CPU path (the instruction set in use) and the number of threads."""
+    """Run `dpcore info`: print versions, the CPU instructions in use, and the number of threads."""
     with report_bad_usage():
         cpu = _core.cpu()
     facts = {
@@ -486,31 +486,33 @@ def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) ->
 
 @suggest_arguments
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a `dpcore` command and return its exit status.
+    """Run a `dpcore` command as from the command line, and return its exit status.
 
     Args:
-        args: command-line arguments after `dpcore`. Defaults to the arguments of the process.
+        args: the words after `dpcore` on the command line. Defaults to the words with which this
+            process was started.
 
     Returns:
         The exit status:
 
-        - 0: the claim is not refuted, or a command without a verdict (such as `dpcore plan`)
-          succeeded.
+        - 0: the claim is not refuted. Commands that do not test a claim, such as `dpcore plan`,
+          also return 0 on success.
         - 1: the claim is refuted.
         - 2: the command line is wrong.
-        - 3: no verdict. The audit is undecided, the rows depend on each other, the mechanism or
-          dpcore raised an error, or the output could not be written.
-        - 4: parts of a run are missing (`dpcore merge`).
-        - 5: the file of a part could not be written (`dpcore count`).
-        - 130: interrupted with Ctrl-C. If a signal with number n ended the run, the status is 128 +
-          n.
+        - 3: the command could not decide about the claim. The audit is undecided, the recorded
+          outputs depend on each other, the mechanism or dpcore raised an error, or a report could
+          not be written.
+        - 4: some parts of a divided audit are missing (`dpcore merge`).
+        - 5: the file with the counts of one part could not be written (`dpcore count`).
+        - 130: the command was interrupted with Ctrl-C. If the signal with number n ended it, the
+          status is 128 + n.
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])
         2
     """
     words = sys.argv[1:] if args is None else list(args)
-    held = WORDING.set(spell_proposals)
+    held = WORDING.set(name_options)
     try:
         with _interrupt_on_signals():
             status = run_guarded(lambda: _run_command_line(words))
@@ -589,7 +591,7 @@ def _run_command_line(words: list[str]) -> int:
             less = " (1 - alpha)" if option == "alpha" else ""
             text = f"No such option: --{option.replace('_', '-')} (did you mean --{here}{less}?)"
         if text:  # there is none where a call without words has shown the help
-            write_line(f"error: {text}")
-            write_line(f"hint: {context.command_path if context else 'dpcore'} --help")
+            write_to_stderr(f"error: {text}")
+            write_to_stderr(f"hint: {context.command_path if context else 'dpcore'} --help")
         return USAGE
     return int(status or NOT_REFUTED)

@@ -39,7 +39,7 @@ from ..published import System
 from ..recorded.run import audit_outputs
 from ..records import Pair
 from ..report.figures import save_picture
-from ..report.plain import decode_value, encode_value, read_as
+from ..report.plain import decode_value, encode_value, to_hint
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan
@@ -62,7 +62,7 @@ from .endings import (
     collect_unwritten,
     deliver_report,
     report_bad_usage,
-    write_line,
+    write_to_stderr,
 )
 from .options import (
     OPTIONS,
@@ -74,8 +74,8 @@ from .options import (
     PlanArguments,
     TableArguments,
     TraceArguments,
+    name_options,
     select_arguments,
-    spell_proposals,
 )
 
 _DISK_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -86,13 +86,14 @@ _DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
 
 def parse_relation(text: str | None) -> Neighbour | None:
-    """Parse the value of `--neighbour`, a relation that defines which inputs are neighbours.
+    """Convert the value of the option `--neighbour` to a relation between neighbouring inputs.
 
     Args:
-        text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
+        text: the value: "l1=1", "l2=1" or "linf=1" (with any radius), "replace", "add-remove", or
+            None if the option was omitted.
 
     Returns:
-        A relation of `dpcore.pairs`, or None for None.
+        A relation of `dpcore.pairs`. None if `text` is None.
 
     Raises:
         Usage: if the text is not one of these values.
@@ -110,10 +111,13 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
-    """Return the inputs from the options: one pair, the pairs of `--patterns`, or None.
+    """Return the inputs that the options of the command give: one pair, several pairs, or None.
+
+    The option `--patterns` gives several pairs. None means that the options do not give inputs.
 
     Raises:
-        Usage: if an option is missing, two options exclude each other, or an input is invalid.
+        Usage: if an option is missing, two options exclude each other, or the value of an option is
+            invalid.
     """
     if asked.patterns is not None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
@@ -125,10 +129,14 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
 
 
 def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
-    """Return the pair of inputs from `--x` and `--x-prime`, or from two texts, or None.
+    """Return the pair of inputs that the options of the command give, or None.
+
+    The options are `--x` and `--x-prime`, or `--text` and `--text-prime`. If these options are
+    missing, the result is None.
 
     Raises:
-        Usage: if an option is missing, two options exclude each other, or an input is invalid.
+        Usage: if an option is missing, two options exclude each other, or the value of an option is
+            invalid.
     """
     texts = (asked.text, asked.text_prime)
     if texts != (None, None):
@@ -201,7 +209,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--timeout is for --command")
     if asked.catch is not None and asked.command is None and not asked.repeat:
         raise Usage("--catch is for --command, and with --repeat for a function of one answer")
-    check_claim(asked)
+    check_claim_flags(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.checkpoint is not None and asked.no_claim:
@@ -214,18 +222,18 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     if report is None:
         with report_bad_usage():
             line = read_run(asked.checkpoint).make_count_line((1, 2), "part-1.json")
-        write_line(f"wrote {asked.checkpoint}: count its parts, such as {line}")
+        write_to_stderr(f"wrote {asked.checkpoint}: count its parts, such as {line}")
         return NOT_REFUTED
     return _deliver_audit(asked, record_command(report, command))
 
 
-def check_claim(
+def check_claim_flags(
     asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
-    """Raise `Usage` if --claim and --no-claim are both given.
+    """Raise `Usage` if both of the options --claim and --no-claim are given.
 
-    If `advice` is not empty, the function also raises `Usage`, with this text, if neither option is
-    given.
+    If `advice` is not empty, also raise `Usage` if neither option is given. In this case, `advice`
+    is the error message.
     """
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
@@ -241,7 +249,7 @@ def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int
 
 
 def find_status(report: Audit | OutputsAudit) -> int:
-    """Return the exit status for the report of an audit that was not interrupted."""
+    """Return the exit status for a report: 1 if the claim is refuted, 0 if not, 3 if undecided."""
     # The statuses 0 and 1 must not be returned for a claim that was not tested.
     if report.checks or report.undecided:
         return NO_VERDICT
@@ -287,7 +295,7 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
         if isinstance(options.get("claim"), dict):
             options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)  # type: ignore[type-abstract]
         for name, value in options.items():
-            read_as(f"asked.{choice('asked', name, tuple(hints))}", hints[name], value)
+            to_hint(f"asked.{choice('asked', name, tuple(hints))}", hints[name], value)
         if options.get("command") is None:
             # Inputs from a file are stored in the run file, so that no other file is read again.
             for name in ("x", "x_prime"):
@@ -323,7 +331,11 @@ def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
 
 @contextlib.contextmanager
 def open_cluster(address: str | None) -> Iterator[Any]:
-    """Yield a Dask client for an address or for `local:N` (N local processes), or None."""
+    """Return a context manager that connects to a Dask cluster and yields the Dask client.
+
+    `address` is the address of the scheduler, or `local:N` to start N local processes. If `address`
+    is None, the context manager yields None.
+    """
     if address is None:
         yield None
         return
@@ -353,7 +365,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
 
 
 def run_count(asked: CountArguments) -> int:
-    """Run `dpcore count`: count the draws of one part of a run, and return the exit status."""
+    """Run `dpcore count`: count the event in one part of a divided audit; return the status."""
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
         raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")
@@ -366,7 +378,7 @@ def run_count(asked: CountArguments) -> int:
     own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
     with open_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
-        options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
+        options = {**_audit_arguments(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
         try:
             with report_bad_usage():
@@ -374,10 +386,10 @@ def run_count(asked: CountArguments) -> int:
         except Usage as error:
             if not _is_write_error(error):
                 raise
-            write_line(f"error: {error}")
+            write_to_stderr(f"error: {error}")
             return UNWRITTEN
     done = read_run(asked.out).done.trials
-    write_line(f"wrote {asked.out}: part {asked.part}, {done:,} trials per side")
+    write_to_stderr(f"wrote {asked.out}: part {asked.part}, {done:,} trials per side")
     return NOT_REFUTED
 
 
@@ -391,13 +403,13 @@ def _is_write_error(error: BaseException | None) -> bool:
 
 
 def run_merge(asked: MergeArguments) -> int:
-    """Run `dpcore merge`: merge the parts of a run, print the report, return the exit status."""
+    """Run `dpcore merge`: merge the parts of a divided audit, print the report; return a status."""
     check_output_paths(asked)
     with report_bad_usage():
         try:
             report = merge_parts(asked.files, partial=asked.partial)
         except MissingPartsError as error:
-            write_line(f"error: {error}")
+            write_to_stderr(f"error: {error}")
             return PARTS_MISSING
     status = _deliver_audit(asked, report)
     return PARTS_MISSING if report.partial else status
@@ -413,16 +425,17 @@ def _open_mechanism(
 
 @contextlib.contextmanager
 def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _OneOrMorePairs]]:
-    """Yield the mechanism that the command line names, and its inputs (one pair or several).
+    """Return a context manager that yields the mechanism and the inputs from the command line.
 
-    While the context is active, Python can import the modules in the folder of the user's file.
+    `target` is the name of a published system, or "file.py:name". The inputs are one pair or
+    several pairs. Inside the context, Python can import modules from the folder of the user's file.
     """
     if user.is_file_target(target):
         path, name = user.split_target(target)
         with user.user_code_context(path):
             yield _load_own_mechanism(asked, target, path, name)
     else:
-        yield _find_system(asked, target)
+        yield _find_published(asked, target)
 
 
 def _audit_pairs(
@@ -435,7 +448,7 @@ def _audit_pairs(
     ):
         # The report already contains these warnings.
         warnings.simplefilter("ignore", AssumptionWarning)
-        arguments = {**_list_options(asked), "executor": client}
+        arguments = {**_audit_arguments(asked), "executor": client}
         if asked.checkpoint is not None:
             arguments["asked"] = _list_stored_options(asked)
         if asked.fit_only:
@@ -448,7 +461,7 @@ def _audit_pairs(
     return replace(report, claim=None) if asked.no_claim else report
 
 
-def _list_options(asked: AuditArguments) -> dict[str, Any]:
+def _audit_arguments(asked: AuditArguments) -> dict[str, Any]:
     """Return the keyword arguments of `dpcore.audit` that correspond to the options."""
     arguments = select_arguments(asked, audit)
     arguments["neighbour"] = parse_relation(asked.neighbour)
@@ -471,7 +484,7 @@ def _parse_first_trial(text: str) -> int:
         raise invalid("start", "a whole number at least 0 and below 2**63", text) from None
 
 
-def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
+def _find_published(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
     """Return a published system with the given options, and its inputs."""
     if name not in SYSTEMS:
         close = find_closest_word(name, SYSTEMS)
@@ -578,16 +591,16 @@ def _load_own_mechanism(
 
 
 def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
-    """Run `dpcore audit-outputs`: audit recorded outputs in files, and return the exit status."""
+    """Run `dpcore audit-outputs`: audit outputs recorded in files, and return the exit status."""
     n_files = 2 if asked.label is None else 1
     if len(asked.files) != n_files:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if n_files == 2 else 'one file where --label is given'}")
-    check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
+    check_claim_flags(asked, "give --claim EPSILON, or --no-claim to estimate only")
     check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
-        write_line(f"warning: {spell_proposals(doubt)}")
+        write_to_stderr(f"warning: {name_options(doubt)}")
     deliver_report(asked, report)
     return find_status(report)
 
@@ -656,7 +669,7 @@ def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
 
 
 def run_plan(asked: PlanArguments) -> int:
-    """Run `dpcore plan`: compute a plan, print it, and return the exit status."""
+    """Run `dpcore plan`: print how many trials an audit needs, and return the exit status."""
     check_picture_path(asked.plot)
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
@@ -705,14 +718,14 @@ def _save_plan_picture(made: Plan, path: str) -> None:
     failures: list[str] = []
     with collect_unwritten(failures):
         save_picture(picture, path, "--plot")
-        write_line(f"wrote {path}")
+        write_to_stderr(f"wrote {path}")
     if failures:
         raise Unwritten(*failures)
 
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
-    """Run `dpcore audit-table`: audit the table in a file, and return the exit status."""
-    check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
+    """Run `dpcore audit-table`: audit a table of probabilities in a file; return the status."""
+    check_claim_flags(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
     table_report = _audit_table_file(asked)
     made = tuple(replace(run, command=command) for run in table_report.provenance)
@@ -720,7 +733,7 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
         table_report, name=f"{table_report.name} of {Path(asked.table).name}", provenance=made
     )
     for remark in report.remarks:
-        write_line(f"warning: {remark}")
+        write_to_stderr(f"warning: {remark}")
     deliver_report(asked, report)
     return REFUTED if report.refuted else NOT_REFUTED
 

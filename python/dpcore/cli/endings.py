@@ -29,7 +29,7 @@ from .options import (
     OutputsArguments,
     TableArguments,
     TraceArguments,
-    spell_proposals,
+    name_options,
 )
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -50,19 +50,19 @@ _Report = Audit | OutputsAudit | TableAudit | Trace
 
 
 class Usage(Exception):
-    """Error for a wrong command line. The exit status is 2."""
+    """Error for a wrong command line. The command then ends with exit status 2."""
 
 
 class Unwritten(Exception):
-    """Error for output that could not be written. Its arguments are messages, one per output."""
+    """Error for reports or files that could not be written. Its arguments are the messages."""
 
 
 class Failure(Exception):
-    """Error for an exception in the user's code, which is its `__cause__`.
+    """Error for an exception in the user's code. The user's exception is its `__cause__`.
 
     Args:
-        text: message on one line.
-        hint: advice on one line.
+        text: the error message, as one line.
+        hint: advice for the user, as one line.
     """
 
     def __init__(self, text: str, hint: str) -> None:
@@ -72,10 +72,14 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Convert an error of a Python argument to `Usage`, with the name of the command-line option.
+    """Return a context manager that converts errors about arguments to `Usage` errors.
+
+    An example is a ValueError for a wrong value of a Python argument. In the message, the name of
+    the argument becomes the name of the command-line option.
 
     Args:
-        called: hint for errors about the outputs of a mechanism: a text on how dpcore calls it.
+        called: a text on how dpcore calls a mechanism. It becomes the hint of errors about a
+            mechanism's outputs.
     """
     try:
         yield
@@ -85,12 +89,12 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
             text = f"{error.strerror}, got {error.filename}"
         # Among dpcore's own errors, only these concern the outputs of a user's function.
         if argument.startswith("outputs of "):
-            raise Failure(spell_proposals(text), called) from error
+            raise Failure(name_options(text), called) from error
         if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
         if argument or _is_dpcore_error(error):
             # Only dpcore's own messages are rewritten. Messages of other code are quoted unchanged.
-            text = OPTIONS.get(argument, argument) + spell_proposals(text.removeprefix(argument))
+            text = OPTIONS.get(argument, argument) + name_options(text.removeprefix(argument))
         raise Usage(text) from error
 
 
@@ -101,13 +105,14 @@ def _is_dpcore_error(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
-    """Convert exceptions of the user's code to `Failure`. Other exceptions are errors of dpcore.
+def wrap_user_errors(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
+    """Return a context manager that converts exceptions of the user's code to `Failure` errors.
 
     Args:
-        doing: description of the current step, the first words of the message.
-        file: path of the user's file.
-        hint: advice for the user.
+        doing: first words of the error message, which describe what is being done.
+        file: path of the user's file. The message states the line of this file at which the
+            exception occurred.
+        hint: advice for the user, which is printed after the error message.
     """
     try:
         yield
@@ -130,11 +135,11 @@ def _format_place(error: BaseException, file: str) -> str:
 
 
 def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
-    """Run a command, print errors to stderr, and convert every exception to an exit status.
+    """Run a command, and convert an exception to a message on stderr and an exit status.
 
     Args:
-        work: function that runs the command and returns its status.
-        show_traceback: True to print the whole traceback of an error to stderr.
+        work: function that runs the command and returns the exit status.
+        show_traceback: True to print also the whole traceback of an error.
 
     Returns:
         The exit status.
@@ -149,23 +154,23 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
             raise Unwritten(*failures)
         return status
     except KeyboardInterrupt as error:
-        write_line(f"interrupted: {error}" if str(error) else "interrupted")
+        write_to_stderr(f"interrupted: {error}" if str(error) else "interrupted")
         return INTERRUPTED
     except Usage as error:
         _print_traceback(error.__cause__, show_traceback)
-        write_line(f"error: {error}")
+        write_to_stderr(f"error: {error}")
         return USAGE
     except Failure as error:
         _print_traceback(error.__cause__, show_traceback)
         # The quoted end of a tool's stderr may have several lines.
-        write_line(f"error: {error}", "\n")
-        write_line(f"hint: {error.hint}")
+        write_to_stderr(f"error: {error}", "\n")
+        write_to_stderr(f"hint: {error.hint}")
         if not show_traceback:
-            write_line("hint: --traceback shows the whole traceback")
+            write_to_stderr("hint: --traceback shows the whole traceback")
         return NO_VERDICT
     except Unwritten as error:
         for text in error.args:
-            write_line(f"error: {text}")
+            write_to_stderr(f"error: {text}")
         _drop_stdout()
         return NO_VERDICT
     except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
@@ -173,16 +178,19 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         return NO_VERDICT
     except BaseException as error:
         _print_traceback(error, show_traceback)
-        write_line(f"error: dpcore failed: {last_traceback_line(error)}")
+        write_to_stderr(f"error: dpcore failed: {last_traceback_line(error)}")
         if not show_traceback:
-            write_line("hint: --traceback shows where, for a report of the bug")
+            write_to_stderr("hint: --traceback shows where, for a report of the bug")
         _drop_stdout()
         return NO_VERDICT
 
 
 @contextlib.contextmanager
 def collect_unwritten(failures: list[str]) -> Iterator[None]:
-    """Append the message of a write error to `failures`, so that other outputs can follow."""
+    """Return a context manager that catches errors of writing and adds their messages to a list.
+
+    Therefore the caller can continue with the next file if one file cannot be written.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -196,11 +204,14 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def show_file_warnings() -> Iterator[None]:
-    """Print every warning about a file to stderr on one line, even if a warning filter hides it."""
+    """Return a context manager in which warnings about files are always printed.
+
+    Each warning is one line on stderr. It is also printed if a warning filter would hide it.
+    """
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
-            write_line(f"warning: {message}")
+            write_to_stderr(f"warning: {message}")
         else:
             show_other(message, category, *place, **more)
 
@@ -211,14 +222,14 @@ def show_file_warnings() -> Iterator[None]:
         yield
 
 
-def write_line(text: str, layout: str = "") -> None:
+def write_to_stderr(text: str, layout: str = "") -> None:
     """Write a line to stderr. Control characters are escaped, except those in `layout`."""
     with contextlib.suppress(OSError, ValueError):
         print(make_visible(text, layout), file=sys.stderr, flush=True)
 
 
 def last_traceback_line(error: BaseException) -> str:
-    """Return the class, the message and the notes of an exception on one line."""
+    """Return one line with the class of an exception, its message and its notes."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     text = traceback.format_exception_only(error)[-1 - len(notes)]
     return "; ".join([" ".join(text.split()), *notes])
@@ -241,14 +252,14 @@ def _drop_stdout() -> None:
 
 
 def check_output_paths(asked: _Delivered) -> None:
-    """Raise `Usage` if the picture or the HTML page cannot be written at its path."""
+    """Raise `Usage` if the file of --plot or --html cannot be written."""
     check_picture_path(asked.plot)
     if asked.html is not None:
         _check_folder("--html", Path(asked.html))
 
 
 def check_picture_path(text: str | None) -> None:
-    """Raise `Usage` if a picture cannot be saved at this path."""
+    """Raise `Usage` if a picture cannot be saved at the path `text` (the value of --plot)."""
     if text is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase
@@ -266,7 +277,7 @@ def _check_folder(option: str, path: Path) -> None:
 
 
 def deliver_report(asked: _Delivered, report: _Report) -> None:
-    """Print a report, and save the requested picture and HTML page."""
+    """Print a report, and write the files that the options --plot and --html request."""
     failures: list[str] = []
     with collect_unwritten(failures):
         if asked.as_json:
@@ -281,18 +292,18 @@ def deliver_report(asked: _Delivered, report: _Report) -> None:
         with collect_unwritten(failures), use_own_style() as picture:
             report.plot(ax=picture)
             save_picture(picture, asked.plot, "--plot")
-            write_line(f"wrote {asked.plot}")
+            write_to_stderr(f"wrote {asked.plot}")
     if asked.html is not None:
         with collect_unwritten(failures):
             write_file(asked.html, report.to_html(), "--html")
-            write_line(f"wrote {asked.html}")
+            write_to_stderr(f"wrote {asked.html}")
     if failures:
         raise Unwritten(*failures)
 
 
 def _print_report(report: _Report) -> None:
     rows = [
-        (label, spell_proposals(text) if label in _ADVISING_LABELS else text)
+        (label, name_options(text) if label in _ADVISING_LABELS else text)
         for label, text in report.lines()
     ]
     if not (sys.stdout.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))):

@@ -27,7 +27,11 @@ from ..files.formats import FORMATS, list_endings
 def make_option(
     text: str, *names: str, panel: str | None = None, default: Any = None, **more: Any
 ) -> Any:
-    """Return a dataclass field for an option, with its help text, names and panel of the help."""
+    """Return a dataclass field that declares a command-line option.
+
+    `text` is the help text, and `names` are the names of the option. `panel` is the heading under
+    which the help page lists the option.
+    """
     made: Any = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     return _make_field(made, default)
 
@@ -152,7 +156,10 @@ Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 @dataclass(frozen=True)
 class MechanismArguments:
-    """Options for a mechanism and its two inputs. The value of an omitted option is None."""
+    """Command-line options that name a mechanism and its two inputs.
+
+    If an option is not given, its attribute is None.
+    """
 
     target: str | None = _make_argument(
         "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
@@ -184,7 +191,10 @@ class MechanismArguments:
 
 @dataclass(frozen=True)
 class AuditArguments(MechanismArguments):
-    """Options of `dpcore audit`. The value of an omitted option is its default or None."""
+    """Values of the command-line options of `dpcore audit`.
+
+    If an option is not given, its attribute holds the default value of the option, or None.
+    """
 
     command: str | None = _make_command()
     timeout: float | None = _run_option(
@@ -272,7 +282,7 @@ class AuditArguments(MechanismArguments):
 
 @dataclass(frozen=True)
 class CountArguments:
-    """Options of `dpcore count`."""
+    """Values of the command-line options of `dpcore count`."""
 
     file: str = _make_argument("FILE", "The run file, written by --fit-only.")
     part: str = make_option(
@@ -299,7 +309,7 @@ class CountArguments:
 
 @dataclass(frozen=True)
 class MergeArguments:
-    """Options of `dpcore merge`."""
+    """Values of the command-line options of `dpcore merge`."""
 
     files: list[str] = _make_argument("FILE...", "The parts, in any order.")
     partial: bool = make_option(
@@ -314,7 +324,11 @@ class MergeArguments:
 
 @dataclass(frozen=True)
 class OutputsArguments:
-    """Options of `dpcore audit-outputs`. The value of an omitted option is None or empty."""
+    """Values of the command-line options of `dpcore audit-outputs`.
+
+    If an option is not given, its attribute holds the default value of the option, None, or an
+    empty value.
+    """
 
     files: list[str] = _make_argument(
         "FILE [FILE]",
@@ -375,8 +389,7 @@ class OutputsArguments:
     )
     encoding: str | None = _file_option("Of text, such as latin-1. Default: UTF-8.", metavar="NAME")
     format: str | None = _file_option(
-        f"Kind of the files: {', '.join(FORMATS)}. Default: by their names.",
-        metavar="KIND",
+        f"Kind of the files: {', '.join(FORMATS)}. Default: by their names.", metavar="KIND"
     )
     seed: int | None = _make_seed()
     plot: str | None = _make_plot()
@@ -388,7 +401,10 @@ class OutputsArguments:
 
 @dataclass(frozen=True)
 class TableArguments:
-    """Options of `dpcore audit-table`. The value of an omitted option is its default or None."""
+    """Values of the command-line options of `dpcore audit-table`.
+
+    If an option is not given, its attribute holds the default value of the option, or None.
+    """
 
     table: str = _make_argument(
         "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
@@ -414,7 +430,10 @@ class TableArguments:
 
 @dataclass(frozen=True)
 class TraceArguments:
-    """Options of `dpcore trace`. The value of an omitted option is its default or None."""
+    """Values of the command-line options of `dpcore trace`.
+
+    If an option is not given, its attribute holds the default value of the option, or None.
+    """
 
     target: str = _make_argument(
         "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
@@ -443,7 +462,10 @@ class TraceArguments:
 
 @dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
-    """Options of `dpcore plan`. The value of an omitted option is its default or None."""
+    """Values of the command-line options of `dpcore plan`.
+
+    If an option is not given, its attribute holds the default value of the option, or None.
+    """
 
     claim: Any = _make_claim()
     true_epsilon: float | None = _claim_option("The true loss that is to be found.")
@@ -474,7 +496,10 @@ class PlanArguments(MechanismArguments):
 
 @dataclass(frozen=True)
 class ExperimentArguments:
-    """Options of `dpcore reproduce`. The value of an omitted option is its default or None."""
+    """Values of the command-line options of `dpcore reproduce`.
+
+    If an option is not given, its attribute holds the default value of the option, or None.
+    """
 
     name: str | None = _make_argument("NAME", "The experiment.", None)
     out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")
@@ -502,14 +527,14 @@ class ExperimentArguments:
 
 
 def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options that have the same names as arguments of a function, as a dictionary.
+    """Select the options of a command that have the same names as parameters of a function.
 
     Args:
-        asked: options of a command, such as an `AuditArguments`.
+        asked: the values of the command's options, such as an `AuditArguments`.
         function: the function that will be called.
 
     Returns:
-        Keyword arguments for `function`: names and values of these options.
+        Dictionary with the names and values of these options. It can be used as keyword arguments.
     """
     taken = inspect.signature(function).parameters
     return {
@@ -517,7 +542,7 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
     }
 
 
-def _list_spellings() -> dict[str, str]:
+def _map_to_options() -> dict[str, str]:
     """Map names of Python arguments to names of options, such as "--x" or "--on/--off"."""
     spellings = {}
     for kind in (
@@ -541,7 +566,7 @@ def _list_spellings() -> dict[str, str]:
     return spellings | {"rng": spellings["seed"]}
 
 
-_SPELLINGS: Final = _list_spellings()
+_SPELLINGS: Final = _map_to_options()
 OPTIONS: Final = {name: spelling.partition("/")[0] for name, spelling in _SPELLINGS.items()}
 """Names of the options in messages, by the names of the Python arguments."""
 
@@ -558,11 +583,11 @@ _WITH_PARAMETER: Final = re.compile(r"(?:\w+\.)*(L1|L2|Linf|GDP|ZCDP)\((?:\w+=)?
 _RELATIONS_OF_DATA_SETS: Final = re.compile(r"(?:\w+\.)*(Replace|Add)(Remove)?\([^()]*\)")
 
 
-def spell_proposals(text: str) -> str:
-    """Replace Python arguments in a message by the corresponding command-line options.
+def name_options(text: str) -> str:
+    """Replace Python arguments in a message by the command-line options that have the same meaning.
 
     Example:
-        >>> spell_proposals("(neighbour=L1(radius=1.0)): give paired=True, or bound='exact'")
+        >>> name_options("(neighbour=L1(radius=1.0)): give paired=True, or bound='exact'")
         '(--neighbour l1=1.0): give --paired, or --bound exact'
     """
     return _PROPOSALS.sub(_spell_proposal, text)
@@ -590,13 +615,14 @@ _Options = TypeVar("_Options")
 
 
 def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command function the options of a class.
+    """Return a decorator that gives the options of a dataclass to a command of the command line.
 
-    The command function has an argument `asked`. On the command line, all options in `kind` replace
-    this argument. The decorated function collects their values in an instance of `kind`.
+    The function of the command has a parameter `asked`. The decorated function has one parameter
+    for each option in place of `asked`. When it runs, it puts the values of the options into an
+    instance of `kind`. It passes this instance as `asked`.
 
     Args:
-        kind: class whose fields are options, such as `AuditArguments`.
+        kind: dataclass whose fields are options, such as `AuditArguments`.
 
     Returns:
         The decorator.

@@ -16,19 +16,19 @@ from ..records import Pair
 from ..tracing.outcome import Trace
 from ..tracing.run import trace
 from . import user
-from .audits import SYSTEMS, check_claim, read_pair
-from .endings import Usage, check_output_paths, deliver_report, report_bad_usage, tag_failures
+from .audits import SYSTEMS, check_claim_flags, read_pair
+from .endings import Usage, check_output_paths, deliver_report, report_bad_usage, wrap_user_errors
 from .options import TraceArguments, select_arguments
 
 _TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which returns one answer"
 
 
 def run_trace(asked: TraceArguments) -> int:
-    """Run `dpcore trace`: trace a function, print the report, and return the exit status."""
+    """Run `dpcore trace`: trace a user's function, print the report, and return the exit status."""
     if not user.is_file_target(asked.target):
         system = f" (dpcore audit {asked.target})" if asked.target in SYSTEMS else ""
         raise Usage(f"dpcore trace takes FILE.py:FUNCTION, got {asked.target}{system}")
-    check_claim(asked)
+    check_claim_flags(asked)
     check_output_paths(asked)
     path, name = user.split_target(asked.target)
     with user.user_code_context(path):
@@ -42,7 +42,7 @@ def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
     arguments = select_arguments(asked, trace)
     arguments["claim"] = _choose_claim(asked, function)
     pair = _choose_pair(asked, function, path)
-    with report_bad_usage(_TRACE_CONTRACT), _tag_function_errors(asked.target, path):
+    with report_bad_usage(_TRACE_CONTRACT), _wrap_function_errors(asked.target, path):
         report = trace(function, pair, rng=asked.seed, **arguments)
     return replace(report, name=asked.target)
 
@@ -72,14 +72,14 @@ def _choose_pair(asked: TraceArguments, function: Any, path: Path) -> Pair:
 
 
 @contextlib.contextmanager
-def _tag_function_errors(label: str, path: Path) -> Iterator[None]:
+def _wrap_function_errors(label: str, path: Path) -> Iterator[None]:
     """Convert an exception of the traced function to `Failure`."""
     try:
         yield
     except BaseException as error:
         if argument_of(error) or not _passes_file(error, path):
             raise
-        with tag_failures(label, str(path), _TRACE_CONTRACT):
+        with wrap_user_errors(label, str(path), _TRACE_CONTRACT):
             raise
 
 

@@ -23,7 +23,7 @@ from ..mechanisms.callables import has_no_size_argument, repeat
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..packages import imported_module
 from ..records import Pair
-from .endings import Usage, report_bad_usage, tag_failures
+from .endings import Usage, report_bad_usage, wrap_user_errors
 
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
@@ -32,12 +32,12 @@ _module_numbers = itertools.count()
 
 
 def is_file_target(target: str) -> bool:
-    """Return True if a command-line argument names a file, not a published system."""
+    """Return True if a word of the command line names a file, and not a published system."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
 def split_target(target: str) -> tuple[Path, str]:
-    """Split a string "file.py:name" into the path of the file and the name of the mechanism.
+    """Split a text such as "file.py:name" into the path of the file and the name of an object.
 
     Raises:
         Usage: if the file does not exist, is not a Python file, or if the name is missing.
@@ -57,9 +57,10 @@ def split_target(target: str) -> tuple[Path, str]:
 
 @contextlib.contextmanager
 def user_code_context(path: Path) -> Iterator[None]:
-    """Provide a context in which a user's code runs.
+    """Return a context manager inside which the user's code runs.
 
-    In this context, the folder of the file is on sys.path, and printed text goes to stderr.
+    Inside the context, Python can import modules from the folder of the file, and printed text goes
+    to stderr.
     """
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
@@ -75,27 +76,28 @@ def user_code_context(path: Path) -> Iterator[None]:
 def load_from_file(
     path: Path, name: str, label: str, repeated: bool = False, catch: str | None = None
 ) -> Any:
-    """Import a user's Python file and return the mechanism that it defines.
+    """Import a user's Python file, and return the mechanism with the given name.
 
     Args:
         path: path of the Python file.
         name: name of the object in the file. Dots are allowed, as in "model.release".
         label: name of the mechanism in messages and reports.
-        repeated: True if the function returns one output per call, so that dpcore must call it once
-            for each output.
-        catch: names of exceptions, separated by commas. dpcore counts such an exception as an
-            output. Used only if `repeated` is True.
+        repeated: True if the mechanism returns one output per call. In this case, dpcore calls it
+            once for each output.
+        catch: names of exceptions, separated by commas. If a call raises such an exception, dpcore
+            uses the exception as the output. This argument is used only if `repeated` is True.
 
     Returns:
-        The object itself if it is one of dpcore's own mechanisms. Otherwise, the callable wrapped
-        in a `Guarded`, which marks the callable's exceptions as errors of the user's code.
+        The object itself if its class belongs to dpcore. Otherwise, an object that calls the user's
+        mechanism and marks exceptions of the mechanism as errors of the user's code.
 
     Raises:
-        Usage: if the file does not define the name, or if the named object is not a mechanism.
-        Failure: if the import raises an error.
+        Usage: if the file does not define the name, or if the object with this name is not a
+            mechanism.
+        Failure: if the import of the file raises an error.
     """
     module, target = _find_attribute(path, name, label)
-    with tag_failures(label, str(path)):
+    with wrap_user_errors(label, str(path)):
         # The target may be a text encoder or a mechanism of another package.
         target = target if is_native(target) else adapt(target) or target
     if not callable(target):
@@ -115,7 +117,7 @@ def load_from_file(
 
 
 def load_function(path: Path, name: str, label: str) -> Any:
-    """Import a user's Python file and return the function of the given name, unchanged.
+    """Import a user's Python file, and return the function with the given name unchanged.
 
     Args:
         path: path of the Python file.
@@ -126,8 +128,9 @@ def load_function(path: Path, name: str, label: str) -> Any:
         The function, or another object that dpcore can call.
 
     Raises:
-        Usage: if the file does not define the name, or if the named object cannot be called.
-        Failure: if the import raises an error.
+        Usage: if the file does not define the name, or if the object with this name cannot be
+            called.
+        Failure: if the import of the file raises an error.
     """
     function = _find_attribute(path, name, label)[1]
     if not callable(function) and adapt(function) is None:
@@ -139,7 +142,7 @@ def _find_attribute(path: Path, name: str, label: str) -> tuple[ModuleType, Any]
     """Import the file; return the module and the named object, which must not be a class."""
     module = target = _import_file(path)
     for part in name.split("."):
-        with tag_failures(label, str(path), _ATTRIBUTE_HINT):
+        with wrap_user_errors(label, str(path), _ATTRIBUTE_HINT):
             inside, target = target, getattr(target, part, _MISSING_ATTRIBUTE)
         if target is _MISSING_ATTRIBUTE:
             names = [name for name in dir(inside) if not name.startswith("_")]
@@ -162,7 +165,7 @@ def _import_file(path: Path) -> ModuleType:
         # Workers of a cluster cannot import this file, so its code is sent to them.
         cloud.register_pickle_by_value(module)
     try:
-        with tag_failures(f"importing {path}", str(path), _IMPORT_HINT):
+        with wrap_user_errors(f"importing {path}", str(path), _IMPORT_HINT):
             spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
@@ -171,17 +174,17 @@ def _import_file(path: Path) -> ModuleType:
 
 
 class Guarded:
-    """A user's mechanism whose exceptions dpcore reports as errors of the user's code.
+    """Wrapper of a user's mechanism. It marks exceptions as errors of the user's code.
 
-    All other attributes, such as `claim`, `default_pair` and `thread_safe`, are read from the
-    wrapped mechanism.
+    Attributes of the mechanism, such as `claim`, `default_pair` and `thread_safe`, can be read from
+    the wrapper.
 
     Args:
         mechanism: the user's callable.
-        label: name of the mechanism in reports.
-        file: path of the user's file.
-        function: the user's function, if the mechanism calls this function once for each output.
-            Attributes that the mechanism lacks are read from the function.
+        label: name of the mechanism in reports and error messages.
+        file: path of the user's file, for error messages.
+        function: the user's function, if `mechanism` calls it once for each output. If an attribute
+            is missing in `mechanism`, the value is read from this function.
     """
 
     def __init__(
@@ -202,7 +205,7 @@ class Guarded:
 
         A list or tuple is returned unchanged. The audit converts it later without loss.
         """
-        with tag_failures(self.__qualname__, self._file):
+        with wrap_user_errors(self.__qualname__, self._file):
             answer = self._mechanism(x, size, rng)
             return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
 
@@ -210,7 +213,7 @@ class Guarded:
         if "_mechanism" not in vars(self):
             # The object is not initialised yet, because a worker is unpickling it.
             raise AttributeError(name)
-        with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE_HINT):
+        with wrap_user_errors(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE_HINT):
             value = getattr(self._mechanism, name, _MISSING_ATTRIBUTE)
             if value is _MISSING_ATTRIBUTE and not name.startswith("_"):
                 value = getattr(self._function, name, _MISSING_ATTRIBUTE)
@@ -233,19 +236,19 @@ def _find_exceptions(module: Any, text: str) -> list[type[Exception]]:
 
 
 def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:
-    """Return the default pair of inputs (x, x') of a user's mechanism.
+    """Return the default pair of inputs (x, x') that a user's mechanism defines, or None.
 
     Args:
-        mechanism: result of `load_from_file`.
+        mechanism: the mechanism, as `load_from_file` returns it.
         label: name of the mechanism in messages.
         path: the user's file.
-        dim: number of entries of each input. None means the mechanism's own default.
+        dim: number of entries of each input. None means the default of the mechanism.
 
     Returns:
-        The pair, or None if the mechanism has no default pair.
+        The pair. None if the mechanism does not define a default pair.
 
     Raises:
-        Usage: if `dim` is given but the default pair does not accept it.
+        Usage: if `dim` is given, but the mechanism has no default pair with this number of entries.
         Failure: if `default_pair` raises an error or does not return a `Pair`.
     """
     make = mechanism_attribute(mechanism, "default_pair")
@@ -254,7 +257,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     arguments = () if dim is None else (dim,)
     if dim is not None and not _takes_dim(make, dim):
         raise Usage(f"--dim does not apply: default_pair of {label} takes no dim")
-    with tag_failures(f"default_pair of {label}", str(path), _ATTRIBUTE_HINT):
+    with wrap_user_errors(f"default_pair of {label}", str(path), _ATTRIBUTE_HINT):
         pair = make(*arguments)
         if not isinstance(pair, Pair):
             raise mistyped("default_pair()", "a Pair", pair)

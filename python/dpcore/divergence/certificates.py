@@ -26,8 +26,8 @@ import numpy as np
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
 from ..records import Counts, Floats, Ints, Record
-from .points import Labels, Points, freeze_arrays, one_of_each
-from .score import Score, fit_score, is_fixed, most_trained, score_rows
+from .points import Labels, Points, draw_one_row_per_group, freeze_arrays
+from .score import Score, fit_score, most_trained, score_rows, takes_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
 """Number of standard errors by which frequencies of the choosing rows are made pessimistic."""
@@ -52,12 +52,13 @@ _BINS_SHARE: Final = 0.5
 _PREDICTION_TAIL: Final = 0.1
 
 
-def event_bound(p: Floats, q: Floats, alphas: Floats) -> Floats:
-    """Compute D_alpha of two Bernoulli laws with probabilities p and q, or 0 if p <= q.
+def bernoulli_renyi(p: Floats, q: Floats, alphas: Floats) -> Floats:
+    """Compute the Renyi divergence D_alpha between two Bernoulli distributions, for each event.
 
-    `p` and `q` have shape (e,), `alphas` has shape (a,), and the result has shape (e, a). For p >
-    q, the divergence increases in p and decreases in q, for every alpha > 0. A lower limit of p and
-    an upper limit of q therefore give a lower bound of the divergence.
+    `p` and `q` hold the probabilities of e events under the first and the second distribution,
+    shape (e,). `alphas` holds the orders, shape (a,). The result has shape (e, a), and is 0 if p <=
+    q. If p > q, the divergence increases in p and decreases in q. Therefore a lower limit of p,
+    together with an upper limit of q, gives a lower bound of the divergence.
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
@@ -83,25 +84,28 @@ def best_event(
     alphas: Floats,
     tail: float,
 ) -> tuple[int, bool]:
-    """Find the event with the largest expected bound, averaged over the orders.
+    """Choose the event for which the largest lower bound of the Renyi divergence is expected.
 
-    The event is "score >= threshold" or "score < threshold". The result is the index of the
-    threshold, and True for "score >= threshold".
+    There are two sets of rows. Their distributions are P and Q, and the divergence is D(P||Q). A
+    score maps each row to a number. The event is "score >= threshold" or "score < threshold". It is
+    chosen on a part of the rows (the choosing rows), and will be counted on other rows (the counted
+    rows). The first entry of the result is the index of the threshold. The second entry is True for
+    "score >= threshold".
 
     Args:
-        chosen: number of choosing rows of each set with score >= threshold, for each of t
-            thresholds, shape (2, t). The set of P in D(P||Q) (the numerator) comes first.
+        chosen: for each set and each of t thresholds, the number of choosing rows with score >=
+            threshold, shape (2, t). The set of P comes first.
         chosen_rows: number of choosing rows of each set.
-        counted_rows: number of rows of each set that will be counted.
-        alphas: orders. Before the average over orders, each bound is divided by the largest bound
-            of all events at the same order.
+        counted_rows: number of counted rows of each set.
+        alphas: orders. The bound of an event at each order is divided by the largest bound of all
+            events at this order. The event with the largest average of these quotients is chosen.
         tail: failure probability of the lower limit of P(event), and also of the upper limit of
             Q(event).
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
     expected = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
-    merit = _average_bound_shares(event_bound(*expected, alphas))
+    merit = _average_bound_shares(bernoulli_renyi(*expected, alphas))
     rates = hits / totals
     # If no bound is expected, choose by the difference of the rates.
     place = int(np.argmax(np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)))
@@ -115,12 +119,13 @@ def best_bins(
     alphas: Floats,
     failure: float,
 ) -> Ints:
-    """Find the edges of the bins of scores with the largest expected bound.
+    """Choose the bins of scores for the largest expected lower bound of a divergence.
 
-    An edge is returned as an index: 0 stands for -infinity, i for the i-th threshold (column i - 1
-    of `chosen`), and the largest index for infinity. The bound is the logarithm of a sum with one
-    term per bin. Therefore the best bins for a given order and number of bins are found by dynamic
-    programming, as a best path from -infinity to infinity.
+    A score maps each row to a number. The bins are intervals of scores. The result holds the edges
+    of the bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold
+    (column i - 1 of `chosen`), and the largest index for infinity. The bound is the logarithm of a
+    sum with one term per bin. Therefore the best bins for a given order and number of bins are
+    found by dynamic programming.
     """
     edges = _select_edges(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
@@ -214,23 +219,25 @@ def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Int
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HeldOut(Record, word="HeldOut"):
-    """Numbers of rows of two sets with score >= threshold, for each threshold of a score.
+    """Numbers of rows with a score at or above each of several thresholds, for two sets of rows.
 
-    A score maps a row to a number. One half of the rows (the choosing rows) is used to choose an
-    event. The other half (the counted rows) is used only to count how often this event holds.
+    A score maps a row to a number. Each set is divided into two halves. In the first half, the
+    choosing rows are used to choose an event, "score >= threshold" or "score < threshold". The
+    second half (the counted rows) is used only to count how often this event holds.
 
     Args:
-        thresholds: thresholds, ascending, shape (t,). The possible events are "score >= threshold"
-            and "score < threshold".
-        chosen: number of choosing rows of each set with score >= threshold, shape (2, t). The score
-            of each row was not fitted on this row.
+        thresholds: thresholds of the score, ascending, shape (t,).
+        chosen: for each set and threshold, the number of choosing rows with score >= threshold,
+            shape (2, t). Each row was scored by a score that was not fitted on this row.
         chosen_rows: number of choosing rows of each set.
-        counted: number of counted rows of each set with score >= threshold, shape (2, t).
+        counted: for each set and threshold, the number of counted rows with score >= threshold,
+            shape (2, t).
         counted_rows: number of counted rows of each set.
-        trained_rows: number of rows of each set on which the score was fitted; (0, 0) for a fixed
-            score.
-        one_per_group: True if only one random row of each group is a choosing or counted row.
-        score: name of the score in the text of an event.
+        trained_rows: number of rows of each set on which the score was fitted. It is (0, 0) if the
+            caller fixed the score in advance.
+        one_per_group: True if rows have groups, and only one random row of each group is a choosing
+            or counted row.
+        score: name of the score in the texts that describe events.
     """
 
     thresholds: Floats
@@ -247,47 +254,51 @@ class HeldOut(Record, word="HeldOut"):
         freeze_arrays(self, "thresholds", "chosen", "counted")
 
 
-def hold_out(
+def count_held_out(
     points: Points,
     rng: np.random.Generator,
     score: Callable[..., Any] | None = None,
     one_per_group: bool = False,
 ) -> HeldOut:
-    """Split the rows (or groups), fit a score, and count the rows above each threshold.
+    """Split two sets of rows, fit a score, and count the rows with scores above thresholds.
 
-    The score maps a row to a number. Half of the rows of each set are the counted rows. The other
-    half is used to fit the score and to choose an event later (choosing rows). The score of a
-    choosing row must come from a fit that did not use this row. The function therefore makes four
-    more fits. Each fit uses three quarters of this half and scores the remaining quarter. These
-    scores are distributed nearly like the scores of the counted rows. If there are far more rows
-    than a fit needs, the function makes only one fit. The choosing rows are then the rows that this
-    fit does not use. A fixed score is not fitted.
+    The score maps a row to a number. Each set is split at random into two halves. The second half
+    (the counted rows) is not used for the fit. The score is fitted on the first half. The first
+    half also contains the choosing rows, on which an event "score >= threshold" can be chosen
+    later. The score of a choosing row must come from a fit that did not use this row. The function
+    therefore makes four more fits. Each of the four fits uses three quarters of the first half, and
+    scores the remaining quarter. If there are far more rows than a fit needs, the function makes
+    only one fit. The choosing rows are then the rows of the first half that this fit did not use.
+    If `score` is fixed in advance, the function makes no fit.
 
     Args:
         points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
             the counted rows would influence their own scores.
-        rng: random generator. It splits the rows, draws the training rows if there are too many,
-            and draws one row of each group.
-        score: callable with two arguments, (train0, train1) -> (rows -> scores), that fits a score;
-            or callable with one argument, rows -> scores, that was fixed in advance. Defaults to a
-            logistic regression.
-        one_per_group: True to split by group. Then only one random row of each group is a choosing
-            or counted row, because the rows of a group may be copies of each other. A set without
-            groups is split by rows. False treats all rows as independent.
+        rng: random generator for the split of the rows, for the choice of training rows if there
+            are too many, and for the choice of one row of each group.
+        score: function that replaces the default score, a logistic regression. A function of two
+            arguments (train0, train1) fits a score, and returns a function that maps rows to
+            scores. A function of one argument maps rows to scores, and was fixed before the rows
+            were seen.
+        one_per_group: True to split groups instead of rows. All rows of a group are then in the
+            same half. Only one random row of each group is a choosing or counted row, because the
+            rows of a group may be copies of each other. In a set without groups, every row is its
+            own group. False treats all rows as independent.
 
     Returns:
-        The thresholds, with the number of choosing rows and of counted rows above each threshold.
+        The thresholds. For each threshold, the number of choosing rows and the number of counted
+        rows with a score of at least the threshold.
 
     Raises:
         TypeError: if `score` is not a callable of these two kinds, or does not return numbers.
-        ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
-            is not one finite number per row.
+        ValueError: if `points` are scaled, if a set has fewer than 4 rows (or groups), or if
+            `score` does not give one finite number per row.
     """
     if points.scale is not None:
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
     parts = [_RowParts(points, side, one_per_group, rng) for side in (0, 1)]
     fitted: Score
-    if score is not None and is_fixed(score):
+    if score is not None and takes_rows(score):
         fitted, trained = score, (0, 0)
         chosen = score_rows(points, [part.choosing_rows() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
@@ -335,18 +346,18 @@ class _RowParts:
         single = np.ones(size, bool)
         if labels is not None:
             single[:] = False
-            single[one_of_each(labels, rng)] = True
+            single[draw_one_row_per_group(labels, rng)] = True
             place = place[labels]
         counted = place >= units // 2
         self.counted, self.other = np.flatnonzero(counted & single), np.flatnonzero(~counted)
         self.fold = place[self.other] % min(FOLDS, units // 2)
         self.single = single[self.other]
 
-    def inside(self, fold: int) -> Labels:
+    def rows_inside(self, fold: int) -> Labels:
         """Return the rows of a fold."""
         return np.asarray(self.other[self.fold == fold])
 
-    def outside(self, fold: int) -> Labels:
+    def rows_outside(self, fold: int) -> Labels:
         """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
@@ -397,8 +408,10 @@ def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
 class Certificate(Record, word="Certificate"):
     """Certified lower bounds of the Renyi divergences D_alpha(P0||P1) and D_alpha(P1||P0).
 
-    In D(P||Q), the set of P is the numerator and the set of Q the denominator. The counted rows are
-    held-out rows, which were not used to choose the event.
+    P0 and P1 are the distributions of two sets of rows. In D(P||Q), the set of P is the numerator,
+    and the set of Q is the denominator. For each direction, an event was chosen on one half of the
+    rows. The bounds come from the number of times that the event occurs in the other half (the
+    counted rows).
 
     Attributes:
         alphas: orders, shape (n_alpha,).
@@ -408,11 +421,11 @@ class Certificate(Record, word="Certificate"):
         events: description of the event that was counted, for each direction.
         counts: number of counted rows for which the event holds, for each direction. `counts[i].k`
             belongs to the numerator, and `counts[i].k_prime` to the denominator.
-        bins: number of counted rows in each bin of the score, for each direction. It is empty if
-            all orders are at most 1, or if bins gave no positive expected bound on the choosing
-            rows.
-        confidence: probability that the bounds of one direction hold.
-        one_per_group: True if one random row of each group was counted.
+        bins: number of counted rows in each bin of a score, for each direction. A score maps each
+            row to a number, and a bin is an interval of scores. The bins give a second bound for
+            orders above 1. The field is empty for a direction if no bins were counted.
+        confidence: probability that all bounds of one direction hold.
+        one_per_group: True if rows have groups, and one random row of each group was counted.
     """
 
     alphas: Floats
@@ -428,10 +441,10 @@ class Certificate(Record, word="Certificate"):
         freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Floats) -> Certificate:
-        """Return the same certificate, restricted to the given orders.
+        """Return a copy of this certificate that contains the bounds only for the given orders.
 
         Raises:
-            ValueError: if an order is not among the certified orders.
+            ValueError: if this certificate has no bound for one of the given orders.
         """
         places = np.searchsorted(self.alphas, alphas)
         if not np.isin(alphas, self.alphas).all():
@@ -454,29 +467,30 @@ class Certificate(Record, word="Certificate"):
 
 
 def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Certificate:
-    """Compute certified lower bounds of D_alpha in both directions.
+    """Compute certified lower bounds of the Renyi divergences between two sets of rows.
 
-    For each direction, one event E and bins B_1, ..., B_m of a score are chosen on one half of the
-    rows (the choosing rows). The other half (the counted rows) then gives confidence limits p_low
-    <= P(E) and Q(E) <= q_high. If p_low > q_high,
+    A score maps each row to a number. For each direction, an event E is chosen on one half of the
+    rows (the choosing rows), "score >= threshold" or "score < threshold". Bins B_1, ..., B_m of the
+    score are chosen on the same half. The other half (the counted rows) then gives confidence
+    limits p_low <= P(E) and Q(E) <= q_high. If p_low > q_high,
 
         D_alpha(P||Q) >= d_alpha(p_low || q_high),
 
-    where d_alpha is the divergence of two Bernoulli laws. This bound holds for every alpha > 0 with
-    the same two limits. The bins give a second bound for alpha > 1, from simultaneous limits
-    p_low_i <= P(B_i) and Q(B_i) <= q_high_i:
+    where d_alpha is the divergence of two Bernoulli distributions. The same two limits serve for
+    every alpha > 0. The bins give a second bound for alpha > 1. It uses limits p_low_i <= P(B_i)
+    and Q(B_i) <= q_high_i that hold together for all i:
 
         D_alpha(P||Q) >= ln(sum_i p_low_i^alpha q_high_i^(1 - alpha)) / (alpha - 1).
 
-    The failure probability is shared between the event and the bins, so the larger of these two
-    bounds is valid. D_alpha does not decrease in alpha. Therefore the largest bound at all smaller
-    orders is also used. A negative bound is replaced by 0.
+    The failure probability is shared between the event and the bins. The larger of the two bounds
+    is therefore valid. D_alpha does not decrease in alpha, and a bound at one order therefore holds
+    also at every larger order. A negative bound is replaced by 0.
 
     Args:
-        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
+        held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
         alphas: orders above 0, ascending; 1 is the KL divergence.
-        confidence: probability that the bounds of one direction hold at all orders together,
-            strictly between 0 and 1.
+        confidence: probability that all bounds of one direction hold at the same time, strictly
+            between 0 and 1.
 
     Returns:
         The bounds. All bounds of both directions hold together with probability at least 1 - 2 (1 -
@@ -511,15 +525,16 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Compute a certified lower bound of epsilon at one delta, from an event on held-out rows.
+    """Compute a certified lower bound of epsilon at one delta, from an event on two sets of rows.
 
-    One half of the rows (the choosing rows) decides on three things for this delta: the threshold
-    of the score, the event ("score >= threshold" or "score < threshold"), and the direction (which
-    set is P and which is Q). The bound is computed by `dpcore.bounds.clopper_pearson` from the
-    other half (the counted rows).
+    A score maps each row to a number. On one half of the rows (the choosing rows), the function
+    chooses an event, "score >= threshold" or "score < threshold". It also chooses which set is P
+    and which is Q in P(event) <= e^epsilon Q(event) + delta. On the other half (the counted rows),
+    `dpcore.bounds.clopper_pearson` computes the bound from the number of times that the event
+    occurs in each set.
 
     Args:
-        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
+        held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
         delta: delta in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
 
@@ -538,18 +553,19 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 
 
 def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Estimate epsilon at delta from the event that `epsilon_lower` uses. This is not a bound.
+    """Estimate epsilon at one delta from an event on two sets of rows. The estimate is not a bound.
 
-    The counted rows are the half of the rows that was not used to choose the event. The event holds
-    for k of n counted rows of one set, and for k' of n' counted rows of the other set. The estimate
-    is ln((k/n - delta) / (k'/n')), and never NaN. The estimate is 0 if this logarithm is negative
-    or k/n <= delta, because (0, delta)-DP allows these frequencies. The estimate is infinite if k/n
-    > delta and k' = 0, because the rows then give no upper limit.
+    The event is the same as in `epsilon_lower`. It was chosen on one half of the rows. The other
+    half are the counted rows. The event holds for k of n counted rows of one set, and for k' of n'
+    counted rows of the other set. The estimate is ln((k/n - delta) / (k'/n')). It is 0 if this
+    logarithm is negative or k/n <= delta, because (0, delta)-DP allows these frequencies. It is
+    infinite if k/n > delta and k' = 0. It is never NaN.
 
     Args:
-        held_out: counts of choosing rows and counted rows, as returned by `hold_out`.
+        held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
         delta: delta in [0, 1).
-        confidence: confidence of the lower bound for which the event is chosen.
+        confidence: confidence of the lower bound that `epsilon_lower` computes. The event is chosen
+            so that this bound is expected to be large.
 
     Returns:
         The estimate, at least 0.
@@ -585,7 +601,7 @@ def _certify_direction(
     place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)
     counts = _count_event(held_out, side, place, reaches)
     p_low, q_high = _limits_of_counts([counts], tail)
-    bound = event_bound(p_low, q_high, alphas)[0]
+    bound = bernoulli_renyi(p_low, q_high, alphas)[0]
     bins: tuple[Counts, ...] = ()
     if edges is not None:
         padded = np.column_stack([[n, n_prime], counted, [0, 0]])

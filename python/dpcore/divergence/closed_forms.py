@@ -43,7 +43,7 @@ Side = tuple[Floats, Floats, float]
 
 
 def read_orders(alphas: Any) -> Floats:
-    """Check that all orders are above 0, and return them as an array. The order inf is allowed."""
+    """Check that all orders are above 0 (inf is allowed), and return them as an array."""
     requirement = "an array of orders above 0"
     orders = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
     # A NaN is not above 0 either.
@@ -55,13 +55,17 @@ def read_orders(alphas: Any) -> Floats:
 def sum_over_coordinates(
     alphas: Floats, part: Callable[[Floats, Floats, bool], Floats], limit: Callable[[], float]
 ) -> Floats:
-    """Compute D_alpha of two laws with independent coordinates as a sum over the coordinates.
+    """Compute the Renyi divergence of two distributions with independent coordinates.
+
+    The divergence is the sum of the divergences of the coordinates.
 
     Args:
-        alphas: orders, returned by `read_orders`.
-        part: function (a, b, swap) that returns D_a(P0||P1) of each coordinate, for orders a >= 1/2
-            of shape (n, 1) and b = a - 1. If `swap` is True, the function returns D_a(P1||P0).
-        limit: function without arguments that returns the divergence of order inf.
+        alphas: orders, an array with values above 0.
+        part: function (a, b, swap) that computes the divergence of each coordinate. `a` holds n
+            orders of at least 1/2, shape (n, 1), and `b` is a - 1. The function returns
+            D_a(P0||P1), or D_a(P1||P0) if `swap` is True.
+        limit: function without arguments that returns the divergence D(P0||P1) of order inf, summed
+            over the coordinates.
     """
     flat = alphas.ravel()
     divergences = np.empty_like(flat)
@@ -79,10 +83,12 @@ def sum_over_coordinates(
 
 
 def evaluate_by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
-    """Compute D_alpha for each order.
+    """Compute the Renyi divergence D_alpha(P0||P1) at each order, with a function for one order.
 
-    `value` is a function (i, a, b, swap) that returns the divergence of the i-th order. Here a is
-    at least 1/2 and may be inf, and b = a - 1. If `swap` is True, it returns D_a(P1||P0).
+    `value` is this function. It is called as value(i, a, b, swap). Here i is the index of the order
+    in `alphas`, and b = a - 1. If the order is at least 1/2, then a is the order, and `swap` is
+    False. The function must then return D_a(P0||P1). If the order is below 1/2, then a is 1 minus
+    the order, and `swap` is True. The function must then return D_a(P1||P0). The order may be inf.
     """
     divergences = [
         a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
@@ -92,13 +98,13 @@ def evaluate_by_order(alphas: Floats, value: Callable[[int, float, float, bool],
 
 
 def read_coordinates(name: str, value: Any) -> Floats:
-    """Check a finite number, or a vector of finite numbers, and return it as a vector."""
+    """Check that the argument `name` is a finite number or a vector of them; return a vector."""
     ndim = numeric(name, "a number or a vector of finite numbers", value).ndim
     return vector(name, [value] if ndim == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Floats:
-    """Check a positive number, or a vector of positive numbers, and return it as a vector."""
+    """Check that the argument `name` is a positive number or a vector of them; return a vector."""
     deviations = read_coordinates(name, value)
     if not ((deviations > 0.0) & (deviations <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
@@ -106,7 +112,7 @@ def read_deviations(name: str, value: Any) -> Floats:
 
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
-    """Return the common number of coordinates. A vector of length 1 fits every number."""
+    """Return the largest length of the given vectors. Each vector must have this length or 1."""
     most = max(map(len, parts.values()))
     for name, part in parts.items():
         if len(part) not in (1, most):
@@ -115,7 +121,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 
 
 def read_probabilities(name: str, value: Any) -> Floats:
-    """Check that probabilities sum to 1 within 1e-9, and return their vector unchanged."""
+    """Check that the probabilities of the argument `name` sum to 1 within 1e-9; return them."""
     probabilities = vector(name, value)
     if (probabilities < 0.0).any() or abs(math.fsum(probabilities.tolist()) - 1.0) > _SUM_TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 within 1e-9", value)
@@ -123,7 +129,10 @@ def read_probabilities(name: str, value: Any) -> Floats:
 
 
 def read_covariance(name: str, value: Any) -> Floats:
-    """Check a covariance matrix, or standard deviations, and return the covariance matrix."""
+    """Return the covariance matrix that the argument `name` gives.
+
+    The argument is a covariance matrix, a vector of standard deviations, or one standard deviation.
+    """
     if np.ndim(value) != 2:
         return np.diag(read_deviations(name, value) ** 2)
     requirement = "a symmetric positive definite matrix"
@@ -138,8 +147,12 @@ def read_covariance(name: str, value: Any) -> Floats:
     return covariance
 
 
-def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
-    """Return the divergence of the two laws after the removal of their atom, for each order."""
+def rest_divergences(rest: Any, alphas: Floats) -> Floats:
+    """Return the divergences that `rest` gives for the orders, in the shape of `alphas`.
+
+    `rest` is a number, an array in the shape of `alphas`, or a function that maps orders to one of
+    these.
+    """
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     limits = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.
@@ -148,7 +161,7 @@ def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
     return np.broadcast_to(limits.astype(np.float64), alphas.shape)
 
 
-def log_excess(x: Floats) -> Floats:
+def x_minus_log1p(x: Floats) -> Floats:
     """Compute x - ln(1 + x), for x > -1.
 
     With z = x / (2 + x), the result is x z - 2 z^3 (1/3 + z^2/5 + ...), because ln(1 + x) = 2
@@ -165,7 +178,7 @@ def log_excess(x: Floats) -> Floats:
     return np.where(small, inner * z - 2.0 * z**3 * series, direct)
 
 
-def exp_excess(x: Floats) -> Floats:
+def exp_remainder_ratio(x: Floats) -> Floats:
     """Compute (e^x - 1 - x) / x^2. The result is above 0, and 1/2 at x = 0."""
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
@@ -176,8 +189,8 @@ def exp_excess(x: Floats) -> Floats:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 + b (1 - (x/y)^p) for p = `power`, by exact fractions if the result is nearly 0."""
+def one_plus_scaled_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
+    """Compute 1 + b (1 - (x/y)^p) with p = `power`, by exact fractions if the result is near 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
     for i in zip(*np.nonzero(np.abs(gap) < _NEAR_ZERO_GAP), strict=True):
@@ -187,7 +200,7 @@ def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
 
 
 def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
-    """Compute 1 - (x/y)^p for p = 1 or 2, without cancellation if x and y are nearly equal."""
+    """Compute 1 - (x/y)^p with p = `power`, 1 or 2, accurately even if x and y are nearly equal."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
@@ -203,12 +216,16 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
 
 
 def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
-    """Compute D_a of two laws of a scale family: -ln r - ln(1 + b (1 - r)) / b.
+    """Compute -ln r - ln(1 + b (1 - r)) / b, the Renyi divergence D_a of two distributions.
+
+    The two distributions have the same form and differ only in a scale parameter, such as two
+    exponential distributions.
 
     Args:
         a: orders, at least 1/2.
         b: a - 1.
-        tau: 1 - r. Here r is the ratio of the scales of the two laws.
+        tau: 1 - r. Here r is the scale of the first distribution divided by the scale of the second
+            distribution.
         log_r: ln r.
         mid: 1 + b tau. The divergence is infinite if `mid` is 0 or below.
     """
@@ -218,8 +235,8 @@ def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floa
     inner = np.where(ends | kl, 0.0, b * tau)
     low = mid < _SERIES_LIMIT
     # The scales are nearly equal: the tau of -ln r = tau + ... cancels that of ln(1 + b tau)/b.
-    close = log_excess(np.where(np.abs(tau) < _SERIES_LIMIT, -tau, 0.0))
-    close = close + np.where(kl, 0.0, log_excess(np.where(low, 0.0, inner)) / step)
+    close = x_minus_log1p(np.where(np.abs(tau) < _SERIES_LIMIT, -tau, 0.0))
+    close = close + np.where(kl, 0.0, x_minus_log1p(np.where(low, 0.0, inner)) / step)
     # r is outside the range of float64; only b < 0 then has a finite divergence.
     far = np.logaddexp(np.log(a), np.log(np.abs(step)) + log_r)
     logs = np.where(low, np.log(mid), np.log1p(np.where(low, 0.0, inner)))
@@ -231,21 +248,23 @@ def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floa
 def normal_divergence(
     a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats, pull: Floats
 ) -> Floats:
-    """Compute D_a of two normal laws, for each coordinate.
+    """Compute the Renyi divergence D_a of two normal distributions, for each coordinate.
 
-    `tau`, `log_r` and `mid` are 1 - r, ln r and 1 + b (1 - r), with r the ratio of the two
-    variances. `pull` is the distance of the means divided by sqrt(a s1^2 - b s0^2), with s0 and s1
-    the standard deviations.
+    The coordinates are independent. s0 and s1 are the standard deviations of a coordinate under the
+    first and the second distribution, and b = a - 1. `tau`, `log_r` and `mid` are 1 - r, ln r and 1
+    + b (1 - r), with r = s0^2 / s1^2. `pull` is the distance of the means divided by sqrt(a s1^2 -
+    b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
     return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
 def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
-    """Compute the divergence of order inf of two normal laws.
+    """Compute the Renyi divergence of order inf of two normal distributions.
 
-    `tau` and `log_r` are 1 - r and ln r, with r the ratio of the two variances. `pull` is the
-    distance of the means divided by the standard deviation of the second law.
+    `tau` and `log_r` are 1 - r and ln r. Here r is the variance of the first distribution divided
+    by the variance of the second distribution, for each coordinate. `pull` is the distance of the
+    means divided by the standard deviation of the second distribution.
     """
     if ((tau < 0.0) | ((tau == 0.0) & (pull != 0.0))).any():
         return float("inf")
@@ -256,10 +275,12 @@ def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
 def diagonalise_covariances(
     spread0: Floats, spread1: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return 1 - r, ln r and the distance of the means along axes that simplify both covariances.
+    """Change the axes of two normal distributions so that both covariance matrices are diagonal.
 
-    In these axes the covariance of P1 is the identity, and the covariance of P0 is diagonal. r is
-    the variance of P0 divided by the variance of P1, along each axis.
+    `spread0` and `spread1` are the covariance matrices, and `shift` is the difference of the means.
+    In the new axes, the covariance of P1 is the identity. Let r be the variance of P0 divided by
+    the variance of P1 along one axis. The three results are 1 - r, ln r, and the distance of the
+    means, for each axis.
     """
     from scipy.linalg import eigh
 
@@ -269,38 +290,45 @@ def diagonalise_covariances(
 
 
 def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute the part of D_a of two Laplace laws that is due to the distance of their means.
+    """Compute the part for the means in the Renyi divergence of two Laplace distributions.
 
-    This part is d + ln(1 - b g) / b with g = (1 - exp(-w d)) / w, and d = `distance`.
+    The divergence D_a is a sum of one part for the different scales, and one part for the different
+    means. The part for the means is d + ln(1 - b g) / b, with g = (1 - exp(-w d)) / w and d =
+    `distance`.
 
     Args:
-        b: orders minus 1.
-        w: (a + b r) / r, at least 0. Here r is the first scale divided by the second scale.
-        distance: distance of the means divided by the second scale, at least 0.
+        b: orders minus 1, a - 1.
+        w: (a + b r) / r, at least 0. Here r is the scale of the first distribution divided by the
+            scale of the second distribution.
+        distance: distance of the means divided by the scale of the second distribution, at least 0.
     """
     x = np.where(distance == 0.0, 0.0, np.minimum(w * distance, 1e300))
     near = x < _SERIES_LIMIT
     inner, outer = np.where(near, x, 0.0), np.where(near, 1.0, x)
-    share = np.where(near, inner * exp_excess(-inner), 1.0 + np.expm1(-outer) / outer)
+    share = np.where(near, inner * exp_remainder_ratio(-inner), 1.0 + np.expm1(-outer) / outer)
     g = np.where(near, distance * (1.0 - share), -np.expm1(-outer) / np.where(near, 1.0, w))
     step = np.where(b == 0.0, 1.0, b)
-    divergence = distance * share - np.where(b == 0.0, 0.0, log_excess(-b * g) / step)
+    divergence = distance * share - np.where(b == 0.0, 0.0, x_minus_log1p(-b * g) / step)
     return np.where(np.isinf(distance), np.inf, divergence)
 
 
 def discrete_divergence(
     a: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
 ) -> float:
-    """Compute D_a of two discrete laws P and Q, summed over the points where P has mass.
+    """Compute the Renyi divergence D_a(P||Q) of two discrete distributions.
+
+    The arrays contain one entry for each point with probability p > 0 under P. The probability of
+    the point under Q is q.
 
     Args:
         a: order, at least 1/2, or inf.
         b: a - 1.
-        log_p: ln p, finite.
+        log_p: ln p at each point, finite.
         loss: privacy loss ln(p / q) at each point, inf if q is 0.
-        missing: mass of Q at points where P has no mass.
-        rest: If a point stands for a part of the laws, D_a of P from Q inside this part, for each
-            point. None if all points are atoms.
+        missing: total probability under Q of the points with p = 0.
+        rest: None if every point is a single value. If points stand for many values, `rest`
+            contains one number for each point: the divergence D_a(P||Q) of the conditional
+            distributions of the values of the point.
     """
     whole = loss if rest is None else loss + rest
     if np.isinf(a):
@@ -327,9 +355,13 @@ def discrete_divergence(
 def compare_laws(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
-    """Divide each of two discrete laws by its sum; return logarithms, losses and missing mass.
+    """Compare two discrete distributions, given by probabilities of the same points.
 
-    `gap` is the exact value of ln(second sum / first sum). The sums themselves are rounded.
+    The probabilities `p` and `q` are first divided by their sums. The result is a tuple of three.
+    The first entry is the logarithm of each probability above 0 in `p`. The second entry is ln(p /
+    q) at the same points, inf if q is 0. The third entry is the total probability in `q` of the
+    points with p = 0. `sums` holds the sum of `p` and the sum of `q`, both rounded. `gap` is the
+    exact value of ln(sum of q / sum of p).
     """
     has, is_possible = p > 0.0, q > 0.0
     loss = np.full(p.size, np.inf)
@@ -338,8 +370,13 @@ def compare_laws(
     return np.log(p[has] / sums[0]), loss[has], float(q[~has].sum()) / sums[1]
 
 
-def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
-    """Reduce each law to two points, atom and rest; mark the points at which P0 has mass."""
+def compare_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
+    """Compare two distributions on two points: one value, and all other values together.
+
+    `w0` and `w1` are the probabilities of the value under P0 and P1. The first result is the tuple
+    that `compare_laws` returns for the two points. The second result is True for each point that
+    has positive probability under P0.
+    """
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
     log_p, loss, missing = compare_laws(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
@@ -356,7 +393,7 @@ def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     p = np.exp(log_p)
     near = np.abs(loss) < _SERIES_LIMIT
     inner = np.where(near, loss, 0.0)
-    close = p * inner * inner * (b * exp_excess(b * inner) + exp_excess(-inner))
+    close = p * inner * inner * (b * exp_remainder_ratio(b * inner) + exp_remainder_ratio(-inner))
     outer = np.where(near, 0.0, loss)
     if b == 0.0:
         grown = p * outer
@@ -369,7 +406,10 @@ def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
 def correlated_divergence(
     alphas: Floats, shift: Floats, spread0: Floats, spread1: Floats
 ) -> Floats:
-    """Compute the divergence of two normal laws if at least one covariance matrix is given."""
+    """Compute the Renyi divergence of two normal distributions from covariance matrices.
+
+    A covariance matrix of shape (1, 1) stands for the same variance in every coordinate.
+    """
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = spread, other
@@ -392,9 +432,10 @@ def gaussian_renyi(
     mean1: npt.ArrayLike,
     sigma1: npt.ArrayLike,
 ) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) of two normal laws.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two normal distributions.
 
-    With means m0, m1 and standard deviations s0, s1, the divergence of one coordinate is
+    The coordinates are independent if no covariance matrix is given. With means m0, m1 and standard
+    deviations s0, s1, the divergence of one coordinate is
     ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)`` with
     ``s^2 = alpha s1^2 - (alpha - 1) s0^2``. It is inf if s^2 <= 0. D_alpha is the sum of these
     terms over the coordinates.
@@ -405,7 +446,7 @@ def gaussian_renyi(
         sigma0: spread of P0. A number is the standard deviation of every coordinate. A vector holds
             the standard deviation of each coordinate. A matrix is the covariance matrix, in squared
             units.
-        mean1: mean of P1, in the same form.
+        mean1: mean of P1: one number for all coordinates, or a vector.
         sigma1: standard deviation or covariance matrix of P1, in the same form as `sigma0`.
 
     Returns:
@@ -439,7 +480,7 @@ def gaussian_renyi(
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
-        mid = power_gap(b, s0, s1, 2)
+        mid = one_plus_scaled_gap(b, s0, s1, 2)
         # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
@@ -458,10 +499,10 @@ def laplace_renyi(
     shift: npt.ArrayLike,
     scale1: npt.ArrayLike | None = None,
 ) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) of two Laplace laws with means `shift` apart.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two Laplace distributions.
 
-    If the scales are equal and t = abs(shift)/scale, the divergence of one coordinate is
-    ``ln(T) / (alpha - 1)`` with
+    The coordinates are independent, and `shift` is the difference of the means. If the scales are
+    equal and t = abs(shift)/scale, the divergence of one coordinate is ``ln(T) / (alpha - 1)`` with
     ``T = alpha/(2 alpha - 1) e^{(alpha - 1) t} + (alpha - 1)/(2 alpha - 1) e^{-alpha t}``. At order
     inf, the divergence is t. D_alpha is the sum of these terms over the coordinates.
 
@@ -496,7 +537,7 @@ def laplace_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        divergence = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
+        divergence = scale_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
         plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
@@ -510,9 +551,9 @@ def laplace_renyi(
 
 
 def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) of two exponential laws with the same origin.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two exponential distributions.
 
-    With rates l0 and l1, D_alpha is
+    Both distributions start at the same smallest value. With rates l0 and l1, D_alpha is
     ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``. It is inf if
     ``alpha l0 <= (alpha - 1) l1``.
 
@@ -542,7 +583,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
-        return scale_divergence(a, b, tau, log_r, power_gap(b, own_rate, other, 1))
+        return scale_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, own_rate, other, 1))
 
     return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -550,16 +591,17 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
 
 
 def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) of two laws on the same finitely many points.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two discrete distributions.
 
-    D_alpha is ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. For alpha >= 1, D_alpha is inf if
-    p > 0 and q = 0 at some point. For all orders, D_alpha is inf if p = 0 or q = 0 at every point.
+    Both distributions are given by their probabilities of the same n points. D_alpha is
+    ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. For alpha >= 1, D_alpha is inf if p > 0 and
+    q = 0 at some point. For all orders, D_alpha is inf if p = 0 or q = 0 at every point.
 
     Args:
         alphas: orders above 0, or inf; any shape.
         p: probabilities of the n points under P0, shape (n,). The probabilities must sum to 1
             within 1e-9. The function divides them by their sum.
-        q: probabilities of the n points under P1, shape (n,), with the same condition.
+        q: probabilities of the n points under P1, shape (n,). They too must sum to 1 within 1e-9.
 
     Returns:
         Divergences in nats, in the shape of `alphas`.
@@ -594,11 +636,11 @@ def mixture_with_atom(
     weight1: float,
     rest: npt.ArrayLike | Callable[[Floats], npt.ArrayLike],
 ) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) of two laws that share one atom.
+    """Compute the Renyi divergence D_alpha(P0||P1) of two distributions that share one atom.
 
-    An atom is a value of positive probability. The rest of a law is its conditional law, given that
-    the value is not the atom. With R = D_alpha(rest of P0 || rest of P1), the result is
-    ``ln(T) / (alpha - 1)`` with
+    An atom is a value of positive probability. The rest of a distribution is the conditional
+    distribution, given that the value is not the atom. Let R be the divergence D_alpha(rest of P0
+    || rest of P1). The result is ``ln(T) / (alpha - 1)`` with
     ``T = w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}``.
 
     Args:
@@ -613,8 +655,8 @@ def mixture_with_atom(
 
     Raises:
         TypeError: if an argument does not hold real numbers.
-        ValueError: if an order is not above 0, a weight is not in [0, 1], or a value of `rest` is
-            negative or NaN.
+        ValueError: if an order is not above 0, if `weight0` or `weight1` is not in [0, 1], or if a
+            value of `rest` is negative or NaN.
 
     Source:
         van Erven and Harremoes (2014), definition 2 and equation 9, applied to the atom and to the
@@ -628,8 +670,8 @@ def mixture_with_atom(
     a = read_orders(alphas)
     w0 = real("weight0", weight0, low=0.0, high=1.0)
     w1 = real("weight1", weight1, low=0.0, high=1.0)
-    within = extrapolate_orders(rest, a).ravel()
-    sides = split_atom(w0, w1), split_atom(w1, w0)
+    within = rest_divergences(rest, a).ravel()
+    sides = compare_atom(w0, w1), compare_atom(w1, w0)
 
     def value(i: int, a: float, b: float, swap: bool) -> float:
         points, has = sides[swap]
@@ -641,12 +683,13 @@ def mixture_with_atom(
 
 
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
-    """Compute the RDP curve of randomised response with k answers: D_alpha for two true values.
+    """Compute the Renyi divergences of randomised response with k answers, for each order alpha.
 
-    The mechanism returns the true value with the largest probability, and each of the k - 1 wrong
-    answers with probability ``o = 1 / (e^epsilon + k - 1)``. For any two different true values,
-    D_alpha is ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``. At
-    order inf, it is epsilon.
+    The mechanism returns each of the k - 1 wrong answers with probability
+    ``o = 1 / (e^epsilon + k - 1)``, and otherwise the true answer. The two inputs are two different
+    true answers. For any two true answers, the divergence D_alpha of the outputs is
+    ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``. At order inf, the
+    divergence is epsilon.
 
     Args:
         alphas: orders above 0, or inf; any shape.
@@ -682,15 +725,15 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
 
 
 def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Floats:
-    """Compute the RDP curve of Gaussian noise: ``alpha (sensitivity / sigma)^2 / 2``.
+    """Compute the Renyi DP of Gaussian noise, ``alpha (sensitivity / sigma)^2 / 2`` for each order.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L2 distance of the exact results of two neighbouring inputs.
+        sensitivity: largest L2 distance of the results of two neighbouring inputs before noise.
         sigma: standard deviation of the noise, in the same units as `sensitivity`.
 
     Returns:
-        The smallest tau for which (alpha, tau)-RDP holds, in nats, in the shape of `alphas`.
+        For each order alpha, the smallest tau for which (alpha, tau)-RDP holds, in nats.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
@@ -708,20 +751,21 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Floats:
-    """Compute the RDP curve of Laplace noise: D_alpha of two Laplace laws `sensitivity` apart.
+    """Compute the Renyi DP of Laplace noise, for each order.
 
-    The result may be a vector with noise on every entry. The curve then holds from order 1 on for
-    all vectors whose L1 distance is at most `sensitivity`. The reason is that D_alpha of one entry
-    is convex in the distance and 0 at distance 0. Therefore the sum over the entries is largest if
+    The Renyi DP is D_alpha of two Laplace distributions whose means are `sensitivity` apart. The
+    mechanism may also release a vector with independent noise on every entry. For orders of at
+    least 1, the Renyi DP of the vector is the same. The reason is that D_alpha of one entry is
+    convex in the distance and 0 at distance 0. Therefore the sum over the entries is largest if
     only one entry differs.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L1 distance of the exact results of two neighbouring inputs.
+        sensitivity: largest L1 distance of the results of two neighbouring inputs before noise.
         scale: scale of the noise, in the same units as `sensitivity`.
 
     Returns:
-        The smallest tau for which (alpha, tau)-RDP holds, in nats, in the shape of `alphas`.
+        For each order alpha, the smallest tau for which (alpha, tau)-RDP holds, in nats.
 
     Raises:
         TypeError: if an argument does not hold real numbers.

@@ -28,7 +28,7 @@ SEEN: Final = 10
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Converted(Record):
-    """An epsilon computed from a curve of divergences, and the order that gave it.
+    """The smallest epsilon from Renyi divergences at several orders, and the order that gives it.
 
     Args:
         epsilon: epsilon, at least 0; inf if no order gives a finite value.
@@ -52,13 +52,14 @@ class Converted(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Line(Record, word="Line"):
-    """A line xi + rho alpha above a curve of divergences, and the epsilon computed from this line.
+    """A straight line xi + rho alpha above Renyi divergences, and the epsilon of this line.
 
     Args:
-        xi: intercept, at least 0.
-        rho: slope, at least 0.
+        xi: intercept of the line, at least 0.
+        rho: slope of the line in the order alpha, at least 0.
         epsilon: epsilon of the line, ``xi + rho a + ln(1/delta) / (a - 1)``.
-        alpha: the order ``a`` in this formula, between the smallest and the largest given order.
+        alpha: the order ``a`` in this formula. It lies between the smallest and the largest order
+            at which a divergence was given.
         delta: delta for which the epsilon was computed.
 
     Example:
@@ -80,17 +81,18 @@ class Line(Record, word="Line"):
 
 @suggest_arguments
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
-    """Convert Renyi divergences into an epsilon at one delta: the smallest over the given orders.
+    """Convert Renyi divergences at several orders into an epsilon at one delta.
 
-    Let D be the divergence of order alpha. The epsilon of this order is
-    ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, or 0 if this value is negative. For the
-    order inf, epsilon is D. Epsilon is also 0 if ``delta^2 >= 1 - e^-D``, because the total
-    variation distance is at most sqrt(1 - e^-D) and therefore at most delta.
+    Each order gives an epsilon, and the result is the smallest. Let D be the divergence of order
+    alpha. The epsilon of this order is ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, or
+    0 if this value is negative. For the order inf, epsilon is D. Epsilon is also 0 if
+    ``delta^2 >= 1 - e^-D``, because the total variation distance is at most sqrt(1 - e^-D) and
+    therefore at most delta.
 
     Args:
-        alphas: orders above 1, ascending, shape (n,); the last may be inf.
-        values: divergence at each order in nats, shape (n,): the larger one of D(P0||P1) and
-            D(P1||P0). Use inf for an unknown divergence.
+        alphas: orders above 1, ascending, shape (n,); the last order may be inf.
+        values: divergence at each order in nats, shape (n,). Give the larger one of D(P0||P1) and
+            D(P1||P0). Give inf if a divergence is unknown.
         delta: delta in (0, 1).
 
     Returns:
@@ -129,30 +131,29 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
 
 @suggest_arguments
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
-    """Bound Renyi divergences by a line in alpha; return the line with the smallest epsilon.
+    """Among the lines above all given Renyi divergences, find the line with the smallest epsilon.
 
-    The candidates are the lines xi + rho alpha with xi, rho >= 0 on or above all given divergences.
-    The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with
-    ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value of
-    ``a``, this epsilon is linear in xi and rho. Therefore the best line is a vertex of the set of
-    candidates (xi, rho). A vertex is a horizontal line, a line through the origin, or an edge of
-    the upper concave hull of the given points.
+    The candidates are the lines xi + rho alpha with xi >= 0 and rho >= 0. A candidate is on or
+    above all given divergences. The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)``
+    with ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value
+    of ``a``, this epsilon is linear in xi and rho. Therefore the best line is a vertex of the set
+    of candidates (xi, rho). Such a line is horizontal, goes through the origin, or contains an edge
+    of the upper concave hull of the given points.
 
-    Without the condition xi >= 0, a steep line would have an arbitrarily negative epsilon. Without
-    the limits on ``a``, the line would be used at orders beyond the given orders. Between two given
-    orders, the true curve may lie above the line. Therefore use orders with a spacing of at most
-    0.1. `canonne_kamath_steinke` uses only the given orders and is tighter.
+    Between two given orders, the true divergence may be above the line. Therefore give orders with
+    a spacing of at most 0.1. The function `canonne_kamath_steinke` uses only the given orders, and
+    gives a smaller epsilon.
 
     Args:
         alphas: finite orders above 1, ascending, shape (n,).
-        values: finite divergence at each order in nats, shape (n,): the larger one of D(P0||P1) and
-            D(P1||P0).
+        values: divergence at each order in nats, shape (n,), finite. Give the larger one of
+            D(P0||P1) and D(P1||P0).
         delta: delta in (0, 1).
 
     Returns:
-        The line and its epsilon. Epsilon is an upper bound if the line is above the true
-        divergences. If `values` are estimates, epsilon is an estimate that may be too small or too
-        large.
+        The line, with the epsilon of the line. Epsilon is an upper bound if the line is above the
+        true divergences at all orders. If `values` are estimates, epsilon is an estimate that may
+        be too small or too large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.
@@ -172,7 +173,7 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     a, d = _check_curve(alphas, values, unbounded=False)
     delta = confidence_level(delta, "delta")
     price, lines = -math.log(delta), []
-    for xi, rho in _find_vertices(a, d):
+    for xi, rho in _find_hull_lines(a, d):
         best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
         alpha = min(max(best, float(a[0])), float(a[-1]))
         lines.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
@@ -180,7 +181,7 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     return Line(xi, rho, epsilon, alpha, delta)
 
 
-def _find_vertices(a: Floats, d: Floats) -> list[tuple[float, float]]:
+def _find_hull_lines(a: Floats, d: Floats) -> list[tuple[float, float]]:
     """List the intercept and slope (xi, rho) of each line that may have the smallest epsilon."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_CurvePoint] = []

@@ -16,7 +16,7 @@ from ..records import Floats, set_fields
 from ..streams import Rng, seed_of, threads_of
 from ..suggestions import suggest_arguments
 from . import reliability
-from .certificates import certify, epsilon_lower, hold_out
+from .certificates import certify, count_held_out, epsilon_lower
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from .points import (
     ERRORS,
@@ -32,7 +32,7 @@ from .points import (
 )
 from .record import Beside, Diagnostics, Estimate
 from .score import CrossFit, cross_fit, score_ball
-from .two_sample_tests import check_equality, size_p_value, two_laws
+from .two_sample_tests import check_equality, note_size_dependence, size_p_value
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -63,20 +63,20 @@ method, the limit is `_MAX_BALL_ROWS`.
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Request:
-    """Arguments of `renyi`, checked, with defaults filled in.
+    """Checked arguments of one estimate of Renyi divergences, with defaults filled in.
 
     Attributes:
         points: the rows of both samples.
-        method: method that computes the values; "auto" is replaced by the chosen method.
-        checks: True if the tests on held-out rows run. It is also False if a set has fewer than 4
-            rows or groups and so cannot be split.
+        method: name of the method that computes the values, never "auto".
+        checks: True if the estimate is tested on held-out rows. It is False if the caller wants no
+            tests, or if a sample has fewer than 4 rows (or groups).
         begun: time at which the estimate began, in seconds of `time.perf_counter`.
         wanted: the orders that the caller requested, shape (n_alpha,).
         grid: orders at which the reliability of the estimate is judged, ascending. They include the
-            requested orders.
+            orders in `wanted`.
         stated: True if the caller stated that rows (or groups) are independent.
         seed: seed with which the caller can repeat the estimate.
-        notes: sentences that the report prints.
+        notes: remarks about the arguments, as sentences that the report prints.
     """
 
     points: Points
@@ -115,7 +115,7 @@ class Request:
         k = _choose_neighbours(self.k, points)
         orders, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
         stated = _states_independence(self.rows, points, self.certified)
-        checks = self.checks and min(points.units) >= _MIN_HALVED_UNITS
+        checks = self.checks and min(points.unit_counts) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
             few = f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves"
             notes += (few,)
@@ -134,19 +134,25 @@ class Request:
         }  # fmt: skip
         set_fields(self, **settings)
 
-    def on(self, points: Points) -> Request:
-        """Return a copy of the request with other rows, without a new check of the arguments."""
+    def for_points(self, points: Points) -> Request:
+        """Return a copy of this request with other rows. The arguments are not checked again."""
         other = copy.copy(self)
         object.__setattr__(other, "points", points)
         return other
 
-    def stream(self, purpose: int) -> np.random.Generator:
-        """Return the random number generator for one purpose, such as the split into folds."""
+    def make_generator(self, purpose: int) -> np.random.Generator:
+        """Return a random generator that depends only on the seed of this request and on `purpose`.
+
+        `purpose` is a number that stands for one use of random numbers, such as the split into
+        folds.
+        """
         return np.random.default_rng((self.seed, purpose))
 
     def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
-        """Make the plan by which rows are resampled; None if no standard errors were requested."""
-        return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
+        """Return the plan to resample rows, or None if no standard errors were requested."""
+        return plan_replicates(
+            self.error, sizes, groups, self.make_generator(PLAN), self.replicates
+        )
 
 
 def _resolve_method(points: Points) -> str:
@@ -165,7 +171,7 @@ def _choose_neighbours(requested: Any, points: Points) -> int:
     smaller = min(points.sizes)
     if k > smaller:
         raise invalid("k", f"at most {smaller}, the rows of the smaller set", k)
-    distinct = points.distinct(k)
+    distinct = points.count_distinct(k)
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
@@ -180,7 +186,7 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
         return
     warning = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
     if fitted:
-        rows = f"{reliability.to_see(points.dim, k, fitted):,}"
+        rows = f"{reliability.rows_to_see_one_nat(points.dim, k, fitted):,}"
         warning += (
             f", and {rows} for a fitted score of {points.dim:,} numbers to see half of one nat"
         )
@@ -246,11 +252,15 @@ def _check_orders(alphas: Any) -> Floats:
 
 
 def run_estimate(request: Request) -> Estimate:
-    """Run the methods, the tests and the certified bounds, and judge the reliability."""
+    """Compute the estimate of Renyi divergences that a request describes.
+
+    The function runs the requested method and tests, and computes certified lower bounds if
+    requested. Then it judges how reliable each value is.
+    """
     points = request.points
     fit = None
     if request.checks or request.method == "score":
-        fit = cross_fit(points, request.stream(FOLDS), request.score)
+        fit = cross_fit(points, request.make_generator(FOLDS), request.score)
     used = _select_points(request, request.method)
     raw = _run_method(request, request.method, used, fit)
     # The method for comparison: the ball next to a score, otherwise the score.
@@ -258,24 +268,26 @@ def run_estimate(request: Request) -> Estimate:
     if request.checks:
         beside = _run_method(request, other, _select_points(request, other), fit)
     held_out = certificate = checked = None
-    size_p = size_p_value(points, request.stream(GROUPS))
+    size_p = size_p_value(points, request.make_generator(GROUPS))
     if request.checks or request.certified:
         grouped = any(groups is not None for groups in points.groups)
-        held_out = hold_out(points.unscaled, request.stream(HELD_OUT), request.score, grouped)
+        held_out = count_held_out(
+            points.unscaled, request.make_generator(HELD_OUT), request.score, grouped
+        )
         if request.certified:
             certificate = certify(held_out, request.grid, request.confidence)
     shown = None if certificate is None else certificate.at(request.wanted)
     if request.checks and fit is not None and held_out is not None:
         lower = epsilon_lower(held_out, 0.0, request.confidence) if request.stated else None
         checked = replace(
-            check_equality(points, fit, request.stream(CHECKS), request.confidence),
+            check_equality(points, fit, request.make_generator(CHECKS), request.confidence),
             certified=None if shown is None else shown.bound,
             epsilon_lower=lower,
             size_p=size_p,
         )
     score = beside if other == "score" else None
     if points.identical and certificate is None:
-        judged = reliability.exact_zero(request.grid)
+        judged = reliability.judge_as_zero(request.grid)
     else:
         case = reliability.Case(
             alphas=request.grid,
@@ -284,7 +296,7 @@ def run_estimate(request: Request) -> Estimate:
             k=request.k,
             certified=None if certificate is None else certificate.bound,
             beside=score,
-            above=_choose_ball_to_compare(request, beside, size_p) if other == "ball" else None,
+            above=_find_comparable_ball(request, beside, size_p) if other == "ball" else None,
             energy_p=np.nan if checked is None else checked.energy_p,
             outside=_describe_outside(request, fit),
             dim=points.dim,
@@ -313,13 +325,13 @@ def _select_points(request: Request, method: str) -> Points:
         return points
     most = _MAX_SIZE_RATIO * min(points.sizes) if method == request.method else 0
     enough = max(_MAX_BALL_ROWS, most)
-    return points.drawn((enough, enough), request.stream(DRAWN))
+    return points.draw_up_to((enough, enough), request.make_generator(DRAWN))
 
 
 def _run_method(request: Request, method: str, points: Points, fit: CrossFit | None) -> Raw:
     grid, k = request.grid, request.k
     if request.points.identical:
-        return _make_zero(request)
+        return _make_zero_estimate(request)
     if method == "score":
         assert fit is not None
         return score_ball(fit, request.points, grid, k, request.plan, request.threads)
@@ -333,7 +345,7 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
     return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
-def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+def _find_comparable_ball(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
     """Return the estimate by "ball" with which an estimate by "score" is compared.
 
     Rows of one group are often near each other. If they counted as neighbours, the estimate by
@@ -342,11 +354,13 @@ def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | 
     from the law of all rows.
     """
     points = request.points
-    if ball is None or points.identical or points.units == points.sizes:
+    if ball is None or points.identical or points.unit_counts == points.sizes:
         return ball
-    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _MIN_SINGLE_GROUPS):
+    if note_size_dependence(size_p) or min(points.unit_counts) < max(
+        request.grid[-1], _MIN_SINGLE_GROUPS
+    ):
         return None
-    few = request.on(points.single(request.stream(SINGLE)))
+    few = request.for_points(points.draw_per_group(request.make_generator(SINGLE)))
     return _run_method(few, "ball", _select_points(few, "ball"), None)
 
 
@@ -354,7 +368,7 @@ def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | Non
     """Describe in words the rows of each set that lie outside the region of the other set."""
     if request.points.identical:
         return None, None
-    scores, rng = fit if request.method == "score" else None, request.stream(BEYOND)
+    scores, rng = fit if request.method == "score" else None, request.make_generator(BEYOND)
     return reliability.find_outside_units(request.points, scores, rng, threads_of(request.threads))
 
 
@@ -377,7 +391,7 @@ def _list_notes(
     rows, kind = min(points.sizes), None if fit is None else fit.kind
     if request.method == "score" and kind == "logistic" and rows < 2 * points.dim:
         notes.append(reliability.fitting_note(rows, points.dim, request.k))
-    notes += two_laws(size_p)
+    notes += note_size_dependence(size_p)
     value = raw.value[:, np.isin(request.grid, request.wanted)]
     if (value < 0.0).any():
         notes.append(
@@ -442,7 +456,7 @@ def _make_estimate(
     )
 
 
-def _make_zero(request: Request) -> Raw:
+def _make_zero_estimate(request: Request) -> Raw:
     """Make the result for two equal sets: all divergences are 0."""
     shape = (2, len(request.grid))
     return Raw(
@@ -480,27 +494,28 @@ def renyi(
     replicates: int | None = None,
     self_neighbour: bool = False,
 ) -> Estimate:
-    """Estimate the Renyi divergences between the laws of two samples, in both directions.
+    """Estimate the Renyi divergences between the distributions of two samples, in both directions.
 
     D_alpha(P0||P1) = ln E_P0[(dP0/dP1)^(alpha - 1)] / (alpha - 1), in nats. The result is an
-    estimate, never a bound. Read the field `belief` of the result first. This field tells how
+    estimate, never a bound. Read the field `belief` of the result first. This field states how
     reliable each value is. No sample can bound a divergence from above. With `certified=True`, the
     function also computes a lower bound. In D(P||Q), the sample of P is the numerator and the
     sample of Q the denominator.
 
     The methods are:
 
-    - "ball": For every row, take the ball around it that ends at the k-th nearest row of the other
-      sample. Count the rows of each sample in this ball. The divergence is computed from these
-      counts, corrected by factorial moments. Repeated values are treated as atoms (values of
-      positive probability). The method does not use the dimension or a volume. It is accurate in
-      one and two dimensions and for discrete laws. In more dimensions, its values are far too low.
+    - "ball": For every row, take the ball around this row whose radius is the distance to the k-th
+      nearest row of the other sample. Count the rows of each sample in this ball. The divergence is
+      computed from these counts, with a correction by factorial moments. Repeated values are
+      treated as atoms (values of positive probability). The method does not use the dimension or a
+      volume. It is accurate in one and two dimensions and for discrete distributions. In more
+      dimensions, its values are far too low.
     - "score": Fit a logistic regression on one half of the rows. The regression uses the
       coordinates and the squared norm, and maps each row to a number (the score). Then apply "ball"
       to the scores of the other half, exchange the halves, and average the two results. The average
-      estimates the divergence of the scores, which is at most D_alpha.
-    - "auto": This is "ball" up to two dimensions, or if 99 % of the rows are repeated values.
-      Otherwise, it is "score".
+      estimates the divergence of the scores. This divergence is at most D_alpha.
+    - "auto": Use "ball" if the rows have at most two dimensions, or if 99 % of the rows are
+      repeated values. Otherwise, use "score".
     - "poczos": the estimator of Poczos and Schneider, from ratios of distances to the k-th nearest
       rows.
     - "paper": the estimator of Gusain and Leith with two misprints corrected.
@@ -515,37 +530,41 @@ def renyi(
     - "refuted by its own certificate": A certified lower bound exceeds the value by more than 2
       standard errors.
     - "saturated": The value is infinite, or within ln 2 of the largest value that the method can
-      give (`ceiling`). From order one on, a value is also saturated if more than 1 % of the rows of
-      the numerator are repeated values that the denominator does not have. In one dimension, it is
-      also saturated if more than about 5 % of the rows of the numerator lie outside the range of
-      the denominator. For the method "score", the same rule applies to the scores of the rows.
+      give (`ceiling`). At orders of at least one, there is a second reason: more than 1 % of the
+      rows of the numerator are repeated values that do not occur in the denominator. In one
+      dimension, there is a third reason: more than about 5 % of the rows of the numerator lie
+      outside the range of the denominator. For the method "score", the third reason is tested on
+      the scores of the rows.
     - "not resolved at this alpha": One of the conditions below holds.
-    - "estimate only": No check contradicts the value.
+    - "estimate only": No test contradicts the value.
 
     A value is not resolved if one of these conditions holds:
 
-    - The comparison method gives a larger value: "score" by 2 joint standard errors, or "ball" by 3
-      joint standard errors.
-    - A test by the energy distance rejects P0 = P1 at the level .01, but the value is not more than
-      2 standard errors above 0. If the laws are equal, this test rejects with probability .01.
+    - The comparison method gives a value that is larger by several joint standard errors: 2 if this
+      method is "score", or 3 if it is "ball".
+    - A test of P0 = P1 by the energy distance rejects at the level .01, but the value is not more
+      than 2 standard errors above 0.
     - The order is at least one, and too many rows of the numerator lie beyond all rows of the
-      denominator (in one coordinate, or by their scores). Too many are more than a constant ratio
-      of densities at the edge of the denominator explains, at the level 1e-4.
+      denominator, in one coordinate or by their scores. A test at the level 1e-4 decides this. Its
+      null hypothesis is that the ratio of densities is constant at the edge of the denominator.
     - The order is at least one, and too many rows of the numerator lie far from the denominator.
-      Far is more than three times the largest distance of a row of the denominator from its nearest
-      other row. Too many are more than equal laws explain, at the level 1e-4.
-    - The order is beyond `alpha_max`, the largest order at which the average does not depend on too
-      few rows.
+      For each row of the denominator, take the distance to the nearest other row of the
+      denominator. A row is far if its distance is more than three times the largest of these
+      distances. A test at the level 1e-4 decides this. Its null hypothesis is that the two
+      distributions are equal.
+    - The order is above `alpha_max`, a field of the result. At larger orders, the average over the
+      rows depends on too few rows.
     - The value is less than 4 standard errors from 0, and the standard error is above .0125. The
-      reason then states how many rows would suffice.
-    - There are repeated values, but each occurs too rarely: fewer than 3 times on average, or fewer
-      than 10 times for orders above one.
+      result then states how many rows would suffice.
+    - There are repeated values, but each repeated value occurs too rarely: fewer than 3 times on
+      average, or fewer than 10 times for orders above one.
     - The method is "paper" or "paper-literal", which do not converge to a Renyi divergence.
 
-    If rows have groups, the estimates and the tests concern the law of all rows. The certified
-    bounds concern the law of one random row of each group. These two laws differ if the sizes of
-    groups depend on their values. A permutation test at the level .01 checks this, and a note
-    states its result if it rejects.
+    If rows have groups, the estimates and the tests concern the distribution of all rows. The
+    certified bounds concern the distribution of one random row of each group. These two
+    distributions differ if the size of a group depends on the values of its rows. A permutation
+    test at the level .01 checks this. If the test rejects, the field `notes` of the result states
+    this.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,). float32 and float64 arrays are not
@@ -553,40 +572,42 @@ def renyi(
             become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
         alphas: orders above 0, ascending. The divergence of order 1 is the KL divergence. The field
-            `kl` of the result always holds it. Defaults to 1 and the powers of 1.1 up to 32, or up
-            to the largest order that the method allows.
+            `kl` of the result always holds the KL divergence. Defaults to 1 and the powers of 1.1
+            up to 32, or up to the largest order that the method allows.
         k: number of nearest neighbours that the method uses, at least 1.
         method: "auto", "ball", "score", "poczos", "paper" or "paper-literal", as explained above.
         error: kind of standard errors: "jackknife" (each of 20 random parts of a sample is left out
             in turn), "subsample" (random halves of the rows) or "bootstrap" (rows drawn with
-            replacement, as in the paper). None gives no standard errors.
+            replacement, as by Gusain and Leith). None gives no standard errors.
         counts0: number of times that each row of y0 occurs, shape (n0,). None means that each row
             occurs once.
-        counts1: number of times that each row of y1 occurs, shape (n1,).
+        counts1: the same for the rows of y1, shape (n1,).
         groups0: label of each row of y0. Rows with the same label form a group. A group is never
             divided when rows are split or resampled, and a certified bound uses only one random row
             of each group.
-        groups1: label of each row of y1, unrelated to the labels of y0.
+        groups1: label of each row of y1. Equal labels in `groups0` and `groups1` mean nothing.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
-        scale: None (no scaling), "std" (divide each coordinate by its pooled standard deviation) or
-            "whiten" (transform the pooled covariance to the identity).
+        scale: None (no scaling), "std" (divide each coordinate by its standard deviation in both
+            samples together) or "whiten" (transform the rows so that the covariance of both samples
+            together is the identity).
         certified: True to compute certified lower bounds on held-out rows. True requires `rows`, or
             `groups0` and `groups1`.
         rows: "independent" states that every row was drawn independently. dpcore cannot check this.
             None makes no statement.
-        confidence: probability that the certified bounds of one direction hold.
+        confidence: probability that all certified bounds of one direction hold.
         rng: seed or random generator for all random splits, permutations and resampling.
         threads: number of threads. Defaults to all cores.
         progress: True shows a progress bar, False does not. None shows the bar only on a terminal
             or in a notebook.
-        score: function that replaces the logistic regression of "score". Either it is a function
-            (train0, train1) that fits a score and returns it as a function rows -> scores. Or it is
-            a function rows -> scores that was fixed before the data were seen.
-        checks: False saves time: it omits the tests on held-out rows, the comparison method, and
-            the held-out events that the method `epsilon` of the result needs.
+        score: function that replaces the logistic regression of "score". A function of two
+            arguments (train0, train1) fits a score, and returns a function that maps rows to
+            scores. A function of one argument maps rows to scores, and was fixed before the data
+            were seen.
+        checks: True to test the values on held-out rows, and to run the comparison method. False
+            saves time. The method `epsilon` of the result then cannot use events on held-out rows.
         replicates: number of resampled data sets for "subsample" and "bootstrap". Defaults to 200.
-        self_neighbour: True if a row counts as its own nearest neighbour in "paper" and
-            "paper-literal".
+        self_neighbour: True if the methods "paper" and "paper-literal" count a row as its own
+            nearest neighbour.
 
     Returns:
         The estimate. Its arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
@@ -625,7 +646,7 @@ def renyi(
         True
     """
     begun = time.perf_counter()
-    refuse_laws(y0, y1)
+    require_samples(y0, y1)
     both = find_points(
         y0, y1, counts0=counts0, counts1=counts1, groups0=groups0, groups1=groups1,
         decimals=decimals, scale=scale,
@@ -638,8 +659,8 @@ def renyi(
     return run_estimate(request)
 
 
-def refuse_laws(y0: Any, y1: Any) -> None:
-    """Raise an error if both arguments are probability vectors or distributions, not samples."""
+def require_samples(y0: Any, y1: Any) -> None:
+    """Raise an error if y0 and y1 are probability vectors or distribution objects, not samples."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
     if all(hasattr(law, "pdf") or hasattr(law, "pmf") for law in (y0, y1)):
         raise mistyped("y0", f"{need}.gaussian_renyi and others", y0)
@@ -656,11 +677,11 @@ def refuse_laws(y0: Any, y1: Any) -> None:
 
 @suggest_arguments
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
-    """Estimate the Kullback-Leibler divergences between the laws of two samples.
+    """Estimate the Kullback-Leibler divergences between the distributions of two samples.
 
     KL(P0||P1) = E_P0[ln dP0/dP1], in nats. It is the limit of the Renyi divergence at order 1. The
-    field `belief` of the result tells how reliable each value is, such as "estimate only" if no
-    check contradicts the value.
+    field `belief` of the result states how reliable each value is. For example, "estimate only"
+    means that no test contradicts the value.
 
     Args:
         y0: rows of the first sample, shape (n0, d) or (n0,).

@@ -49,14 +49,16 @@ HIGH = 20
 
 
 class Atoms(NamedTuple):
-    """Atoms of two sets: values at which at least 5 rows coincide.
+    """The atoms of two sets of rows. An atom is a value at which at least 5 rows coincide.
 
     Args:
-        of: for each direction, True for each of the u distinct points that is handled as an atom,
-            shape (u,). If at least 99 % of the rows are on atoms, all points are handled as atoms.
+        of: one array per direction, D(P0||P1) and D(P1||P0), with one entry for each of the u
+            distinct points of both sets. An entry is True if the estimate for this direction treats
+            the point as an atom. If at least 99 % of the rows are on atoms, every point is treated
+            as an atom.
         share: share of the rows of each set that are on atoms, shape (2,).
-        rows_per_atom: average number of rows at a value that occurs more than once in both sets
-            together. NaN if fewer than 1 % of the rows are at such values.
+        rows_per_atom: average number of rows at a repeated value, in both sets together. It is NaN
+            if fewer than 1 % of the rows are at repeated values.
     """
 
     of: tuple[Flags, Flags]
@@ -65,7 +67,10 @@ class Atoms(NamedTuple):
 
 
 def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
-    """Find the atoms of two sets from the number of rows of each set at every distinct point."""
+    """Find the atoms of two sets of rows. An atom is a value at which many rows coincide.
+
+    `multiplicity` holds the number of rows of each set at every distinct point of both sets.
+    """
     m0, m1 = multiplicity
     both, rows = m0 + m1, int((m0 + m1).sum())
     several = both > 1
@@ -87,30 +92,29 @@ def line_ball(
     plan: ResamplingPlan | None,
     threads: int | None,
 ) -> Raw:
-    """Estimate Renyi divergences of two sets of numbers by counts of rows in common balls.
+    """Estimate Renyi divergences of two sets of numbers by counts of their rows in balls.
 
-    The formula is the formula of `estimate_by_balls`. Distances are |y - a| rounded to float64.
-    Each set is sorted once. If y increases, the window of the k numbers nearest to y moves only to
-    the right, and so do both ends of the ball around y. Each direction therefore takes only a few
-    steps per number.
+    A ball is an interval around a number. The function `estimate_by_balls` uses the same formula
+    and explains it. The distance of two numbers y and a is |y - a|, rounded to float64.
 
-    Memory per row: at most 32 bytes without a plan. With a plan, 40 bytes, plus 8 bytes for each
-    thread, plus 4 bytes for each replicate that is computed at the same time.
+    If rows are not resampled (`plan` is None), the memory per row is at most 32 bytes. Otherwise,
+    it is 40 bytes, plus 8 bytes for each thread, plus 4 bytes for each resampled data set that is
+    computed at the same time.
 
     Args:
         values0: one number for each row of the first set, shape (N0,), finite.
         values1: one number for each row of the second set, shape (N1,), finite.
         alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
-        k: number of rows of the other set inside a ball. If the other set is larger, this number is
-            larger in proportion.
-        plan: plan to resample rows, or None for no standard errors. In every replicate, the atoms
-            and the number of rows inside a ball are the same as in the sample, and the radii are
-            computed again.
+        k: number of rows of the other set inside the ball around a row. If the other set is larger
+            than the row's own set, the number is multiplied by the ratio of the sizes.
+        plan: plan to resample rows, or None for no standard errors. The radii of the balls are
+            computed again for every resampled data set. The atoms (values at which many rows
+            coincide) and the number of rows that defines a ball stay as in the sample.
         threads: number of threads of the search. Defaults to all cores.
 
     Returns:
-        The estimates of both directions. For subsampling and the bootstrap, the field `replicates`
-        holds the estimates on the resampled rows.
+        The estimates of D(P0||P1) and D(P1||P0) at all orders. For subsampling and the bootstrap,
+        the field `replicates` holds the estimates on the resampled rows.
     """
     sets = tuple(np.require(values, np.float64, ("C", "A")) for values in (values0, values1))
     alphas = np.ascontiguousarray(alphas, np.float64)
@@ -133,8 +137,8 @@ def line_ball(
     else:
         result = found()
     if plan is not None and plan.kind != "jackknife":
-        chunks = plan.chunks(len(sets[0]) + len(sets[1]))
-        parts = [found(weights=plan.weights(*chunk))[-1] for chunk in chunks]
+        chunks = plan.iterate_ranges(len(sets[0]) + len(sets[1]))
+        parts = [found(weights=plan.replicate_counts(*chunk))[-1] for chunk in chunks]
         replicates = np.concatenate(parts).reshape(shape)
         error, counted = plan.std_error(replicates), len(replicates)
     value, effective, depth, unseen_share, atom_share, rows_per_atom, _ = result
@@ -142,7 +146,7 @@ def line_ball(
         value=value.reshape(shape[1:]),
         std_error=error,
         depth=(depth[0], depth[1]),
-        ceiling=np.stack([compute_ceiling(len(sets[1 - a]), depth[a], alphas) for a in (0, 1)]),
+        ceiling=np.stack([max_possible_values(len(sets[1 - a]), depth[a], alphas) for a in (0, 1)]),
         effective=effective.reshape(shape[1:]),
         unseen_share=np.array(unseen_share),
         atom_share=np.array(atom_share),
@@ -159,11 +163,13 @@ def _share_outside(values: Floats, others: Floats) -> float:
     return outside / len(values)
 
 
-def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
-    """Compute the largest value that the ball estimate can give, for each order.
+def max_possible_values(size: int, depth: int, alphas: Floats) -> Floats:
+    """Compute the largest value that the estimate by counts in balls can give, for each order.
 
-    It results if every ball contains all rows of the numerator (the set of P in D(P||Q)) and
-    `depth` rows of the denominator. `size` is the number of rows of the denominator.
+    A ball around a row of the numerator (the set of P in D(P||Q)) contains at least `depth` rows of
+    the denominator (the set of Q). The largest value results if every ball contains all rows of the
+    numerator, and exactly `depth` rows of the denominator. `size` is the number of rows of the
+    denominator.
     """
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
@@ -177,49 +183,52 @@ def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
 
 
 def estimate_by_balls(task: Task) -> Raw:
-    """Estimate Renyi divergences by counts of the rows of both sets in common balls.
+    """Estimate Renyi divergences by counts of the rows of both sets in balls.
 
     Let k1 = ceil(k max(1, N1/N0)). Here N0 and N1 are the numbers of rows of the sets Y0 and Y1.
-    The ball around a row y of Y0 ends at the k1-th nearest row of Y1. All rows at this distance are
-    inside the ball. Let n be the number of rows of Y0 in the ball, without y itself. Let j be the
-    number of rows of Y1 in the ball, minus one. With b = alpha - 1 and (x)_b = Gamma(x + 1) /
-    Gamma(x - b + 1) (0 if x - b + 1 <= 0),
+    The radius of the ball around a row y of Y0 is the distance to the k1-th nearest row of Y1. All
+    rows at this distance are inside the ball. Let n be the number of rows of Y0 in the ball,
+    without y itself. Let j be the number of rows of Y1 in the ball, minus one. With b = alpha - 1
+    and (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 if x - b + 1 <= 0),
 
         T = mean[(n)_b / (N0 - 1)_b * Gamma(N1 + 1 + b) / Gamma(N1 + 1)
                  / (Gamma(j + 1 + b) / Gamma(j + 1))],
         D_alpha = ln T / b,    D_1 = mean[psi(n + 1) - psi(j + 1)] - psi(N0) + psi(N1 + 1).
 
-    A point is an atom if at least 5 rows of Y1 are equal to it, or at least 6 rows of Y0. At an
-    atom, n is the number of rows of Y0 at this point minus one, and j is the number of rows of Y1
-    at this point. The neighbour search uses only the points that are not atoms. If 99 % of all rows
-    are on atoms, every point is handled like an atom. For the other direction, the sets are
-    exchanged. In one dimension, the rows are sorted, and no search is needed.
+    A point is an atom if at least 5 rows of Y1, or at least 6 rows of Y0, are equal to this point.
+    At an atom, n is the number of rows of Y0 at this point, minus one. j is the number of rows of
+    Y1 at this point. The neighbour search uses only the points that are not atoms. If 99 % of all
+    rows are on atoms, every point is treated as an atom. D(P1||P0) is computed in the same way,
+    with Y0 and Y1 exchanged. In one dimension, the rows are sorted, and no search is needed.
 
     Memory in two or more dimensions, for each distinct point that is not an atom:
 
     - 20 bytes for each of the K nearest points of the other set. K is k1 without a plan to
       resample, and somewhat larger with a plan.
-    - 4 bytes for each listed point of its own set. The listed points are the points inside its
-      largest ball, or the points outside its smallest ball if there are fewer of these. Their
-      number is limited to 4096 per point, or to 1 GiB for all points together if this allows more.
-      If the limit is exceeded, the point is searched again in every replicate.
+    - 4 bytes for each listed point of the same set. The listed points are the points inside the
+      largest ball around the point. If fewer points lie outside the smallest ball, these points are
+      listed instead. Each list is limited to 4096 points, or to its equal share of 1 GiB if this
+      share is larger. If a list would exceed the limit, the search for this point is repeated for
+      every resampled data set.
 
     Without a plan, only one block of at most 8192 points takes this memory at a time, about 128
     MiB.
 
     Args:
-        task: the two sets, the orders, k, and the plan to resample. In every replicate, atoms, k1
-            and groups are the same as in the sample, and n does not count one copy of y.
+        task: the two sets, the orders, k, and the plan to resample. In every resampled data set,
+            atoms, k1 and groups are the same as in the sample. The number n leaves out one copy of
+            y.
 
     Returns:
-        The estimates of both directions.
+        The estimates of D(P0||P1) and D(P1||P0) at all orders.
 
     Raises:
-        ValueError: if an alpha is above min(N0, N1, k + 1).
+        ValueError: if an order is above min(N0, N1, k + 1).
 
     Source:
         Gao, Kannan, Oh and Viswanath (2017) and Rahimzamani et al. (2018) for the counts in balls
-        if a law has atoms and a density; Wang, Kulkarni and Verdu (2009) for the KL divergence.
+        if a distribution has atoms and a density; Wang, Kulkarni and Verdu (2009) for the KL
+        divergence.
     """
     points, alphas, k, plan = task.points, task.alphas, task.k, task.plan
     limit = min(*points.sizes, k + 1)
@@ -231,20 +240,20 @@ def estimate_by_balls(task: Task) -> Raw:
     atoms = find_atoms(points.multiplicity)
     sides = tuple(_BallDirection(task, atoms, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
-        cells = tuple(side.counts(plan is not None, shown) for side in sides)
+        cells = tuple(side.count_in_balls(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
     for side, cell in zip(sides, cells, strict=True):
         n, j, atom, weight = cell
         sizes = points.sizes[side.a], points.sizes[side.b]
         values = _core.ball_values(n, j, atom, weight, *sizes, alphas)
         value[side.a], effective[side.a] = values
-    error, replicates = _resample_values(task, sides)
+    error, replicates = _estimate_errors(task, sides)
     names = "rescans", "run_outs", "capped"
     return Raw(
         value=value,
         std_error=error,
         depth=(sides[0].depth, sides[1].depth),
-        ceiling=np.stack([compute_ceiling(points.sizes[s.b], s.depth, alphas) for s in sides]),
+        ceiling=np.stack([max_possible_values(points.sizes[s.b], s.depth, alphas) for s in sides]),
         effective=effective,
         unseen_share=np.array([w[atom & (j == 0)].sum() / w.sum() for _, j, atom, w in cells]),
         atom_share=atoms.share,
@@ -274,12 +283,12 @@ class _BallDirection:
             np.nonzero(mask)[0].astype(np.uint32)
             for mask in ((m_a > 0) & ~atom, (m_b > 0) & ~atom, (m_a > 0) & atom)
         )
-        self.entries = neighbours.list_length(self.depth, task.plan, len(self.other))
+        self.entries = neighbours.required_list_length(self.depth, task.plan, len(self.other))
         self.cap = max(CAP, CAP_BYTES // (4 * max(1, len(self.queries))))
         self.counted = {"rescans": 0, "run_outs": 0, "capped": 0}
         self.lists: Arrays = ()
 
-    def counts(self, keep: bool, shown: Progress) -> Arrays:
+    def count_in_balls(self, keep: bool, shown: Progress) -> Arrays:
         """Count the rows in all balls, and merge balls with equal counts into c cells.
 
         A ball has a row of set a at its center. The result is four arrays of shape (c,). The first
@@ -294,11 +303,11 @@ class _BallDirection:
         )
         parts = [(m_a[self.atoms] - 1, m_b[self.atoms], np.ones(len(self.atoms), bool))]
         kept = []
-        for block, lists in self._searched():
-            walkable = self._walkable(self.queries[block], lists)
-            arguments = *walkable, copies_a, copies_b, self.depth, *self._where
+        for block, lists in self._iterate_neighbour_lists():
+            walkable = self._list_arguments(self.queries[block], lists)
+            arguments = *walkable, copies_a, copies_b, self.depth, *self._core_arguments
             n, j, whole, run_outs, rescans = _core.ball_counts(*arguments)
-            self._note(run_outs, rescans)
+            self._add_to_counters(run_outs, rescans)
             parts.append((n, j, whole))
             if keep:
                 kept.append(lists)
@@ -308,34 +317,34 @@ class _BallDirection:
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
         return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
-    def replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
+    def estimate_replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
         """Return the estimates on R resampled data sets, shape (R, number of orders).
 
         `copies_a` and `copies_b` hold the number of rows at each of u points, shape (R, u).
         """
-        walkable = *self._walkable(self.queries, self.lists), self.atoms
-        arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
+        walkable = *self._list_arguments(self.queries, self.lists), self.atoms
+        arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._core_arguments
         values, run_outs, rescans = _core.ball_replicates(*arguments)
-        self._note(run_outs, rescans)
+        self._add_to_counters(run_outs, rescans)
         return np.asarray(values)
 
     @property
-    def _where(self) -> tuple[Any, ...]:
-        return *self.points.rows, self.points.first, self.threads
+    def _core_arguments(self) -> tuple[Any, ...]:
+        return *self.points.rows, self.points.first_rows, self.threads
 
-    def _walkable(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
+    def _list_arguments(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
         return queries, lists[:3], lists[3:], self.queries, self.other
 
-    def _note(self, run_outs: int, rescans: int) -> None:
+    def _add_to_counters(self, run_outs: int, rescans: int) -> None:
         self.counted["run_outs"] += int(run_outs)
         self.counted["rescans"] += int(rescans)
 
-    def _searched(self) -> Iterator[tuple[slice, Arrays]]:
+    def _iterate_neighbour_lists(self) -> Iterator[tuple[slice, Arrays]]:
         """Yield blocks of the points that need a ball, with their neighbour lists."""
-        rows, first = self.points.rows, self.points.first
+        rows, first = self.points.rows, self.points.first_rows
         if not len(self.other):
             if len(self.queries):
-                yield slice(0, len(self.queries)), _no_lists(len(self.queries))
+                yield slice(0, len(self.queries)), _make_empty_lists(len(self.queries))
             return
         each = 20 * self.entries + 4 * min(self.cap, len(self.queries))
         for block in neighbours.iterate_queries(
@@ -348,13 +357,13 @@ class _BallDirection:
             own_starts, inside, upto, inverted, capped, more = _core.inside(
                 *rows, places, first[self.queries], starts, squared, self.cap, self.threads
             )
-            self._note(0, again + more)
+            self._add_to_counters(0, again + more)
             self.counted["capped"] += int(np.count_nonzero(capped))
             other = starts, self.other[near], squared
             yield block, (*other, own_starts, self.queries[inside], upto, inverted, capped)
 
 
-def _no_lists(queries: int) -> Arrays:
+def _make_empty_lists(queries: int) -> Arrays:
     starts, flags = np.zeros(queries + 1, np.int64), np.zeros(queries, bool)
     none = np.zeros(0, np.uint32)
     return starts, none, np.zeros(0), starts, none, np.zeros(0, np.int64), flags, flags
@@ -363,7 +372,7 @@ def _no_lists(queries: int) -> Arrays:
 def _join_blocks(blocks: list[Arrays]) -> Arrays:
     """Join the neighbour lists of all blocks, and empty the list `blocks` to save memory."""
     if not blocks:
-        return _no_lists(0)
+        return _make_empty_lists(0)
     columns = [list(column) for column in zip(*blocks, strict=True)]
     blocks.clear()
     out = []
@@ -390,20 +399,20 @@ def _gather_cells(
     return n[new], j[new], atom[new], total
 
 
-def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
+def _estimate_errors(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
     """Return the standard errors, and the estimates on the resampled rows."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None
     values = np.empty((plan.replicates, 2, len(alphas)))
     with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
-        for start, stop in plan.chunks(sum(points.sizes) + 2 * points.unique):
+        for start, stop in plan.iterate_ranges(sum(points.sizes) + 2 * points.unique):
             drawn = [
                 np.stack([neighbours.count_copies(points, a, rows) for rows in weights])
-                for a, weights in enumerate(plan.weights(start, stop))
+                for a, weights in enumerate(plan.replicate_counts(start, stop))
             ]
             for side in sides:
-                replicates = side.replicates(drawn[side.a], drawn[side.b], alphas)
+                replicates = side.estimate_replicates(drawn[side.a], drawn[side.b], alphas)
                 values[start:stop, side.a] = replicates
                 shown.advance(stop - start)
     return plan.std_error(values), values
@@ -426,27 +435,29 @@ def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) 
 
 
 def estimate_by_distances(task: Task) -> Raw:
-    """Estimate Renyi divergences from the distances to the k-th neighbours in both sets.
+    """Estimate Renyi divergences of two sets Y0 and Y1 from distances to the k-th nearest rows.
 
-    Let rho(y) and nu(y) be the distances of a row y of Y0 to its k-th neighbour in Y0 (without y
-    itself) and in Y1. With b = alpha - 1,
+    Let y be a row of Y0. Let rho(y) be the distance from y to the k-th nearest other row of Y0. Let
+    nu(y) be the distance from y to the k-th nearest row of Y1. With b = alpha - 1,
 
         D_alpha = ln(B mean[((N1 nu^d) / ((N0 - 1) rho^d))^b]) / b,
         B = Gamma(k)^2 / (Gamma(k - b) Gamma(k + b)),
         D_1 = d mean[ln(nu / rho)] + ln(N1 / (N0 - 1)),
 
-    with N0 and N1 the numbers of rows and d the dimension. For the other direction, the sets are
-    exchanged. The formula assumes that the rows have densities on all of R^d. If the rows lie on a
-    surface of lower dimension, the exponent d is wrong and every value is too large.
+    with N0 and N1 the numbers of rows and d the dimension. The means are over the rows y of Y0.
+    D(P1||P0) is computed in the same way, with Y0 and Y1 exchanged. The formula assumes that the
+    rows have densities on all of R^d. If the rows lie on a surface of lower dimension, the exponent
+    d is wrong and every value is too large.
 
-    Memory: 24 K bytes for every row. K is k without a plan, and somewhat larger with a plan.
+    Memory: 24 K bytes for every row. K is k without a plan to resample, and somewhat larger with
+    one.
 
     Args:
         task: the two sets without repeated rows, the orders, k, and the plan to resample (jackknife
             or subsampling).
 
     Returns:
-        The estimates of both directions.
+        The estimates of D(P0||P1) and D(P1||P0) at all orders.
 
     Raises:
         ValueError: if an order is not above 1 - k and below k + 1; if a set has at most k rows; if
@@ -457,11 +468,11 @@ def estimate_by_distances(task: Task) -> Raw:
         Verdu (2009), equation 5, for alpha = 1.
     """
     points, alphas, k = task.points, task.alphas, task.k
-    _check_distances(points, alphas, k, task.plan)
+    _check_poczos(points, alphas, k, task.plan)
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
     four = neighbours.Four(task, own=False)
-    neighbours.refuse_zeros("poczos", points, four.zeros(k))
+    neighbours.refuse_zeros("poczos", points, four.count_zero_radii(k))
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
         # Rows are present (weight 1) or absent; NaN if a set has too few rows for k.
@@ -471,18 +482,18 @@ def estimate_by_distances(task: Task) -> Raw:
             if sizes[a] <= k or sizes[b] < k:
                 continue
             there = weights[a][four.sets[a]] > 0
-            rho = four.lists[a][a].reach(weights[a], there, k)[1]
-            nu = four.lists[a][b].reach(weights[b], there, k)[1]
+            rho = four.lists[a][a].find_kth_present(weights[a], there, k)[1]
+            nu = four.lists[a][b].find_kth_present(weights[b], there, k)[1]
             ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
             value[a], effective[a] = neighbours.average_ratios(ratios, every, orders, constants)
         return value, effective
 
-    raw = neighbours.from_lists(task, four, formula)
-    return replace(raw, notes=_list_distance_notes(points, alphas, k))
+    raw = neighbours.estimate_from_lists(task, four, formula)
+    return replace(raw, notes=_list_poczos_notes(points, alphas, k))
 
 
-def _check_distances(points: Points, alphas: Floats, k: int, plan: ResamplingPlan | None) -> None:
+def _check_poczos(points: Points, alphas: Floats, k: int, plan: ResamplingPlan | None) -> None:
     if alphas[-1] >= k + 1 or alphas[0] <= 1 - k:
         beyond = alphas[-1] if alphas[-1] >= k + 1 else alphas[0]
         requirement = f"above {1 - k} and below {k + 1} for poczos with k = {k}"
@@ -505,7 +516,7 @@ def _log_constants(k: int, orders: Floats) -> Floats:
     return np.array([-float(ratio(at, b)[0] + ratio(at, -b)[0]) for b in orders.tolist()])
 
 
-def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, ...]:
+def _list_poczos_notes(points: Points, alphas: Floats, k: int) -> tuple[str, ...]:
     notes = []
     if points.dim > HIGH:
         notes.append(
@@ -525,36 +536,37 @@ def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, .
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows are one point with a multiplicity. Take the k points of the set Y_j that are nearest
-    to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the distance of the k-th
-    point. Let N'_j be the sum of n_j over the points of Y_j. In dimension d, the density is
-    estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With b = alpha - 1,
+    Equal rows are one point. The two sets are Y_0 and Y_1. Take the k points of Y_j that are
+    nearest to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the distance from y
+    to the k-th point. Let N'_j be the sum of n_j over the points of Y_j. In dimension d, the
+    density of set j at y is estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With b = alpha - 1,
 
         D_alpha = ln(mean[(P_0 / P_1)^b]) / b,    D_1 = mean[ln(P_0 / P_1)]
 
-    with the mean over the rows y of Y0. For the other direction, the sets are exchanged. The
-    printed formula has two misprints: the logarithm is inside the mean, and P_0 has the exponent
-    alpha. The result of the printed formula is D_1 + mean[ln P_0] / b. It depends on the scale of
-    the data and is not a Renyi divergence.
+    with the mean over the rows y of Y_0. D(P1||P0) is computed in the same way, with the sets
+    exchanged. The formula printed in the paper has two misprints: the logarithm is inside the mean,
+    and P_0 has the exponent alpha. The result of the printed formula is D_1 + mean[ln P_0] / b.
+    This result depends on the scale of the data and is not a Renyi divergence.
 
     Neither formula corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5, the
     estimate is too large by about 0.22 for any number of rows. If a row counts as its own
     neighbour, the estimate is too large by about another 0.25.
 
-    Memory: 24 K bytes for every distinct row. K is k without a plan, and somewhat larger with a
-    plan.
+    Memory: 24 K bytes for every distinct row. K is k without a plan to resample, and somewhat
+    larger with one.
 
     Args:
-        task: the two sets, the orders, k, and the plan to resample. k counts distinct points. If
-            there are fewer than k, all are used. With the bootstrap, the mean and the standard
-            deviation of the replicates are the two results that the paper reports.
+        task: the two sets, the orders, k, and the plan to resample. k counts distinct points. If a
+            set has fewer than k points, all are used. With the bootstrap, the mean and the standard
+            deviation of the estimates on the resampled data sets are the two results that the paper
+            reports.
         self_neighbour: True if a point of Y_j counts as the first of its own neighbours in Y_j. The
-            paper does not specify whether it counts.
+            paper does not specify this.
         literal: True for the printed formula, False for the corrected formula. Both give D_1 for
             alpha = 1.
 
     Returns:
-        The estimates of both directions.
+        The estimates of D(P0||P1) and D(P1||P0) at all orders.
 
     Raises:
         ValueError: if the k-th neighbour of a row is at distance zero, or if a set has only one
@@ -580,13 +592,13 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
     four, orders = neighbours.Four(task, own=self_neighbour), task.alphas - 1.0
-    neighbours.refuse_zeros(method, points, four.zeros(k))
+    neighbours.refuse_zeros(method, points, four.count_zero_radii(k))
 
     def find_densities(
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
     ) -> tuple[Any, Floats]:
         # Number of rows up to the k-th neighbour in set b of points of set a, and log densities.
-        rows, log_squared = four.lists[a][b].reach(weights[b], there, k)
+        rows, log_squared = four.lists[a][b].find_kth_present(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
@@ -610,7 +622,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
 
     repeated = find_atoms(points.multiplicity)
     return replace(
-        neighbours.from_lists(task, four, formula),
+        neighbours.estimate_from_lists(task, four, formula),
         unseen_share=np.full(2, np.nan),
         atom_share=repeated.share,
         rows_per_atom=repeated.rows_per_atom,

@@ -26,14 +26,15 @@ _MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
 class Finder:
-    """Search for the nearest points in a set.
+    """Search for the points of one set that are nearest to given points.
 
     Args:
         points: the two sets.
-        among: pooled ids of the points among which neighbours are searched, ascending, shape (p,).
-            A pooled id is the number of a distinct point of both sets together.
+        among: pooled ids of the points that are searched, ascending, shape (p,). All distinct
+            points of both sets together are numbered, and the pooled id of a point is its number.
         threads: number of threads of a search.
-        counted: dictionary whose entry "rescans" counts the repeated searches.
+        counted: dictionary with an entry "rescans". This object adds the number of searches that it
+            repeats to this entry.
     """
 
     def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
@@ -44,26 +45,30 @@ class Finder:
             self._sorted = values[self._order]
 
     @property
-    def work(self) -> int:
-        """Cost of the search for the neighbours of one point, in units of one product."""
+    def query_cost(self) -> int:
+        """Cost of the search for the neighbours of one point, in multiplications per coordinate."""
         return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
 
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
-        """Find the `width` points nearest to each of q queries, given by their pooled ids.
+        """Find the `width` points of the searched set that are nearest to each of q given points.
+
+        `queries` holds the given points as pooled ids, shape (q,). All distinct points of both sets
+        together are numbered, and the pooled id of a point is its number.
 
         Returns:
-            Pooled ids and squared distances of these points, shape (q, width). They are ordered by
-            distance, and at equal distances by pooled id.
+            Pooled ids of the nearest points, and their squared distances from the given points,
+            each of shape (q, width). They are ordered by distance, and at equal distances by pooled
+            id.
         """
         if self.points.dim > 1:
-            return self._searched(queries, width)
-        listed, squared, doubtful = self._looked_up(queries, width)
+            return self._search_all_points(queries, width)
+        listed, squared, doubtful = self._search_sorted(queries, width)
         if doubtful.any():
-            listed[doubtful], squared[doubtful] = self._searched(queries[doubtful], width)
+            listed[doubtful], squared[doubtful] = self._search_all_points(queries[doubtful], width)
         return listed, squared
 
-    def _searched(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
-        first = self.points.first
+    def _search_all_points(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
+        first = self.points.first_rows
         starts, places, squared, rescans = _core.nearest(
             *self.points.rows, first[queries], first[self.among], width, self.threads
         )
@@ -72,7 +77,7 @@ class Finder:
         cut = starts[:-1, None] + np.arange(width)
         return self.among[places[cut]], squared[cut]
 
-    def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
+    def _search_sorted(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
         """Look up neighbours of queries in the sorted values (one dimension only).
 
         The `width` nearest points are among the next `width` values on either side. One more value
@@ -96,25 +101,26 @@ class Finder:
         return self.points.coordinates(ids)[:, 0].astype(np.float64)
 
 
-def list_length(
+def required_list_length(
     needed: int, plan: ResamplingPlan | None, points: int, *, single: bool = False
 ) -> int:
-    """Return the length of a neighbour list of which every replicate keeps `needed` entries.
+    """Return how many nearest neighbours to store, so that enough of them remain after resampling.
 
-    A replicate is a resampled data set, from which some points of the list are missing.
+    A list holds the nearest neighbours of a point. Some of them are missing in a resampled data
+    set. The function returns the length of the list.
 
     Args:
-        needed: number of rows (or points) that must be left in the list.
-        plan: plan to resample rows, or None.
-        points: number of points in the set, the largest possible length.
-        single: True to count points, False to count rows (copies of points).
+        needed: number of rows (or of distinct points) of the list that must remain.
+        plan: plan to resample rows, or None if rows are not resampled.
+        points: number of points in the searched set. The list is not longer than this number.
+        single: True if `needed` counts distinct points. False if it counts rows (copies of points).
 
     Returns:
-        The smallest length K for which fewer than `needed` entries are left with a probability
-        below 1e-6 (`RUNS_OUT`). For the bootstrap, the number of rows left is Poisson with mean K,
-        and the number of points left is binomial with probability 1 - 1/e. For the other plans, the
-        function uses the binomial law with the share of rows kept. This law is wider than the exact
-        hypergeometric law.
+        The smallest length K for which fewer than `needed` entries remain with a probability below
+        1e-6 (`RUNS_OUT`). Under the bootstrap, the number of remaining rows is Poisson with mean K,
+        and the number of remaining points is binomial with probability 1 - 1/e. For the other
+        plans, the function uses a binomial distribution with the share of rows that are kept. This
+        distribution is wider than the exact hypergeometric distribution.
     """
     if plan is None or needed >= points:
         return min(needed, points)
@@ -131,10 +137,12 @@ def list_length(
 
 
 def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
-    """Yield consecutive blocks of queries, each of which takes about a second.
+    """Divide neighbour searches into blocks, and yield each block as a slice of indices.
 
-    A query takes `each` bytes. A block takes at most 128 MiB (`BLOCK_BYTES`), or has 256 queries if
-    this is more.
+    A block takes about a second. `queries` is the number of points whose neighbours are searched,
+    and `points` is the number of points among which they are searched. Each search takes `each`
+    bytes of memory. A block takes at most 128 MiB (`BLOCK_BYTES`), but contains at least 256
+    searches if there are so many.
     """
     work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
@@ -144,56 +152,63 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
 
 
 class Lists:
-    """For each query (a point), the list of the nearest distinct points of one set, nearest first.
+    """Lists of the nearest points of one set, one list for each of q given points.
 
-    A pooled id is the number of a distinct point of both sets together. Points at equal distances
-    are ordered by pooled id. If `own` is False, the queries are the points of the searched set, and
-    a query is not in its own list.
+    A list contains distinct points, and the nearest point comes first. The points of both sets
+    together are numbered, and the pooled id of a point is its number. Points at equal distances are
+    ordered by pooled id.
 
     Args:
         task: the two sets, k, the plan to resample, and the number of threads.
-        queries: pooled ids of the queries, shape (q,).
+        queries: pooled ids of the q given points, shape (q,).
         among: pooled ids of the points of the searched set, ascending, shape (p,).
-        own: True if a query may be its own neighbour.
-        progress: progress bar, which advances by one step for each query.
+        own: True if a point may be in its own list. If False, the given points must be the points
+            of the searched set.
+        progress: progress bar. It advances by one step for each of the given points.
 
     Attributes:
         listed: pooled ids of the neighbours, shape (q, K).
         log_squared: logarithms of the squared distances of these neighbours, shape (q, K); -inf for
             distance 0.
-        counted: numbers of repeated searches ("rescans") and of lists that were too short in a
-            replicate ("run_outs").
+        counted: number of repeated searches ("rescans"), and number of lists that were too short
+            for a resampled data set ("run_outs").
     """
 
     def __init__(self, task: Task, queries: Ids, among: Ids, own: bool, progress: Progress) -> None:
         self.points, self.threads = task.points, task.threads
         self.queries, self.among, self.own = queries, among, own
         self.counted = {"rescans": 0, "run_outs": 0}
-        entries = list_length(task.k, task.plan, len(among), single=True)
+        entries = required_list_length(task.k, task.plan, len(among), single=True)
         entries = min(entries, len(among) - (0 if own else 1))
         self.listed = np.empty((len(queries), entries), np.uint32)
         self.log_squared = np.empty((len(queries), entries))
-        finder = self._finder(among)
-        for block in iterate_queries(len(queries), finder.work, task.points.dim, 12 * entries):
+        finder = self._make_finder(among)
+        for block in iterate_queries(
+            len(queries), finder.query_cost, task.points.dim, 12 * entries
+        ):
             neighbours = self._search(queries[block], finder, entries)
             self.listed[block], self.log_squared[block] = neighbours
             progress.advance(block.stop - block.start)
 
-    def reach(
+    def find_kth_present(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
     ) -> tuple[Any, Floats]:
-        """Find the k-th nearest point of each query among the points present in a replicate.
+        """Find the k-th nearest point of each given point in a resampled data set.
 
-        A replicate is a resampled data set, from which some points are missing.
+        Some points of the searched set are missing in a resampled data set.
 
         Args:
-            weights: number of copies of each of the u points in the replicate, shape (u,).
-            is_needed: True for each query to be computed, shape (q,).
-            k: number of the neighbour. If fewer than k points are present, the last one is used.
+            weights: number of copies of each of the u distinct points in the resampled data set,
+                shape (u,).
+            is_needed: for each of the q given points, True if its k-th nearest point is wanted,
+                shape (q,).
+            k: rank of the wanted neighbour. If fewer than k points are present, the farthest one is
+                used.
 
         Returns:
-            Two arrays of shape (w,) for the w queries to be computed: the number of copies of the k
-            nearest points together, and the logarithm of the squared distance of the k-th point.
+            Two arrays with one entry for each of the w given points with `is_needed` True, shape
+            (w,). The first array holds the total number of copies of the k nearest points. The
+            second array holds the logarithm of the squared distance to the k-th nearest point.
         """
         there = weights[self.among] > 0
         copies = np.zeros(int(is_needed.sum()), np.int64)
@@ -209,7 +224,7 @@ class Lists:
             block = slice(start, start + step)
             mine = places[block]
             goal = reached[mine]
-            copies[block], log_squared[block], ran_out = _walk_copies(
+            copies[block], log_squared[block], ran_out = _count_near_copies(
                 weights[self.listed[mine]], self.log_squared[mine], goal
             )
             short.append(start + np.nonzero(ran_out)[0])
@@ -217,14 +232,14 @@ class Lists:
         if len(again):
             self.counted["run_outs"] += len(again)
             mine = places[again]
-            listed, logs = self._search(self.queries[mine], self._finder(self.among[there]), k)
-            distances = _walk_copies(
+            listed, logs = self._search(self.queries[mine], self._make_finder(self.among[there]), k)
+            distances = _count_near_copies(
                 weights[listed], logs, np.minimum(reached[mine], listed.shape[1])
             )
             copies[again], log_squared[again] = distances[:2]
         return copies, log_squared
 
-    def _finder(self, among: Ids) -> Finder:
+    def _make_finder(self, among: Ids) -> Finder:
         return Finder(self.points, among, self.threads, self.counted)
 
     def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Floats]:
@@ -244,7 +259,7 @@ class Lists:
             return listed, np.log(squared)
 
 
-def _walk_copies(
+def _count_near_copies(
     copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
 ) -> tuple[Any, Floats, npt.NDArray[np.bool_]]:
     """Count the copies of the first `goal` present points of each list.
@@ -261,15 +276,16 @@ def _walk_copies(
 
 
 class Four:
-    """The neighbours of the points of each set, in the same set and in the other set.
+    """Nearest neighbours of the points of two sets, in the same set and in the other set.
 
     Args:
         task: the two sets, k, the plan to resample, and the number of threads.
         own: True if a point may be its own neighbour in the same set.
 
     Attributes:
-        sets: pooled ids (numbers of the distinct points of both sets) of the points of each set.
-        lists: lists[a][b] holds the neighbours in set b of the points of set a.
+        sets: the distinct points of each set, as pooled ids. The distinct points of both sets
+            together are numbered, and the pooled id of a point is its number.
+        lists: lists[a][b] holds, for each point of set a, its nearest neighbours in set b.
     """
 
     def __init__(self, task: Task, *, own: bool) -> None:
@@ -281,15 +297,24 @@ class Four:
             ]
 
     @property
-    def counted(self) -> dict[str, int]:
-        """Numbers of repeated searches and of short lists, and the length of the longest list."""
+    def sum_counters(self) -> dict[str, int]:
+        """Counts of the neighbour search, by name.
+
+        The entry "rescans" is the number of repeated searches. Each query has a list of its nearest
+        neighbours. The entry "run_outs" is the number of lists that were too short for a resampled
+        data set. The entry "list" is the length of the longest list.
+        """
         every = [entry for pair in self.lists for entry in pair]
         names = "rescans", "run_outs"
         longest = max(entry.listed.shape[1] for entry in every)
         return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
 
-    def zeros(self, k: int) -> list[int]:
-        """Count the rows of each set whose k-th neighbour, in either set, is at distance zero."""
+    def count_zero_radii(self, k: int) -> list[int]:
+        """Count the rows of each set whose k-th nearest neighbour is at distance zero.
+
+        A row is counted if the k-th nearest neighbour in the first set, or the one in the second
+        set, is at distance zero.
+        """
         zero_rows: list[int] = []
         for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
             last = (e.log_squared[:, min(k, e.listed.shape[1]) - 1] for e in pair)
@@ -299,10 +324,11 @@ class Four:
 
 
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
-    """Count the rows of one set (0 or 1) at each of the u distinct points, shape (u,).
+    """Count how many rows of one set are equal to each distinct point.
 
-    `rows` holds the number of times that each of the N rows of the set is present, shape (N,). By
-    default, each row is present once.
+    The result has shape (u,), for the u distinct points of two sets. `side` is the index of the set
+    whose rows are counted, 0 or 1. `rows` holds the number of times that each of the N rows of this
+    set is present, shape (N,). By default, each row is present once.
     """
     if rows is None:
         return points.multiplicity[side].astype(np.uint32)
@@ -313,16 +339,18 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
 def average_ratios(
     log_ratios: Floats, copies: npt.NDArray[Any], orders: Floats, constants: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute ln(e^constant * mean[e^(order * log ratio)]) / order for each order.
+    """Compute ln(e^constant * mean[ratio^order]) / order for each order.
 
-    The second result is the effective number of terms of each mean.
+    The second result is the effective number of terms of each mean, (sum w)^2 / sum w^2 with the
+    terms w = ratio^order.
 
     Args:
-        log_ratios: logarithm of the estimated ratio of densities at each query, shape (q,).
-        copies: number of rows at each query, shape (q,), the weights of the mean.
+        log_ratios: logarithm of the estimated ratio of densities at each of q points, shape (q,).
+        copies: number of rows at each point, shape (q,). These numbers are the weights of the mean.
         orders: alpha - 1 for every alpha, shape (A,). For 0, the result is the mean of
             `log_ratios`.
-        constants: the constant for each order, shape (A,); not used for order 0.
+        constants: the constant in the formula for each order, shape (A,). It is not used for order
+            0.
     """
     total = copies.sum()
     value, effective = np.empty(len(orders)), np.empty(len(orders))
@@ -339,16 +367,20 @@ def average_ratios(
     return value, effective
 
 
-def from_lists(
+def estimate_from_lists(
     task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Floats, Floats]]
 ) -> Raw:
-    """Estimate divergences from neighbour lists, with standard errors if there is a plan.
+    """Estimate Renyi divergences of two sets from neighbour lists of their points.
+
+    The standard errors are computed by resampling rows. They are NaN if `task` has no plan to
+    resample.
 
     Args:
         task: the two sets, the A orders, and the plan to resample.
         four: neighbour lists of the points of both sets.
-        formula: function that maps the number of copies of every point, for each set, to estimates
-            and effective numbers of terms, both of shape (2, A).
+        formula: function of two arrays: the numbers of rows of the first set, and of the second
+            set, at every distinct point. It returns the estimates, and the effective number of
+            terms of each average, both of shape (2, A).
     """
     points, plan = task.points, task.plan
     value, effective = formula(count_copies(points, 0), count_copies(points, 1))
@@ -356,8 +388,8 @@ def from_lists(
     if plan is not None:
         replicates = np.empty((plan.replicates, *value.shape))
         with Progress("resampling", plan.replicates, task.progress) as shown:
-            for start, stop in plan.chunks(sum(points.sizes)):
-                weights = plan.weights(start, stop)
+            for start, stop in plan.iterate_ranges(sum(points.sizes)):
+                weights = plan.replicate_counts(start, stop)
                 for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
                     there = count_copies(points, 0, rows0), count_copies(points, 1, rows1)
                     replicates[i] = formula(*there)[0]
@@ -370,12 +402,16 @@ def from_lists(
         ceiling=np.full(value.shape, np.nan),
         effective=effective,
         replicates=replicates,
-        counted=four.counted,
+        counted=four.sum_counters,
     )
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
-    """Raise an error unless `zeros`, the numbers of rows with a neighbour at distance 0, are 0."""
+    """Raise an error if rows of a set have their k-th nearest neighbour at distance 0.
+
+    `zeros` holds the number of these rows for each set. `method` is the name of the estimator in
+    the message.
+    """
     if not any(zeros):
         return
     both = enumerate(zip(zeros, points.sizes, strict=True))

@@ -57,7 +57,7 @@ _MAX_SET_ROWS = 2**31 - 1
 
 
 def freeze_arrays(record: Record, *names: str) -> None:
-    """Replace the named arrays of a new record by read-only copies; leave None unchanged."""
+    """Replace array fields of a new object by read-only copies. A field that is None stays None."""
     for name in names:
         array = getattr(record, name)
         if array is not None:
@@ -66,31 +66,35 @@ def freeze_arrays(record: Record, *names: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
-    """Estimates of one method in both directions: row 0 is D(P0||P1), row 1 is D(P1||P0).
+    """Estimates of Renyi divergences by one method: row 0 is D(P0||P1), row 1 is D(P1||P0).
 
-    In D(P||Q), the set of P is the numerator and the set of Q the denominator. An atom is a value
-    at which many rows coincide. A replicate is a resampled data set.
+    P0 and P1 are the distributions of two sets of rows. In D(P||Q), the set of P is the numerator,
+    and the set of Q is the denominator. An atom is a value at which many rows coincide.
 
     Args:
         value: estimates in nats, shape (2, n_alpha). Negative estimates are kept.
         std_error: standard errors of the estimates, shape (2, n_alpha). NaN if they were not
-            requested, or if the estimate on a replicate was not finite.
-        depth: number of rows of the denominator inside each ball, for each direction.
+            requested, or if the estimate on a resampled data set was not finite.
+        depth: number of nearest rows of the denominator that define the neighbourhood (ball) around
+            each row of the numerator, for each direction.
         ceiling: largest value that the method can give, shape (2, n_alpha). It results if every
-            ball contains all rows of the numerator. NaN for methods without balls.
-        effective: effective number of terms of each average, (sum w)^2 / sum w^2 with w the
-            averaged terms, shape (2, n_alpha). NaN if the method does not average such terms.
-        unseen_share: share of the numerator's rows that are on atoms without a row of the
-            denominator, for each direction, shape (2,).
+            ball contains all rows of the numerator. NaN for methods that do not count rows in
+            balls.
+        effective: effective number of terms of the average over rows, shape (2, n_alpha). It is
+            (sum w)^2 / sum w^2 with w the averaged terms. NaN if the method does not average such
+            terms.
+        unseen_share: share of the numerator's rows that are on atoms at which the denominator has
+            no row, for each direction, shape (2,).
         atom_share: share of the rows of each set that are on atoms, shape (2,).
         rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
             repeated values.
-        replicates: estimates on the replicates, shape (replicates, 2, n_alpha), or None.
-        counted: numbers of steps of the search, such as "rescans" (repeated searches).
-        notes: sentences that the report prints.
-        beyond_share: share of the numerator's rows below or above all rows of the denominator, for
-            each direction, shape (2,). It is computed for rows of one number and for scores, and is
-            0 otherwise.
+        replicates: estimates on resampled data sets, shape (replicates, 2, n_alpha). None if no
+            rows were resampled, or if the estimates were not kept.
+        counted: counts of the neighbour search, by name, such as "rescans" (repeated searches).
+        notes: remarks on the estimates, as sentences that the report prints.
+        beyond_share: share of the numerator's rows that are below or above all rows of the
+            denominator, for each direction, shape (2,). It is 0 if the estimates are computed from
+            rows of more than one number.
     """
 
     value: Floats
@@ -108,7 +112,10 @@ class Raw:
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
-    """Return a note if the variance of one column is more than 100 times the median variance."""
+    """Return a note if one column has more than 100 times the median variance of columns.
+
+    The result is an empty tuple otherwise.
+    """
     if both[0].shape[1] == 1:
         return ()
     variances = _column_moments(both, counts)[1]
@@ -122,9 +129,11 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
 
 
 def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
-    """Scale the rows of both sets; return the new rows, and notes for the report.
+    """Scale the rows of two sets. Return the scaled rows of both sets, and notes for the report.
 
-    `scale` is "std" or "whiten", and `unique` is the number of distinct points of both sets.
+    If `scale` is "std", each column is divided by its standard deviation. If it is "whiten", the
+    covariance of both sets together becomes the identity. `unique` is the number of distinct points
+    of both sets together. It is used only for a note.
     """
     mean, variances = _column_moments(both, counts)
     if scale == "std":
@@ -213,18 +222,17 @@ def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Bot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResamplingPlan:
-    """Plan by which two sets of rows are resampled.
+    """Plan by which the rows of two sets are resampled to compute standard errors.
 
     Args:
         kind: "jackknife", "subsample" or "bootstrap".
-        labels: the unit of every row of each set, as integers from 0 without gaps, shape (n,). All
-            rows of a unit are kept or left out together. For the jackknife, a unit is one of at
-            most 20 random parts of a set. For the other kinds, a unit is a row or one of the
+        labels: for each set, the index of each row's unit: integers from 0 without gaps, shape
+            (n,). All rows of a unit are kept or left out together. For the jackknife, a unit is one
+            of at most 20 random parts of a set. For the other kinds, a unit is a row or one of the
             caller's groups.
         units: number of units of each set.
-        replicates: number of replicates (resampled data sets). For the jackknife, it is units[0] +
-            units[1].
-        seed: seed of the replicates. Replicate i uses the random numbers of the seed (seed, i).
+        replicates: number of resampled data sets. For the jackknife, it is units[0] + units[1].
+        seed: seed of the random choice. Data set i is drawn with the seed (seed, i).
     """
 
     kind: str
@@ -233,21 +241,23 @@ class ResamplingPlan:
     replicates: int
     seed: int
 
-    def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """Return how often each row occurs in the replicates from `start` to `stop` - 1.
+    def replicate_counts(self, start: int, stop: int) -> tuple[Weights, Weights]:
+        """Return how often each row of the two sets occurs in some of the resampled data sets.
 
-        The counts have the shape (stop - start, n) for each set.
+        These are the data sets number `start` to `stop` - 1 of this plan. The result is one array
+        for each set, shape (stop - start, n), with n the number of rows of the set.
         """
-        both = zip(*(self._drawn(i) for i in range(start, stop)), strict=True)
+        both = zip(*(self._draw_replicate(i) for i in range(start, stop)), strict=True)
         first, second = (
             np.stack([kept[label] for kept in units])
             for units, label in zip(both, self.labels, strict=True)
         )
         return first, second
 
-    def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges (start, stop) of replicates; the counts of a range take about 64 MiB.
+    def iterate_ranges(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Divide the resampled data sets of this plan into ranges; yield pairs (start, stop).
 
+        The counts of how often each row occurs in the data sets of one range take about 64 MiB.
         `rows` is the number of rows of both sets.
         """
         size = max(1, 2**24 // max(rows, 1))
@@ -255,15 +265,16 @@ class ResamplingPlan:
             yield start, min(start + size, self.replicates)
 
     def std_error(self, values: Floats) -> Floats:
-        """Compute standard errors from the estimates on the replicates.
+        """Compute the standard errors from the estimates on all resampled data sets of this plan.
 
-        The shape changes from (replicates, ...) to (...). The squared standard error of the
-        delete-group jackknife (Shao and Wu 1989) is a sum over the two sets. The term of a set with
-        g groups is (g - 1)/g times the sum of squared deviations of its g estimates. For
-        subsampling m of N rows without replacement (Politis and Romano 1994), the standard
-        deviation of the estimates is multiplied by sqrt(m/N)/sqrt(1 - m/N). This factor is 1 for m
-        = N/2. Subsampling and the bootstrap therefore give the standard deviation. The result is
-        NaN if an estimate is not finite.
+        `values` has shape (replicates, ...), and the result has shape (...). For the jackknife,
+        groups of rows are deleted in turn (Shao and Wu 1989). The squared standard error is then a
+        sum over the two sets. The term of a set with g groups is (g - 1)/g times the sum of squared
+        deviations of its g estimates. For subsampling m of N rows without replacement (Politis and
+        Romano 1994), the standard deviation of the estimates is multiplied by sqrt(m/N)/sqrt(1 -
+        m/N). Here m = N/2, and this factor is 1. Therefore the result for subsampling is the
+        standard deviation of the estimates. The bootstrap has the same result without a factor. The
+        result is NaN if an estimate is not finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
@@ -272,7 +283,7 @@ class ResamplingPlan:
             parts = [(len(v) - 1) * np.var(v, axis=0) for v in split]
             return np.asarray(np.sqrt(parts[0] + parts[1]))
 
-    def _drawn(self, i: int) -> tuple[Weights, Weights]:
+    def _draw_replicate(self, i: int) -> tuple[Weights, Weights]:
         if self.kind == "jackknife":
             kept = [np.ones(units, np.uint32) for units in self.units]
             side, unit = (0, i) if i < self.units[0] else (1, i - self.units[0])
@@ -290,17 +301,20 @@ def plan_replicates(
     rng: np.random.Generator,
     replicates: int | None = None,
 ) -> ResamplingPlan | None:
-    """Make the plan to resample rows for standard errors of the given kind, or None for no errors.
+    """Make the plan by which the rows of two sets are resampled to compute standard errors.
+
+    The result is None if `kind` is None.
 
     Args:
-        kind: "jackknife", "subsample", "bootstrap" or None.
+        kind: "jackknife" (parts of the rows are left out in turn), "subsample" (random halves of
+            the rows), "bootstrap" (rows drawn with replacement), or None (no standard errors).
         sizes: number of rows of each of the two sets.
-        groups: group of every row of each set, as integers from 0 without gaps, or None. All rows
-            of a group are kept or left out together.
+        groups: for each set, the index of each row's group: integers from 0 without gaps. None if
+            the set has no groups. All rows of a group are kept or left out together.
         rng: random generator. It assigns rows to the parts of the jackknife, and draws the seed of
-            the replicates.
-        replicates: number of replicates (resampled data sets). Defaults to 200. It must be None for
-            the jackknife.
+            the plan.
+        replicates: number of resampled data sets. Defaults to 200. It must be None for the
+            jackknife.
     """
     if kind is None:
         return None
@@ -337,12 +351,14 @@ def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
 
 
 class Pool:
-    """The distinct points of both sets, numbered together; computed at the first use.
+    """The distinct points among the rows of two sets.
+
+    The distinct points are computed when they are needed for the first time.
 
     Args:
         rows: rows of each set before scaling.
-        counts: number of times that each row occurs, for each set. None means that each row occurs
-            once.
+        counts: number of times that each row occurs in the sample, for each set. None means that
+            each row occurs once.
     """
 
     def __init__(self, rows: Both, counts: Counts) -> None:
@@ -350,7 +366,13 @@ class Pool:
 
     @cached_property
     def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
-        """Number of the point of each row, count of rows at each point, and its first row."""
+        """The distinct points of both sets, as a tuple of three entries.
+
+        The u distinct points of both sets have the indices 0 to u - 1. The first entry holds, for
+        each set, the index of every row's point. The second entry holds, for each set, the number
+        of rows at every point, shape (u,). The third entry holds, for every point, the index of the
+        first row equal to it, shape (u,).
+        """
         *both, first = _core.pool_rows(*self.rows)
         ids0, ids1 = map(_repeat_by_counts, both, self._counts)
         counted = [np.bincount(side, minlength=len(first)) for side in (ids0, ids1)]
@@ -359,20 +381,21 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Rows of both sets and the distinct points among them.
+    """Rows of two sets, y0 and y1, and the distinct points among these rows.
 
-    A *pooled id* is the number of a distinct point of both sets together. The points are numbered
-    by their first occurrence, in the rows of y0 and then in the rows of y1. A row may have a count
-    c, which means that it occurs c times in the sample. It then stands for c *sample rows*.
+    The distinct points of both sets are numbered together, by their first occurrence in the rows of
+    y0 and then in the rows of y1. This number is the *pooled id* of a point. A row may have a count
+    c. It then occurs c times in the sample, and stands for c *sample rows*.
 
     Args:
         rows: rows after rounding and scaling, shapes (n0, d) and (n1, d), both float32 or both
             float64, C-contiguous.
         pool: the distinct points among the rows.
         sizes: number of sample rows of each set.
-        groups: group of every sample row of each set, as integers from 0 without gaps, or None.
+        groups: for each set, the index of each sample row's group: integers from 0 without gaps.
+            None if the set has no groups.
         scale: scaling of the coordinates: None, "std" or "whiten".
-        notes: sentences that the report prints.
+        notes: remarks on the rows, as sentences that the report prints.
     """
 
     rows: tuple[Rows, Rows]
@@ -384,35 +407,49 @@ class Points:
 
     @property
     def ids(self) -> tuple[Ids, Ids]:
-        """Pooled id (number of the distinct point) of every sample row, shapes (N0,) and (N1,)."""
+        """For each sample row of both sets: the index of its point among the distinct points.
+
+        The distinct points of both sets together have the indices 0, 1, 2, ... The shapes are (N0,)
+        and (N1,), with N0 and N1 the numbers of sample rows. A row that occurs c times counts as c
+        sample rows.
+        """
         return self.pool.found[0]
 
     @property
     def multiplicity(self) -> tuple[Labels, Labels]:
-        """Number of sample rows of each set at each of the u points, shapes (u,) and (u,)."""
+        """Number of rows at each of the u distinct points, for each of the two sets, shape (u,).
+
+        The u points are the distinct points of both sets together. A row that occurs c times counts
+        c times.
+        """
         return self.pool.found[1]
 
     @property
-    def first(self) -> Labels:
-        """Index of the first row equal to each point, in the rows of y0, then y1, shape (u,)."""
+    def first_rows(self) -> Labels:
+        """Index of the first row that is equal to each of the u distinct points, shape (u,).
+
+        The rows of y0 are numbered first, and then the rows of y1.
+        """
         return self.pool.found[2]
 
-    def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
-        """Draw at most `most` rows of each set at random without replacement."""
+    def draw_up_to(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
+        """Return at most `most` random rows of each set, drawn without replacement."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
         both = zip(self.sizes, most, strict=True)
-        return self._taken([np.sort(rng.choice(n, min(n, m), replace=False)) for n, m in both])
+        return self._select_rows(
+            [np.sort(rng.choice(n, min(n, m), replace=False)) for n, m in both]
+        )
 
-    def single(self, rng: np.random.Generator) -> Points:
-        """Draw one random row of each group; keep all rows of a set without groups."""
+    def draw_per_group(self, rng: np.random.Generator) -> Points:
+        """Return one random row of each group; for a set without groups, return all rows."""
         kept = [
-            np.arange(size) if groups is None else np.sort(one_of_each(groups, rng))
+            np.arange(size) if groups is None else np.sort(draw_one_row_per_group(groups, rng))
             for size, groups in zip(self.sizes, self.groups, strict=True)
         ]
-        return self._taken(kept)
+        return self._select_rows(kept)
 
-    def _taken(self, kept: Sequence[Labels]) -> Points:
+    def _select_rows(self, kept: Sequence[Labels]) -> Points:
         """Return a new `Points` that contains only the given sample rows of each set."""
         y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
         groups = regroup_rows(self.groups, kept)
@@ -420,8 +457,8 @@ class Points:
         return replace(self, rows=(y0, y1), pool=pool, sizes=(len(y0), len(y1)), groups=groups)
 
     @property
-    def units(self) -> tuple[int, int]:
-        """Number of groups of each set. For a set without groups, it is the number of rows."""
+    def unit_counts(self) -> tuple[int, int]:
+        """Number of groups of each set. For a set without groups, the number of rows."""
         first, second = (
             size if groups is None else int(groups.max()) + 1
             for size, groups in zip(self.sizes, self.groups, strict=True)
@@ -430,22 +467,22 @@ class Points:
 
     @property
     def unscaled(self) -> Points:
-        """The same points before scaling."""
+        """The rows of both sets before scaling, in an object of the same class."""
         return self if self.scale is None else replace(self, rows=self.pool.rows, scale=None)
 
     @property
     def dim(self) -> int:
-        """Number of columns."""
+        """Number of columns of the rows."""
         return int(self.rows[0].shape[1])
 
     @property
     def unique(self) -> int:
         """Number of distinct points of both sets together."""
-        return len(self.first)
+        return len(self.first_rows)
 
     @property
     def identical(self) -> bool:
-        """True if both sets hold the same points equally often."""
+        """True if both sets contain the same points, and each point equally often."""
         if self.sizes[0] != self.sizes[1]:
             return False
         # In most cases the extremes already differ.
@@ -453,8 +490,11 @@ class Points:
             return False
         return np.array_equal(*self.multiplicity)
 
-    def distinct(self, enough: int) -> int:
-        """Count the distinct points of each set; return the smaller number, at most `enough`."""
+    def count_distinct(self, enough: int) -> int:
+        """Count the distinct points of each set. Return the smaller of the two numbers.
+
+        If both numbers are larger than `enough`, return `enough`.
+        """
         # For most sets the first rows suffice; pooling a million rows takes a third of a second.
         some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
         if all(len(rows) >= enough for rows in some):
@@ -462,8 +502,12 @@ class Points:
         return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
 
     def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
-        """Return a copy of the coordinates of points, given by pooled ids, shape (len(ids), d)."""
-        places, size = self.first[ids], len(self.rows[0])
+        """Return a copy of the coordinates of the distinct points with the indices `ids`.
+
+        The distinct points of both sets together have the indices 0, 1, 2, ... The result has shape
+        (len(ids), d).
+        """
+        places, size = self.first_rows[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
         out[left] = self.rows[0][places[left]]
@@ -471,9 +515,10 @@ class Points:
         return out
 
     def sample(self, side: int) -> Rows:
-        """Return the N sample rows of a set (0 or 1), shape (N, d).
+        """Return all N sample rows of one set, 0 or 1, shape (N, d).
 
-        The rows are not copied if each row occurs once.
+        A row that occurs c times in the sample is contained c times. If each row occurs once, the
+        result may be the stored array itself, not a copy.
         """
         rows = self.rows[side]
         # Equal rows that were whitened in different places may differ in their last bits.
@@ -492,7 +537,7 @@ def find_points(
     decimals: int | None = None,
     scale: str | None = None,
 ) -> Points:
-    """Check two sets of rows and find the distinct points among them.
+    """Check two sets of rows, scale them, and find the distinct points among them.
 
     float32 and float64 arrays in C order are used without a copy. If only one of the sets is
     float32, it becomes float64. Integers and bools become float64, and float16 becomes float32.
@@ -504,19 +549,21 @@ def find_points(
         y1: second set of rows, shape (n1, d) or (n1,).
         counts0: number of times that each row of y0 occurs, positive integers, shape (n0,). None
             means that each row occurs once.
-        counts1: number of times that each row of y1 occurs, shape (n1,).
-        groups0: hashable label of each row of y0. Rows with the same label form a group, which is
-            resampled as a whole. None means that the rows have no groups.
-        groups1: hashable label of each row of y1, unrelated to the labels of y0.
+        counts1: the same for the rows of y1, shape (n1,).
+        groups0: hashable label of each row of y0. Rows with the same label form a group. The rows
+            of a group are resampled together. None means that the rows have no groups.
+        groups1: hashable label of each row of y1. Equal labels in `groups0` and `groups1` mean
+            nothing.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
         scale: None, "std" or "whiten". None means no scaling. "std" subtracts the mean of every
             column over both sets together, and divides by the standard deviation. Constant columns
             are not divided. "whiten" makes the covariance of both sets together the identity.
-            Directions in which all rows are equal are dropped, and a note states this. Whitening
-            uses LAPACK, so different machines may give different rounding errors.
+            Directions in which all rows are equal are dropped, and the field `notes` of the result
+            states this. Different machines may round differently in "whiten", because it uses
+            LAPACK.
 
     Returns:
-        The rows of both sets after rounding and scaling, with their distinct points.
+        The rows of both sets after rounding and scaling, and the distinct points among these rows.
 
     Raises:
         TypeError: if rows do not hold real numbers or are masked, or if counts, groups, decimals or
@@ -526,7 +573,7 @@ def find_points(
             - a set is empty or has no column, or the sets differ in the number of columns;
             - a number is NaN, infinite, above 1e150 in magnitude, or an integer above 2^53 in
               magnitude;
-            - counts or groups do not fit the number of rows;
+            - the length of counts or groups is not the number of rows;
             - there are too few distinct points to whiten.
     """
     both = _align_types(_read_rows("y0", y0), _read_rows("y1", y1))
@@ -549,7 +596,11 @@ def find_points(
 
 
 def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
-    """Return the groups of the selected rows of each set, numbered from 0 without gaps."""
+    """Return the groups of selected rows of two sets, numbered again from 0 without gaps.
+
+    `groups` holds, for each set, the index of every row's group. `rows` holds the indices of the
+    selected rows of each set.
+    """
     first, second = (
         None if labels is None else np.unique(labels[kept], return_inverse=True)[1]
         for labels, kept in zip(groups, rows, strict=True)
@@ -557,8 +608,11 @@ def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
     return first, second
 
 
-def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
-    """Draw one random row of each group; return the row indices in the order of the groups."""
+def draw_one_row_per_group(groups: Labels, rng: np.random.Generator) -> Labels:
+    """Draw one random row of each group, and return the indices of the drawn rows.
+
+    `groups` holds the number of each row's group. The result is in the order of these numbers.
+    """
     # Take the first row of each group in a random order.
     order = rng.permutation(len(groups))
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
@@ -591,7 +645,7 @@ def _read_rows(name: str, value: Any) -> Rows:
 
 
 def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield blocks of about a million numbers: the index of the first row, and the rows."""
+    """Divide rows into blocks of about a million numbers; yield (first row index, block)."""
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
@@ -643,7 +697,7 @@ def _read_counts(name: str, value: Any, size: int) -> Labels | None:
 
 
 def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
-    """Check the labels of rows, and return the label of each row as a Python object.
+    """Check labels that a caller gives to rows, and return a list with the label of each row.
 
     Args:
         name: name of the argument in messages.
@@ -671,7 +725,10 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
 
 
 def number_labels(labels: list[Hashable]) -> Labels:
-    """Replace labels by integers from 0, numbered in the order of first occurrence."""
+    """Return an integer for each label: equal labels get equal integers.
+
+    The integers start at 0 and are given in the order of first occurrence.
+    """
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
@@ -686,13 +743,15 @@ def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.ND
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """Two sets of rows, the quantities to estimate from them, and the search options.
+    """Input of an estimator of Renyi divergences: two sets of rows, the orders and the options.
 
     Args:
         points: the rows of both sets.
         alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: number of the nearest neighbour to use. For balls, it is the number of rows of the other
-            set inside a ball. If the other set is larger, this number is larger in proportion.
+        k: rank of the nearest neighbour to use. An estimator may instead count the rows in a ball
+            around each row. Then k is the number of rows of the other set inside this ball. If the
+            other set is larger than the row's own set, the number is multiplied by the ratio of the
+            sizes.
         plan: plan to resample rows, or None for no standard errors.
         threads: number of threads of the search.
         progress: True shows a progress bar, False does not. None shows the bar only on a terminal

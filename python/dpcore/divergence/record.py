@@ -14,14 +14,8 @@ from ..report.rows import Row
 from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
 from .conversions import SEEN, Line, canonne_kamath_steinke, line
 from .points import freeze_arrays
-from .report import (
-    draw_convergence,
-    draw_estimate,
-    epsilon_text,
-    estimate_text,
-    list_estimate_rows,
-)
-from .two_sample_tests import Checks, two_laws
+from .report import draw_convergence, draw_estimate, epsilon_text, estimate_text, list_estimate_rows
+from .two_sample_tests import Checks, note_size_dependence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,29 +35,29 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Epsilon(Record, word="Epsilon"):
-    """Three different results on epsilon at one delta: a bound and two estimates.
+    """Three values of epsilon at one delta, computed from two samples: a bound and two estimates.
 
-    The two samples are treated as outputs of a mechanism on two neighbouring inputs, and epsilon is
-    the epsilon of (epsilon, delta)-DP for their laws. A held-out event is an event that was chosen
-    on one half of the rows and counted on the other half.
+    The samples are treated as outputs of a mechanism on two neighbouring inputs. Epsilon is the
+    epsilon of (epsilon, delta)-DP for the distributions of the samples. A held-out event is an
+    event that was chosen on one half of the rows and counted on the other half.
 
     Attributes:
         delta: delta in (epsilon, delta)-DP, as requested.
-        epsilon_lower: certified lower bound of epsilon, which holds with probability `confidence`.
-            Every smaller epsilon is refuted by the counts of a held-out event. None unless the
-            caller stated that rows (or groups) are independent.
+        epsilon_lower: certified lower bound of epsilon, from the counts of a held-out event. It
+            holds with probability `confidence`. None if no events were counted, or if the caller
+            did not state that rows (or groups) are independent.
         epsilon_hat: estimate of epsilon from the relative frequencies of the same event. It is not
             a bound. None if no events were counted.
         epsilon_rdp: estimate of epsilon from the estimated Renyi divergences by the conversion of
-            Canonne, Kamath and Steinke (2020). It is the larger result of the two directions, and
-            neither an upper nor a lower bound. None if no order above one is reliable in both
-            directions.
-        alpha: order that gives `epsilon_rdp`, or None.
-        line: Gusain and Leith's line above the estimated divergences, with the epsilon of this
-            line, or None.
+            Canonne, Kamath and Steinke (2020). The two directions D(P0||P1) and D(P1||P0) give two
+            values, and `epsilon_rdp` is the larger one. It is neither an upper nor a lower bound.
+            None if delta is 0, or if a direction has no reliable order above one.
+        alpha: order that gives `epsilon_rdp`. None if `epsilon_rdp` is None.
+        line: straight line that lies above the estimated divergences (Gusain and Leith 2025), and
+            the epsilon that follows from this line. None if `epsilon_rdp` is None.
         confidence: confidence of `epsilon_lower`.
-        extrapolated: True if delta is below 10 divided by the smaller number of rows. Events of
-            such a small probability are too rare in the samples to give evidence.
+        extrapolated: True if delta is below 10 divided by the number of rows of the smaller sample.
+            Events of so small a probability are too rare in the samples to give evidence.
         reasons: one sentence for each result that is missing or needs an explanation.
     """
 
@@ -84,11 +78,11 @@ class Epsilon(Record, word="Epsilon"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record, word="Beside"):
-    """Estimates of a second method from the same rows, for comparison.
+    """Renyi divergences that a second method estimates from the same rows, for comparison.
 
     Attributes:
-        method: "ball" or "score".
-        value: estimates in nats, shape (2, n_alpha).
+        method: name of the second method, "ball" or "score".
+        value: estimates in nats, shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
         std_error: standard errors of the estimates, shape (2, n_alpha).
     """
 
@@ -103,25 +97,26 @@ class Beside(Record, word="Beside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Diagnostics(Record, word="Diagnostics"):
-    """Diagnostics of an estimate: how many rows decide it, and how many rows are repeated.
+    """Numbers that describe how Renyi divergences of two sets of rows were estimated.
 
-    In the direction D(P||Q), the set of P is the numerator and the set of Q the denominator.
+    In the direction D(P||Q), the set of P is the numerator, and the set of Q is the denominator.
 
     Attributes:
-        effective: effective number of terms of each average, (sum w)^2 / sum w^2 with w the
-            averaged terms, shape (2, n_alpha). NaN if the method does not average such terms.
-        unseen_share: share of the numerator's rows that are repeated values without a row of the
-            denominator, for each direction. This number describes the sample and has no confidence
-            limit.
+        effective: effective number of terms of the average over rows, for each direction and order,
+            shape (2, n_alpha). It is (sum w)^2 / sum w^2 with w the averaged terms. NaN if the
+            method does not average such terms.
+        unseen_share: share of the numerator's rows that are at repeated values at which the
+            denominator has no row, for each direction. The share describes the sample, not the
+            distribution.
         atom_share: share of the rows of each set that are on atoms (repeated values).
         rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
             repeated values.
-        counted: numbers of steps of the search, such as "rescans" (repeated searches) and
-            "replicates" (resampled data sets).
+        counted: counts of the computation, by name, such as "rescans" (repeated neighbour searches)
+            and "replicates" (resampled data sets).
         scale: scaling of the coordinates: None, "std" (division by the standard deviation) or
             "whiten" (covariance transformed to the identity).
-        replicates: estimates on resampled rows, shape (replicates, 2, n_alpha), or None for the
-            jackknife.
+        replicates: estimates on resampled data sets, shape (replicates, 2, n_alpha). None for the
+            jackknife, or if no rows were resampled.
     """
 
     effective: Floats
@@ -139,48 +134,49 @@ class Diagnostics(Record, word="Diagnostics"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Estimate(Result, word="dpcore.divergence.estimate/1"):
-    """Estimated Renyi divergences of two samples; never a bound in either direction.
+    """Estimated Renyi divergences of two samples. They are neither upper nor lower bounds.
 
     Arrays have shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0), in nats. In D(P||Q), the
     set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: how reliable each value is, for each direction and order. It is the first of four
-            phrases that applies. "refuted by its own certificate" means that a certified lower
-            bound exceeds the value. "saturated" means that the divergence may be larger than the
-            method can show. "not resolved at this alpha" means that a check contradicts the value,
-            or that the value is too uncertain. "estimate only" means that no check contradicts the
-            value.
-        reason: one sentence that explains the worst belief.
-        method: method that computed the values.
+        belief: how reliable each value is, for each direction and order: the first of four phrases
+            that applies. "refuted by its own certificate" means that a certified lower bound
+            exceeds the value. "saturated" means that the divergence may be larger than the method
+            can show. "not resolved at this alpha" means that a test contradicts the value, or that
+            the value is too uncertain. "estimate only" means that no test contradicts the value.
+        reason: one sentence that explains the least reliable value.
+        method: name of the method that computed the values.
         alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
         value: estimates of the divergences. Negative estimates are kept.
         std_error: standard errors of the estimates. NaN at orders above `alpha_max`, and if no
             standard errors were requested.
         resolved: True for each value whose belief is "estimate only".
-        ceiling: largest value that the method can give. It results if every ball contains all rows
-            of the numerator. A ball is the neighbourhood of a row up to its k-th nearest neighbour
-            in the other set.
+        ceiling: largest value that the method can give. NaN if the method does not count rows in
+            balls. A ball is the neighbourhood of a row up to its k-th nearest row in the other set.
+            The largest value results if every ball contains all rows of the numerator.
         alpha_max: for each direction, the largest order at which enough rows contribute to the
-            average, or None.
+            average. None if the smallest order is already too large.
         kl: KL divergence (order 1) in both directions, also if 1 is not among `alphas`, shape (2,).
         sizes: number of rows of each set. Repeated rows are counted as often as they occur.
         dim: number of coordinates of a row.
         k: requested number of neighbours.
-        depth: for each direction, the number of rows of the other set inside each ball.
+        depth: for each direction, the number of nearest rows of the other set that define each
+            ball. It is `k`, or more if the sets differ in size.
         error: kind of standard errors: "jackknife", "subsample", "bootstrap" or None.
-        beside: estimates of a second method from the same rows, or None. The second method is
-            "ball" if `method` is "score", and "score" otherwise.
-        checks: tests of P0 = P1 on held-out rows, or None.
-        certificate: certified lower bounds of D_alpha, or None.
-        held_out: numbers of held-out rows in each possible event, or None. The method `epsilon`
-            computes its certified bound from them.
+        beside: estimates of a second method from the same rows. The second method is "ball" if
+            `method` is "score", and "score" otherwise. None if it did not run.
+        checks: results of tests of P0 = P1 on held-out rows. None if the tests did not run.
+        certificate: certified lower bounds of D_alpha. None if they were not requested.
+        held_out: number of held-out rows in each possible event. The method `epsilon` computes a
+            certified bound from these numbers. None if no events were counted.
         stated: True if the caller stated that rows (or groups) are independent.
-        confidence: probability that the certified bounds of one direction hold.
-        diagnostics: diagnostics of the method and the rows.
-        notes: sentences that the report prints.
+        confidence: probability that all certified bounds of one direction hold.
+        diagnostics: numbers that describe the computation and the rows.
+        notes: remarks on the estimate, as sentences that the report prints.
         seed: seed with which the estimate can be repeated.
-        seconds: running time in seconds. It is ignored if two estimates are compared.
+        seconds: running time in seconds. Two estimates can be equal (==) although this time
+            differs.
     """
 
     _INSTEAD: ClassVar[str] = "belief (words, by direction and order)"
@@ -221,27 +217,34 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
     @property
     def certified(self) -> Floats | None:
-        """Certified lower bounds of D_alpha in both directions, shape (2, n_alpha), or None."""
+        """Certified lower bounds of the estimated divergences, shape (2, n_alpha).
+
+        None if certified bounds were not requested.
+        """
         return None if self.certificate is None else self.certificate.bound
 
     @property
     def maximum(self) -> Floats:
-        """Larger value of the two directions at each order, shape (n_alpha,), or NaN.
+        """The larger of the estimates of D(P0||P1) and D(P1||P0) at each order, shape (n_alpha,).
 
-        It is NaN unless the belief in both values is "estimate only".
+        NaN at an order if at least one of the two estimates is not reliable (its belief is not
+        "estimate only").
         """
         return np.where(self.resolved.all(axis=0), self.value.max(axis=0), np.nan)
 
     def epsilon(self, delta: float) -> Epsilon:
-        """Compute a bound and two estimates of epsilon at one delta, for the laws of the samples.
+        """Compute a bound and two estimates of epsilon at one delta from the two samples.
+
+        Epsilon is the epsilon of (epsilon, delta)-DP for the distributions of the samples.
 
         Args:
             delta: delta in [0, 1).
 
         Returns:
-            An `Epsilon` with three results. The first is a certified lower bound from a held-out
-            event. The second is an estimate from the frequencies of the same event. The third is
-            the conversion of the estimated divergences.
+            An object of the class `Epsilon` with three values. The first is a certified lower bound
+            from the counts of an event on held-out rows. The second is an estimate from the
+            frequencies of the same event. The third is an estimate from the estimated Renyi
+            divergences.
 
         Raises:
             TypeError: if delta is not a number.
@@ -261,7 +264,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
                 lower = epsilon_lower(self.held_out, delta, self.confidence)
             else:
                 reasons.append(_INDEPENDENCE_NOT_STATED)
-        if self.checks is not None and two_laws(self.checks.size_p):
+        if self.checks is not None and note_size_dependence(self.checks.size_p):
             reasons.append(_TWO_LAWS)
         rdp, alpha, drawn = self._convert_curves(delta)
         if rdp is None:
@@ -273,10 +276,12 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return Epsilon(delta, lower, hat, rdp, alpha, drawn, level, beyond, tuple(reasons))
 
     def resolved_curve(self, direction: int) -> tuple[Floats, Floats]:
-        """Return the orders above 1 that are reliable in one direction, and the divergences there.
+        """Return the orders above 1 at which this estimate is reliable, and the divergences.
 
-        The orders end before the first order whose belief is not "estimate only". Negative values
-        are replaced by 0. Each value is replaced by the largest value up to its order.
+        `direction` is 0 for D(P0||P1) and 1 for D(P1||P0). The orders end before the first order at
+        which the estimate is not reliable (the belief is not "estimate only"). True divergences are
+        at least 0 and do not decrease in the order. Therefore each value is replaced by the largest
+        value up to this order, and negative values are replaced by 0.
         """
         integer("direction", direction, 0, 1)
         above = self.alphas > 1.0
@@ -302,20 +307,22 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
-        """Draw the running mean and standard deviation of the estimates on resampled rows.
+        """Draw how the mean and the standard deviation over resampled data sets converge.
 
-        The n-th point of a curve uses the first n resampled data sets of "bootstrap" or
-        "subsample".
+        Each curve shows the estimates of a divergence on resampled data sets. The n-th point of a
+        curve is computed from the first n of these data sets.
 
         Args:
-            ax: pair of matplotlib axes, one per direction. If it is a single axes object, two
-                panels replace it. Defaults to a new pyplot figure, for `plt.show()`.
+            ax: pair of matplotlib axes, the first for the mean, the second for the standard
+                deviation. If it is a single axes object, two panels replace it. Defaults to a new
+                pyplot figure, for `plt.show()`.
 
         Returns:
             The figure. Gusain and Leith (2025) use it to choose the number of resampled data sets.
 
         Raises:
-            ValueError: if the estimate was not made with `error="bootstrap"` or "subsample".
+            ValueError: if the standard errors of this estimate are not of the kind "bootstrap" or
+                "subsample".
         """
         return draw_convergence(self, ax)
 

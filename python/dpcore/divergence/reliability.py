@@ -99,7 +99,7 @@ SHARE: Final = 0.4
 """Factor of ln(N/k) in the largest KL divergence that N rows and k neighbours resolve."""
 
 _SHOWN_DIVERGENCE: Final = 1.0
-"""Divergence in nats for which `to_see` returns the number of rows."""
+"""Divergence in nats for which `rows_to_see_one_nat` returns the number of rows."""
 
 REFUTED: Final = "refuted by its own certificate"
 SATURATED: Final = "saturated"
@@ -131,46 +131,51 @@ _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
-    """Describe the rows or groups of each set that lie outside the region of the other set.
+    """For each of two sets, describe the rows that lie in regions without rows of the other set.
 
-    Such rows are reported only if their number is improbable under a constant ratio of densities.
+    If a set has groups, groups are counted instead of rows. Rows are reported only if their number
+    would be improbable under an assumption: the ratio of the two densities is constant in this
+    region.
 
     Args:
         points: the rows of both sets.
-        fit: held-out scores (not fitted on the rows that they score) if the estimate uses scores,
-            or None if it uses the rows.
-        rng: random generator. If there are many rows, it draws the rows to search.
+        fit: scores of the rows, if the estimate uses scores. Each row is scored by a fit on other
+            rows. None if the estimate uses the rows themselves.
+        rng: random generator. If there are many rows, it chooses the rows that are searched.
         threads: number of threads of the search.
 
     Returns:
         One text for D(P0||P1) and one for D(P1||P0), such as "12 of 200 groups of y0 lie beyond all
-        of y1". The text is None if there is nothing to report.
+        of y1". The text for D(P0||P1) is about rows of y0. A text is None if there are no rows to
+        report.
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other, so the nearest row must be of another group.
-    alone = points if points.units == points.sizes else points.single(rng)
-    few = alone.drawn((most, most), rng)
+    alone = points if points.unit_counts == points.sizes else points.draw_per_group(rng)
+    few = alone.draw_up_to((most, most), rng)
     units = []
     for side in (0, 1):
-        outside = _find_outside_coordinates(points, side)
+        outside = _describe_outside_coordinate(points, side)
         if outside is None and fit is not None:
-            outside = _find_outside_scores(points, fit, side)
-        units.append(_find_separate_rows(few, side, threads) if outside is None else outside)
+            outside = _describe_outside_scores(points, fit, side)
+        units.append(_describe_separate_rows(few, side, threads) if outside is None else outside)
     return units[0], units[1]
 
 
 def edge_p_value(beyond: int, within: int, others: int) -> float:
-    """Compute the p-value of a number of rows (or groups) of one set beyond all of the other set.
+    """Compute a p-value for the number of rows of one set beyond all rows of another set.
 
-    A unit is a row, or a group if there are groups. The p-value is the probability that `beyond` or
-    more of `within` units exceed all `others` units, if the ratio of the two densities is constant
-    in this region.
+    A row is one number here. A unit is a row, or a group of rows if there are groups. The region is
+    one end of the number line. It contains `within` units of the first set and `others` units of
+    the second set. The p-value is the probability that at least `beyond` units of the first set lie
+    beyond all units of the second set. The null hypothesis is that the ratio of the two densities
+    is constant in the region.
 
     Args:
-        beyond: number of units of one set beyond all units of the other set.
-        within: number of units of the same set in the region at or beyond the innermost of the
-            `others` units. It includes `beyond`.
-        others: number of outermost units of the other set that define the region, at least 1.
+        beyond: number of units of the first set that lie beyond all units of the second set.
+        within: number of units of the first set in the region, including those beyond.
+        others: number of units of the second set in the region, at least 1. The innermost of them
+            is the edge of the region.
     """
     from scipy.special import gammaln
 
@@ -181,11 +186,12 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Return the largest number of rows (or groups) outside the other set that is not reported.
+    """Return how many separate rows of one set there may be before they are reported.
 
-    `units` is the number of rows (or groups) of the set. `others` is the number of rows (or groups)
-    of the other set. For equal laws, more than the returned number are outside with a probability
-    of at most `level`.
+    Separate rows lie far from all rows of another set. `units` is the number of rows (or groups) of
+    the first set, and `others` is the number of rows (or groups) of the second set. If both sets
+    have the same distribution, the number of separate rows exceeds the result with a probability of
+    at most `level`.
     """
     from scipy.special import bdtrc
 
@@ -195,7 +201,7 @@ def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     return max(by_share, min(by_chance, units))
 
 
-def _find_outside_coordinates(points: Points, side: int) -> str | None:
+def _describe_outside_coordinate(points: Points, side: int) -> str | None:
     rows, others = points.rows[side], points.rows[1 - side]
     low, high = others.min(axis=0), others.max(axis=0)
     outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for _, b in iterate_blocks(rows))
@@ -210,25 +216,25 @@ def _find_outside_coordinates(points: Points, side: int) -> str | None:
         for column in columns
     )
     where = f" in coordinate {-place}" if points.dim > 1 else ""
-    return _describe_units(points, side, number, f"lie beyond all of y{1 - side}{where}")
+    return _outside_units(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
-def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None:
+def _describe_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None:
     labels, number = (_unit_labels(points, side), _unit_labels(points, 1 - side)), 0
     level = RARE / (2 * len(fit.folds))
     for fold in fit.folds:
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
         number += _count_outside_ends(values, own, level)
-    return _describe_units(points, side, number, f"have held-out scores beyond all of y{1 - side}")
+    return _outside_units(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
 def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
     """Count the units of the first set beyond all of the second, at ends with too many of them."""
-    return sum(_count_above_top(values, labels, sign, level) for sign in (1.0, -1.0))
+    return sum(_count_significant_excess(values, labels, sign, level) for sign in (1.0, -1.0))
 
 
-def _count_above_top(
+def _count_significant_excess(
     values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level: float
 ) -> int:
     own, others = (sign * np.asarray(v, np.float64) for v in values)
@@ -247,7 +253,7 @@ def _count_above_top(
     return number if edge_p_value(number, within, reached) <= level else 0
 
 
-def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
+def _describe_separate_rows(points: Points, side: int, threads: int) -> str | None:
     both = [np.flatnonzero(m).astype(np.uint32) for m in points.multiplicity]
     own, others = both[side], both[1 - side]
     if min(len(own), len(others)) < 2:
@@ -267,7 +273,7 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
     if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):
         return None
     where = f"lie farther from y{1 - side} than three times any row of it from the next"
-    return _describe_units(points, side, number, where)
+    return _outside_units(points, side, number, where)
 
 
 def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
@@ -277,7 +283,7 @@ def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
-def _describe_units(points: Points, side: int, number: int, where: str) -> str | None:
+def _outside_units(points: Points, side: int, number: int, where: str) -> str | None:
     """Return a text with the number of rows or groups outside the other set, or None for 0."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
@@ -301,8 +307,11 @@ def _count_distinct(labels: npt.NDArray[Any]) -> int:
     return len(np.unique(labels))
 
 
-def to_tell(value: float, spread: float, rows: int) -> int:
-    """Return the number of rows of each set that suffice to distinguish an estimate from 0.
+def rows_to_distinguish_from_0(value: float, spread: float, rows: int) -> int:
+    """Return how many rows each set needs, so that an estimated divergence differs from 0.
+
+    With this number of rows, the estimate is at least 4 standard errors above 0, or the standard
+    error is at most .0125.
 
     The standard error is assumed to be proportional to 1 / sqrt(number of rows).
 
@@ -315,28 +324,34 @@ def to_tell(value: float, spread: float, rows: int) -> int:
     return _round_up(rows * (spread / precision) ** 2)
 
 
-def to_see(dim: int, k: int, fitted: bool) -> int:
+def rows_to_see_one_nat(dim: int, k: int, fitted: bool) -> int:
     """Return the smallest number of rows of each set that reveals a divergence of about one nat.
 
-    Balls with k of N rows resolve KL divergences up to .4 ln(N/k). A fitted score needs twice as
-    many rows, because one half is used for the fit. The fit also needs rows in proportion to the
-    number of coordinates d. Suppose that a linear score is fitted on n rows of each of two normal
-    laws whose means are mu apart. The score then shows the share mu^2/(mu^2 + 2 d/n) of the KL
-    divergence mu^2/2, because the fitted direction contains noise. For a divergence of one nat,
-    this share is one half if n = d. This requires 2 d rows of each set.
+    The estimate counts rows in balls, and each ball contains k of the N rows of a set. It is
+    reliable for KL divergences up to .4 ln(N/k). If a score (a function from a row to a number) is
+    fitted, twice as many rows are needed, because one half is used for the fit. The fit also needs
+    rows in proportion to the number of coordinates d. Suppose that a linear score is fitted on n
+    rows of each of two normal distributions whose means are mu apart. The score then shows the
+    share mu^2/(mu^2 + 2 d/n) of the KL divergence mu^2/2, because the fitted direction contains
+    noise. For a divergence of one nat, this share is one half if n = d. This requires 2 d rows of
+    each set.
 
     Args:
         dim: number of coordinates of a row.
-        k: number of neighbours.
+        k: number of rows of the other set in the ball around a row.
         fitted: True if the method fits a score on one half of the rows.
     """
     balls = k * math.exp(_SHOWN_DIVERGENCE / SHARE)
     return math.ceil(max(2 * balls, 2 * dim / _SHOWN_DIVERGENCE) if fitted else balls)
 
 
-def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
-    """Return a sentence which states that there are too few rows, and how many suffice."""
-    need = to_see(dim, k, fitted)
+def few_rows_sentence(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
+    """Return a sentence stating that two sets have too few rows, and how many rows suffice.
+
+    `sizes` holds the number of rows of each set, and `dim` is the number of coordinates of a row.
+    The estimate uses `k` neighbours. `fitted` is True if a score is fitted on one half of the rows.
+    """
+    need = rows_to_see_one_nat(dim, k, fitted)
     numbers = f"{dim:,} number{'s'[: dim > 1]}"
     return (
         f"{sizes[0]:,} and {sizes[1]:,} rows of {numbers} are too few to show any divergence with "
@@ -345,11 +360,15 @@ def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
 
 
 def fitting_note(rows: int, dim: int, k: int) -> str:
-    """Return a note which states that a score was fitted on too few rows."""
+    """Return a note stating that a score was fitted on too few rows, and how many rows suffice.
+
+    `rows` is the number of rows, `dim` the number of coordinates of a row, and `k` the number of
+    neighbours that the estimate uses.
+    """
     return (
         f"{rows:,} rows of {dim:,} numbers are few for a fitted score: of a divergence of "
         f"{2 * dim / rows:.3g} nats it sees about half, of smaller ones less; one nat takes "
-        f"{to_see(dim, k, True):,} rows of each set"
+        f"{rows_to_see_one_nat(dim, k, True):,} rows of each set"
     )
 
 
@@ -361,7 +380,13 @@ def _round_up(rows: float) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Judgement of an estimate: belief, reason, `alpha_max`, and standard errors."""
+    """Judgement of how reliable each value of an estimate is.
+
+    The field `belief` holds a phrase for each direction and order, such as "estimate only". The
+    field `resolved` is True if the belief is "estimate only". The field `reason` explains the least
+    reliable value in a sentence. The field `alpha_max` is the largest reliable order of each
+    direction. The field `std_error` holds the standard errors.
+    """
 
     belief: npt.NDArray[np.str_]
     resolved: Flags
@@ -372,30 +397,31 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """All quantities from which the reliability of an estimate is judged.
+    """All quantities from which the reliability of estimated Renyi divergences is judged.
 
-    In D(P||Q), the set of P is the numerator and the set of Q the denominator. The orders contain
-    1.
+    In D(P||Q), the set of P is the numerator, and the set of Q is the denominator.
 
     Args:
-        alphas: orders, ascending.
-        raw: result of the method.
+        alphas: orders, ascending. They include 1.
+        raw: the estimates that are judged.
         sizes: number of rows of the two sets.
         k: requested number of neighbours.
-        certified: certified lower bounds, shape (2, n_alpha), or None.
-        beside: result of the method "score" for comparison, or None. Its target is never larger
-            than the divergence.
-        above: result of the method "ball" for comparison, or None. It may detect differences that a
-            score misses. If there are groups, it uses one row of each group, because rows of the
+        certified: certified lower bounds of the divergences, shape (2, n_alpha). None if they were
+            not computed.
+        beside: estimates of the method "score" for comparison. None if this method did not run, or
+            if `raw` comes from it. The divergence of scores is at most the divergence of the rows.
+        above: estimates of the method "ball" for comparison. None if this method did not run, or if
+            `raw` comes from it. The method "ball" may detect differences that a score does not
+            show. If rows have groups, the method uses one row of each group, because rows of the
             same group are near each other.
         energy_p: p-value of the energy test of P0 = P1; NaN if the test did not run.
-        outside: for each direction, a text on the rows of the numerator outside the region of the
-            denominator, or None.
+        outside: for each direction, a text that describes rows of the numerator in regions without
+            rows of the denominator. None if there are no such rows to report.
         dim: number of coordinates of a row.
         fitted: True if the estimate uses a fitted score.
         inconsistent: True for a method that does not converge to a divergence.
-        asked: True for each order that the caller requested, shape (n_alpha,). The reason explains
-            only these orders. None means all orders.
+        asked: True for each order that the caller requested, shape (n_alpha,). The sentence with
+            the reason explains only these orders. None means all orders.
     """
 
     alphas: Floats
@@ -414,7 +440,15 @@ class Case:
 
 
 def judge_estimate(case: Case) -> Judged:
-    """Judge every value by the first rule of this module that applies."""
+    """Judge how reliable each value of an estimate is.
+
+    The belief in a value is the first of these four phrases that applies:
+
+    - "refuted by its own certificate": a certified lower bound exceeds the value.
+    - "saturated": the divergence may be larger than the method can show.
+    - "not resolved at this alpha": a test contradicts the value, or the value is too uncertain.
+    - "estimate only": no test contradicts the value.
+    """
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
@@ -435,8 +469,8 @@ def judge_estimate(case: Case) -> Judged:
     return Judged(belief, resolved, reason, (largest[0], largest[1]), error)
 
 
-def exact_zero(alphas: Floats) -> Judged:
-    """Return the judgement for two equal sets: every divergence is exactly 0."""
+def judge_as_zero(alphas: Floats) -> Judged:
+    """Return the reliability of an estimate from two equal sets, whose divergences are all 0."""
     shape, top = (2, len(alphas)), float(alphas[-1])
     reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
     belief, resolved = np.full(shape, ESTIMATE), np.ones(shape, bool)
@@ -470,7 +504,7 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
         ),
     ]
     causes += _find_contradictions(case, spread)
-    causes.append(_find_blurred(case, spread))
+    causes.append(_find_values_within_error(case, spread))
     if case.beside is not None:
         apart = np.hypot(spread, np.nan_to_num(case.beside.std_error, nan=0.0))
         mask = case.beside.value > value + _SIGNIFICANT_ERRORS * apart
@@ -521,7 +555,7 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
     )
 
 
-def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
+def _find_values_within_error(case: Case, spread: Floats) -> tuple[Flags, str]:
     """Find values that cannot be distinguished from 0, with a text on the rows needed."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
@@ -529,7 +563,7 @@ def _find_blurred(case: Case, spread: Floats) -> tuple[Flags, str]:
     asked = mask if case.asked is None else mask & case.asked
     if asked.any():
         i, j = _find_lowest_order(asked)
-        rows = to_tell(float(value[i, j]), float(spread[i, j]), min(case.sizes))
+        rows = rows_to_distinguish_from_0(float(value[i, j]), float(spread[i, j]), min(case.sizes))
         text += f" (about {rows:,} rows of each set would)"
     return mask, text
 
@@ -579,7 +613,7 @@ def _explain_saturation(case: Case, i: int, j: int) -> str:
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
     if case.raw.ceiling[i, j] <= np.log(2.0):
-        return too_few(case.sizes, case.dim, case.k, case.fitted)
+        return few_rows_sentence(case.sizes, case.dim, case.k, case.fitted)
     return (
         f"{_format_order(i, case.alphas[j])} is {case.raw.value[i, j]:.3g}, as large as "
         f"{case.sizes[0]} and {case.sizes[1]} rows can show: the sets lie farther apart than "

@@ -59,19 +59,22 @@ _MIN_WORDS_SHARE: Final = 0.16
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return the report of an estimate as text with at most 100 columns, time last."""
+    """Return the report of an estimate of Renyi divergences as text, with at most 100 columns."""
     shown = choose_table_rows(estimate)
     some = len(shown) < len(estimate.alphas)
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
     title = f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
     table = _format_table(estimate, shown)
-    head, end = _list_belief_rows(estimate), _list_rows(estimate, shown)
+    head, end = _list_belief_rows(estimate), _list_rows_below_table(estimate, shown)
     marks = _explain_marks(estimate, shown)
     return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
 
 
 def list_estimate_rows(estimate: Estimate) -> list[Row]:
-    """List the lines of the report as pairs (label, text), with one pair for each order shown."""
+    """List the lines of the report of an estimate as pairs (label, text).
+
+    The list contains one pair for each order that the report shows.
+    """
     shown = choose_table_rows(estimate)
     header, *rows = _list_cells(estimate, shown)
     orders = [
@@ -79,7 +82,7 @@ def list_estimate_rows(estimate: Estimate) -> list[Row]:
         for row in rows
         for cells in [zip(header[1:], row[1:], strict=True)]
     ]
-    return [*_list_belief_rows(estimate), *orders, *_list_rows(estimate, shown)]
+    return [*_list_belief_rows(estimate), *orders, *_list_rows_below_table(estimate, shown)]
 
 
 def _list_belief_rows(estimate: Estimate) -> list[Row]:
@@ -88,20 +91,23 @@ def _list_belief_rows(estimate: Estimate) -> list[Row]:
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
-    """Return a text with three results on epsilon, their meaning, and reasons for missing ones."""
+    """Return a text with the three values of epsilon that were computed at one delta.
+
+    The text explains what each value means, and why a value is missing.
+    """
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     converted = "estimate: conversion of the curve, neither an upper nor a lower bound"
     if epsilon.alpha is not None:
         converted += f"; order {_format_order(epsilon.alpha)} decided"
     rows = [
-        ("epsilon_lower", _format_figure(epsilon.epsilon_lower), certified),
-        ("epsilon_hat", _format_figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
-        ("epsilon_rdp", _format_figure(epsilon.epsilon_rdp), converted),
+        ("epsilon_lower", _format_number(epsilon.epsilon_lower), certified),
+        ("epsilon_hat", _format_number(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
+        ("epsilon_rdp", _format_number(epsilon.epsilon_rdp), converted),
     ]
     if epsilon.line is not None:
         drawn = epsilon.line
         words = f"conversion of the line {drawn.xi:.4g} + {drawn.rho:.4g} alpha above the curve"
-        rows.append(("  its line", _format_figure(drawn.epsilon), words))
+        rows.append(("  its line", _format_number(drawn.epsilon), words))
     flag = " (EXTRAPOLATED)" if epsilon.extrapolated else ""
     lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
     for label, figure, words in rows:
@@ -111,16 +117,16 @@ def epsilon_text(epsilon: Epsilon) -> str:
     return "\n".join(lines)
 
 
-def _format_figure(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     if value is None:
         return "none"
     return f"{value:.4f}" if np.isfinite(value) else "infinite"
 
 
 def belief_lines(estimate: Estimate) -> list[str]:
-    """List the beliefs (how reliable each value is) with their orders, one line per direction.
+    """State the orders at which an estimate is reliable, in one line of text for each direction.
 
-    If both directions have the same beliefs, they share one line.
+    If both directions are equally reliable at every order, the list has one line.
     """
     ranges = [_format_ranges(estimate, direction) for direction in (0, 1)]
     if ranges[0] == ranges[1]:
@@ -141,7 +147,7 @@ def _format_ranges(estimate: Estimate, direction: int) -> str:
 
 
 def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Find ranges of consecutive orders with equal beliefs, as triples (belief, start, stop)."""
+    """Find runs of consecutive equal words, as triples (word, first index, last index + 1)."""
     runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
         if runs and runs[-1][0] == word:
@@ -152,11 +158,11 @@ def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def choose_table_rows(estimate: Estimate) -> list[int]:
-    """Return the indices of the orders that the table shows: at most 12.
+    """Return the indices of the orders that the table of a report shows: at most 12 orders.
 
-    If there are more than 12 orders, about ten are chosen. They include the first order, the last
-    order, the orders nearest to 1, 2, 4, 8 and 16, and the order nearest to `alpha_max` of each
-    direction.
+    If an estimate has more than 12 orders, about ten of them are chosen. These include the first
+    order, the last order, and the orders nearest to 1, 2, 4, 8 and 16. They also include the order
+    nearest to `alpha_max` (the largest reliable order) of each direction.
     """
     alphas = estimate.alphas
     if len(alphas) <= MOST:
@@ -237,7 +243,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     return lines
 
 
-def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
+def _list_rows_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
     """List the lines below the table as pairs (label, text). The running time is last."""
     rows = []
     if 1.0 not in estimate.alphas:
@@ -331,7 +337,10 @@ def _wrap_text(text: str, head: str, indent: int) -> list[str]:
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw the estimates against the order in both directions, with unreliable orders in grey."""
+    """Draw estimated Renyi divergences against the order, in one panel for each direction.
+
+    Orders at which the value is not reliable are shaded in grey.
+    """
     figure, axes, own = _get_panels(ax)
     edges = _order_edges(estimate.alphas)
     low, high = _value_limits(estimate)
@@ -357,12 +366,12 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw mean and standard deviation of the estimates on the first n replicates, against n.
+    """Draw how the mean and the standard deviation over resampled data sets converge.
 
-    A replicate is a resampled data set. If the curves of the mean and of the standard deviation are
-    level at the end, the number of replicates suffices. Gusain and Leith (2025) choose the number
-    in this way. At most three orders are shown, and only orders with finite estimates on all
-    replicates.
+    The point at n is the mean or the standard deviation of the estimates on the first n resampled
+    data sets. If both curves are level at the end, there are enough resampled data sets. Gusain and
+    Leith (2025) choose the number of data sets in this way. At most three orders are shown. An
+    order is shown only if the estimates on all resampled data sets are finite.
     """
     values = estimate.diagnostics.replicates
     if values is None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
-from ..packages import one_blas_thread
+from ..packages import use_one_blas_thread
 from ..records import Floats, Record
 from .estimators import line_ball
 from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_rows
@@ -49,16 +49,18 @@ _SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Logistic(Record):
-    """Fitted logistic regression: log odds that a row belongs to set 0, not set 1.
+    """Fitted logistic regression for two sets of rows: maps a row to log odds of set 0.
 
-    The log odds are w.z + v s + intercept. The vector z contains the d coordinates of the row,
+    The log odds are ln(probability that the row is from set 0 / probability that it is from set 1).
+
+    They are computed as w.z + v s + intercept. The vector z contains the d coordinates of the row,
     standardised by the means and standard deviations of the training rows. The number s is the
     squared length of z, centred and scaled to a standard deviation of sqrt(d) on the training rows.
 
     Args:
         center: means of the coordinates of the training rows, shape (d,).
         spread: standard deviations of the coordinates of the training rows, shape (d,). It is
-            infinite for a constant coordinate, which is then ignored.
+            infinite for a constant coordinate. The regression ignores such a coordinate.
         length: two numbers: the mean of |z|^2, and the standard deviation of |z|^2 divided by
             sqrt(d).
         weights: the weights w of the coordinates, shape (d,).
@@ -80,11 +82,11 @@ class Logistic(Record):
     def __call__(self, rows: npt.NDArray[Any]) -> Floats:
         """Return the log odds of n rows, shape (n,). The rows have the shape (n, d)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
-        with one_blas_thread():
-            odds = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
+        with use_one_blas_thread():
+            odds = [self._score_log_odds(rows[i : i + step]) for i in range(0, len(rows), step)]
         return np.concatenate(odds) if odds else np.empty(0)
 
-    def _odds(self, rows: npt.NDArray[Any]) -> Floats:
+    def _score_log_odds(self, rows: npt.NDArray[Any]) -> Floats:
         z = _standardise_rows(rows, self.center, self.spread)
         square = (np.einsum("ij,ij->i", z, z) - self.length[0]) / self.length[1]
         odds: Floats = z @ self.weights + self.weight * square + self.intercept
@@ -96,12 +98,11 @@ class Logistic(Record):
 
 
 def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
-    """Fit the logistic regression to rows of both sets, shapes (n0, d) and (n1, d).
+    """Fit a logistic regression on the rows of two sets, shapes (n0, d) and (n1, d).
 
-    The objective is the one of scikit-learn: |w|^2 / 2 + C * sum of logistic losses, with C = 1. It
-    has no penalty on the intercept. The function minimises it by L-BFGS from w = 0 on one thread,
-    because more threads make the short steps slower. On one machine, the fit is repeatable bit for
-    bit. Another linear algebra library may change the last digits.
+    The objective is the same as in scikit-learn: |w|^2 / 2 + C * sum of logistic losses, with C = 1
+    and no penalty on the intercept. It is minimised by L-BFGS from w = 0. On one machine, the fit
+    is repeatable bit for bit. Another linear algebra library may change the last digits.
     """
     from scipy.optimize import minimize
 
@@ -128,7 +129,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     start[-1] = np.log(len(train0) / len(train1))
     stops = {"maxiter": _MAX_FIT_ITERATIONS, "gtol": _GRADIENT_TOLERANCE, "ftol": 1e-12}
     options = {**stops, "maxcor": 20}
-    with one_blas_thread():
+    with use_one_blas_thread():
         solution = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     weight, intercept = solution[width - 1 :].tolist()
     return Logistic(center, spread, length, solution[: width - 1], weight, intercept)
@@ -170,14 +171,16 @@ def _standardise_rows(rows: npt.NDArray[Any], center: Floats, spread: Floats) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Held-out rows of both sets with their scores, which were not fitted on these rows.
+    """Rows of two sets with the scores of these rows. The scores were not fitted on these rows.
+
+    A score is a function that maps a row to a number.
 
     Args:
-        rows: indices of the held-out rows of each set, ascending.
-        values: scores of these rows, for each set. A higher score means that a row looks more like
-            set 0.
-        trained: number of rows of each set on which the score was fitted; (0, 0) if the score was
-            fixed in advance.
+        rows: indices of the rows in each set, ascending.
+        values: scores of these rows, for each set. A larger score means that a row looks more like
+            a row of set 0.
+        trained: number of other rows of each set on which the score was fitted. It is (0, 0) if the
+            score was fixed in advance.
     """
 
     rows: tuple[Labels, Labels]
@@ -185,25 +188,30 @@ class Fold:
     trained: tuple[int, int]
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        """Number of held-out rows of each set."""
+    def set_sizes(self) -> tuple[int, int]:
+        """Number of scored rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
     def groups(self, points: Points) -> Groups:
-        """Return the groups of the held-out rows of each set, numbered from 0 without gaps."""
+        """Return the group of each scored row, for each set, numbered from 0 without gaps.
+
+        `points` holds all rows of both sets with their groups.
+        """
         return regroup_rows(points.groups, self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Held-out scores: every row has a score that was not fitted on this row.
+    """Scores of all rows of two sets: no row was used to fit the function that scores it.
+
+    A score is a function that maps a row to a number.
 
     Args:
-        folds: two folds (halves of the rows). Each fold is scored by a fit on the other fold. If
-            the score was fixed in advance, there is one fold of all rows.
-        kind: "logistic" for the default score, "fitted" for the caller's fitting function, "fixed"
-            for a score that was fixed in advance.
-        notes: sentences that the report prints.
+        folds: two halves of the rows with their scores. The score of each half was fitted on the
+            other half. If the score was fixed in advance, there is one entry with all rows.
+        kind: "logistic" if the score is a logistic regression, "fitted" if a function of the caller
+            fitted the score, and "fixed" if the caller fixed the score in advance.
+        notes: remarks on the fit, as sentences that the report prints.
     """
 
     folds: tuple[Fold, ...]
@@ -214,29 +222,30 @@ class CrossFit:
 def cross_fit(
     points: Points, rng: np.random.Generator, score: Callable[..., Any] | None = None
 ) -> CrossFit:
-    """Split each set into two halves, and score each half by a fit on the other half.
+    """Split each of two sets into halves, and score each half by a fit on the other half.
 
-    A score maps a row to a number. If there are groups, no group is divided.
+    A score is a function that maps a row to a number. If rows have groups, no group is divided.
 
     Args:
         points: the rows of both sets. Each set needs at least 4 rows (or 4 groups), unless the
             score is fixed.
         rng: random generator for the splits. It also draws the training rows if there are too many.
-        score: callable with two required arguments, (train0, train1) -> (rows -> scores), that fits
-            a score. Or a callable with one required argument, rows -> scores, that was fixed in
-            advance. A fixed score is not fitted, and all rows are held out. Defaults to a logistic
-            regression on the coordinates and the squared length.
+        score: function that replaces the default score, a logistic regression on the coordinates
+            and the squared length of a row. A function of two required arguments (train0, train1)
+            fits a score, and returns a function that maps rows to scores. A function of one
+            required argument maps rows to scores, and was fixed before the rows were seen. It
+            scores all rows without a fit.
 
     Returns:
-        The held-out scores. Equal rows of the same fold have equal scores, because each distinct
-        row is scored once.
+        The scores of all rows. Equal rows of the same half have equal scores.
 
     Raises:
-        TypeError: if `score` is not one of these callables, or does not return real numbers.
+        TypeError: if `score` is not one of these two kinds of functions, or does not return real
+            numbers.
         ValueError: if `score` does not return one finite number per row, or if a set is too small
             to be split.
     """
-    if score is not None and is_fixed(score):
+    if score is not None and takes_rows(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
         return CrossFit((Fold(everything, score_rows(points, everything, score), (0, 0)),), "fixed")
     halves0, halves1 = (_split_units(points, side, rng) for side in (0, 1))
@@ -260,22 +269,25 @@ def score_ball(
     make_plan: MakePlan,
     threads: int | None = None,
 ) -> Raw:
-    """Estimate the Renyi divergences of held-out scores by counts in balls, averaged over folds.
+    """Estimate the Renyi divergences between the scores of two sets of rows.
 
-    The standard errors are sqrt(se_1^2 + se_2^2)/2, because the two folds are independent given the
-    fitted scores.
+    A score is a function that maps a row to a number. The rows are divided into two halves. Each
+    half is scored by a fit on the other half. For each half, the divergences are estimated from the
+    numbers of rows of both sets whose scores are near each other. The result is the average over
+    the halves. The standard error of the average is sqrt(se_1^2 + se_2^2)/2, because the halves are
+    independent given the fitted scores.
 
     Args:
-        fit: held-out scores.
-        points: the rows of both sets, which were scored.
+        fit: the scores of all rows.
+        points: the rows of both sets.
         alphas: orders, ascending.
-        k: number of nearest neighbours.
-        make_plan: function that maps the numbers of rows and the groups of a fold to the plan by
-            which its rows are resampled.
+        k: number of nearest scores of the other set that define the neighbourhood of a score.
+        make_plan: function of the numbers of rows and the groups of one half. It returns the plan
+            by which the rows of this half are resampled for standard errors, or None.
         threads: number of threads of the computation. Defaults to all cores.
     """
     raws = [
-        line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
+        line_ball(*fold.values, alphas, k, make_plan(fold.set_sizes, fold.groups(points)), threads)
         for fold in fit.folds
     ]
     raw = raws[0] if len(raws) == 1 else _average_folds(raws)
@@ -283,10 +295,11 @@ def score_ball(
     return replace(raw, notes=(NOTE, *fit.notes, *notes))
 
 
-def is_fixed(score: Callable[..., Any]) -> bool:
-    """Return True if a callable has one required argument: it is a score, rows -> scores.
+def takes_rows(score: Callable[..., Any]) -> bool:
+    """Return True if a function is a score itself, and False if it fits a score.
 
-    False means two required arguments: it fits a score, (train0, train1) -> (rows -> scores).
+    A score has one required argument, and maps rows to numbers. A function that fits a score has
+    two required arguments (train0, train1), and returns a score.
     """
     if not callable(score):
         raise mistyped("score", f"None or {_SCORE_REQUIREMENT}", score)
@@ -310,7 +323,7 @@ def is_fixed(score: Callable[..., Any]) -> bool:
 
 def _split_units(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
     """Split the rows of a set at random into two halves, with equal numbers of rows or groups."""
-    groups, units = points.groups[side], points.units[side]
+    groups, units = points.groups[side], points.unit_counts[side]
     if units < 4:
         kind = "rows" if groups is None else "groups"
         raise invalid(f"y{side}", f"of at least 4 {kind} to be split for a score", units)
@@ -325,7 +338,13 @@ def fit_score(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
-    """Fit a score on the given rows; return the score and the number of rows used of each set."""
+    """Fit a score on rows of two sets, and return the score.
+
+    A score is a function that maps a row to a number. Also return how many rows of each set were
+    used. `rows` holds the indices of the rows of each set. If there are too many, random rows are
+    used. `score` is the function that fits the score. With None, the score is a logistic
+    regression.
+    """
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
@@ -336,12 +355,18 @@ def fit_score(
 
 
 def most_trained(dim: int) -> int:
-    """Return the largest number of rows of each set used to fit a score on `dim` columns."""
+    """Return the largest number of rows of each set that are used to fit a score.
+
+    `dim` is the number of columns of the rows.
+    """
     return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
 def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Floats, Floats]:
-    """Compute the scores of the given rows of both sets; score each distinct row once."""
+    """Compute the scores of the given rows of both sets. `rows` holds the indices for each set.
+
+    `score` is the function that maps rows to scores. It is called only once for equal rows.
+    """
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     is_needed = np.zeros(points.unique, bool)
     is_needed[ids[0]] = is_needed[ids[1]] = True

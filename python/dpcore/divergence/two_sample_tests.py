@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..records import Flags, Floats, Record
-from .points import Labels, Points, freeze_arrays, one_of_each
+from .points import Labels, Points, draw_one_row_per_group, freeze_arrays
 from .score import CrossFit, Fold
 
 AUC_PERMUTATIONS: Final = 999
@@ -44,36 +44,38 @@ _MIN_TESTED_GROUPS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checks(Record, word="Checks"):
-    """Results of tests of P0 = P1 (equal laws of both sets), and certified lower bounds.
+    """Results of tests of P0 = P1, the hypothesis that two sets have equal distributions.
 
-    A held-out row is a row on which the score was not fitted. A fold is one half of the rows.
+    A score is a function that maps a row to a number. Each half of the rows is scored by a fit on
+    the other half. A held-out row is a row that was not used in the fit of its score.
 
     Attributes:
         auc: probability that a held-out row of set 0 has a larger score than a held-out row of set
-            1 (ties count one half), averaged over the folds. It is 1/2 if the score finds no
+            1 (ties count one half), averaged over the two halves. It is 1/2 if the score finds no
             difference.
         auc_low: lower end of the confidence interval for the AUC, given the fitted scores.
         auc_high: upper end of the confidence interval for the AUC.
-        auc_p: permutation p-value of P0 = P1 by the held-out scores.
+        auc_p: permutation p-value of the hypothesis P0 = P1, from the scores of held-out rows.
         energy: squared energy distance of Szekely and Rizzo (2013), 2 E|X - Y| - E|X - X'| - E|Y -
             Y'|, at least 0. The averages are over all pairs of randomly drawn rows.
-        energy_p: permutation p-value of P0 = P1 by the energy distance.
+        energy_p: permutation p-value of the hypothesis P0 = P1, from the energy distance.
         energy_rows: number of rows of each set from which the energy distance was computed.
-        permutations: number of permutations for the AUC (in each fold), and for the energy
+        permutations: two numbers of permutations: for the AUC (in each half), and for the energy
             distance.
-        units: number of rows (or groups) of each set whose labels were permuted for the AUC, in all
-            folds together.
-        grouped: True if whole groups were permuted.
+        units: number of rows (or groups) of each set that were permuted for the AUC, in both halves
+            together.
+        grouped: True if whole groups of rows were permuted, False if single rows were.
         confidence: confidence of the interval for the AUC and of the certified bounds.
         certified: certified lower bounds of D_alpha(P0||P1) and D_alpha(P1||P0), shape (2,
-            n_alpha), or None if not requested.
-        epsilon_lower: certified lower bound of epsilon at delta = 0, from an event counted on rows
-            that were not used to choose this event. None unless the caller stated that rows or
-            groups are independent.
-        size_p: permutation p-value of "the sizes of groups do not depend on their values". None if
-            there are no groups of different sizes. If sizes depend on values, there are two
-            different laws. The certified bounds concern the law of one random row of each group.
-            The estimates concern the law of all rows.
+            n_alpha). None if they were not requested.
+        epsilon_lower: certified lower bound of epsilon at delta = 0. It comes from the counts of an
+            event on rows that were not used to choose the event. None if the caller did not state
+            that rows (or groups) are independent.
+        size_p: permutation p-value of the hypothesis that the size of a group does not depend on
+            the values of its rows. None if there are no groups of different sizes. If the
+            hypothesis is false, the bounds and the estimates concern different distributions. The
+            certified bounds concern one random row of each group, and the estimates concern all
+            rows.
     """
 
     auc: float
@@ -118,28 +120,29 @@ class Checks(Record, word="Checks"):
 def check_equality(
     points: Points, fit: CrossFit, rng: np.random.Generator, confidence: float = 0.95
 ) -> Checks:
-    """Test P0 = P1 by held-out scores and by the energy distance.
+    """Test if two sets of rows have equal distributions, P0 = P1.
 
-    Each row has a label, the set that it belongs to. Both tests permute the labels of rows, or of
-    whole groups if there are groups. Each p-value is (1 + number of permutations at least as
-    extreme)/(1 + number of permutations). The p-values are valid if, for P0 = P1, the rows (or
-    groups) of both sets together are exchangeable.
+    One test uses scores (a score is a function that maps a row to a number). The second test uses
+    the energy distance. Both tests compute p-values from random permutations. A permutation changes
+    which rows belong to which set. If rows have groups, the rows of a group stay together. Each
+    p-value is (1 + number of permutations at least as extreme)/(1 + number of permutations). The
+    p-values are valid if, for P0 = P1, the rows (or groups) of both sets together are exchangeable.
 
-    The scores have two folds (halves of the rows), and each fold is scored by a fit on the other
-    fold. Given the fit, the labels of the scored fold are exchangeable. Therefore the p-value of
-    each fold is valid. The two p-values are dependent, because each fold was used to fit the score
-    of the other fold. The result is twice the smaller p-value, which is valid for any dependence
-    (Bonferroni).
+    The rows are divided into two halves, and each half is scored by a fit on the other half. Given
+    the fit, the rows of the scored half are exchangeable. Therefore the p-value of each half is
+    valid. The two p-values are dependent, because each half was used to fit the score of the other
+    half. The result is twice the smaller p-value. It is valid for any dependence (Bonferroni).
 
     Args:
         points: the rows of both sets.
-        fit: held-out scores of the rows.
+        fit: scores of the rows. Each row was scored by a fit on other rows.
         rng: random generator for the permutations, and for the choice of rows for the energy
             distance.
         confidence: confidence of the interval for the AUC.
 
     Returns:
-        The AUC and the energy distance with their p-values, in a `Checks`.
+        An object of the class `Checks` with the AUC of the scores, the energy distance, and the
+        p-value of each.
 
     Source:
         DeLong, DeLong and Clarke-Pearson (1988) and, for groups, Obuchowski (1997) for the
@@ -174,18 +177,18 @@ class _Units:
         self.labels = fold.groups(points)
         n0, n1 = (
             n if g is None else int(g.max()) + 1
-            for n, g in zip(fold.sizes, self.labels, strict=True)
+            for n, g in zip(fold.set_sizes, self.labels, strict=True)
         )
         self.units, self.size = (n0, n1), n0 + n1
         every = np.concatenate(fold.values)
         _, both, self.counts = np.unique(every, return_inverse=True, return_counts=True)
-        self.ranks = both[: fold.sizes[0]], both[fold.sizes[0] :]
+        self.ranks = both[: fold.set_sizes[0]], both[fold.set_sizes[0] :]
         own = [np.bincount(r, minlength=len(self.counts)) for r in self.ranks]
         below = [(np.cumsum(c) - c / 2.0) / c.sum() for c in own]
         self.placements = below[1][self.ranks[0]], below[0][self.ranks[1]]
         self.auc = float(np.mean(self.placements[0]))
 
-    def variance(self) -> float:
+    def auc_variance(self) -> float:
         """Compute the variance of the AUC given the score.
 
         The formula is DeLong's, or Obuchowski's if there are groups.
@@ -202,10 +205,10 @@ class _Units:
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
         """Compute the permutation p-value of the AUC, given the fitted score."""
         grouped = any(labels is not None for labels in self.labels)
-        drawn = (self._grouped if grouped else self._alone)(permutations, rng)
+        drawn = (self._permute_groups if grouped else self._permuted_aucs)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
-    def _alone(self, permutations: int, rng: np.random.Generator) -> Floats:
+    def _permuted_aucs(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted rows, shape (1 + permutations,).
 
         More than 128 distinct scores are first replaced by levels. The levels are quantiles of all
@@ -220,7 +223,7 @@ class _Units:
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
         return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
-    def _grouped(self, permutations: int, rng: np.random.Generator) -> Floats:
+    def _permute_groups(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted groups, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [
@@ -255,9 +258,11 @@ def _rank_levels(counts: Labels) -> Labels:
 
 
 def permutation_p(drawn: Floats) -> float:
-    """Compute a permutation p-value from the observed value (first) and the permuted values.
+    """Compute the p-value of a permutation test from the values of its statistic.
 
-    Permuted values that equal the observed value up to rounding count as extreme.
+    The first entry of `drawn` is the observed value. The other entries are the values after random
+    permutations. A permuted value counts as extreme if it is larger than the observed value, or
+    equal up to rounding.
     """
     least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
@@ -278,7 +283,7 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
     pairs = sum(min(each.units) for each in units)
     extreme = tail ** (1.0 / pairs)
     # Use the mean of the errors: folds fit each other's score and may be almost fully dependent.
-    error = float(np.mean([np.sqrt(each.variance()) for each in units]))
+    error = float(np.mean([np.sqrt(each.auc_variance()) for each in units]))
     if not 0.0 < auc < 1.0:
         return auc, extreme if auc == 1.0 else 0.0, 1.0 if auc == 1.0 else 1.0 - extreme
     if not error > 0.0:
@@ -329,7 +334,7 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
 
 
 def pairwise_distances(rows: Floats) -> Floats:
-    """Compute the Euclidean distances between all rows, from inner products after centring."""
+    """Compute the Euclidean distance between each pair of n rows, shape (n, n)."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
     out: Floats = rows @ rows.T
@@ -350,12 +355,13 @@ def _energy_distances(distances: Floats, labels: Flags) -> Floats:
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
-    """Compute the permutation p-value of "the sizes of groups do not depend on their values".
+    """Test if the size of a group depends on the values of its rows; return the p-value.
 
-    The test uses one random row of each group. The statistic is the energy distance between two
-    laws of these rows: with weights proportional to the group sizes, and with equal weights. The
-    sizes are permuted. The test is exact if sizes and rows are independent. If both sets have
-    groups of different sizes, the result is twice the smaller p-value.
+    The test uses one random row of each group. It compares two distributions of these rows. In the
+    first, the weight of a row is proportional to the size of the group. In the second, all weights
+    are equal. The statistic is the energy distance between the two distributions. Its p-value is
+    computed by random permutations of the sizes. If both sets have groups of different sizes, the
+    result is twice the smaller p-value.
 
     Args:
         points: the rows of both sets.
@@ -363,7 +369,8 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
             more than 1000 groups, it also draws 1000 of them.
 
     Returns:
-        The p-value, or None if no set has at least 8 groups that differ in size.
+        The p-value of the hypothesis that size and values are independent. None if neither set has
+        8 or more groups of different sizes.
     """
     p_values = []
     for side, groups in enumerate(points.groups):
@@ -375,10 +382,12 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
     return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
-def two_laws(p: float | None) -> tuple[str, ...]:
-    """Return a note if the p-value of `size_p_value` is at most .01; otherwise an empty tuple.
+def note_size_dependence(p: float | None) -> tuple[str, ...]:
+    """Return a note if the sizes of groups of rows depend on the values of the rows.
 
-    The note states that estimates and certified bounds concern different laws.
+    This is so if `p`, the p-value of `size_p_value`, is at most .01. Otherwise the result is an
+    empty tuple. The note states that the estimates concern all rows, and that the certified bounds
+    concern one random row of each group.
     """
     if p is None or p > LEVEL:
         return ()
@@ -393,7 +402,7 @@ def two_laws(p: float | None) -> tuple[str, ...]:
 def _one_set_p_value(
     points: Points, side: int, groups: Labels, sizes: Labels, rng: np.random.Generator
 ) -> float:
-    single = one_of_each(groups, rng)
+    single = draw_one_row_per_group(groups, rng)
     if len(single) > _MAX_TESTED_GROUPS:
         kept = rng.choice(len(single), _MAX_TESTED_GROUPS, replace=False)
         single, sizes = single[kept], sizes[kept]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real
 from ..packages import imported_module
-from ..records import Pair, Record, attribute_of
+from ..records import Pair, Record, get_optional
 from ..report.shown import qualified_name
 from ..suggestions import suggest_arguments
 
@@ -45,10 +45,10 @@ Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 class Held:
-    """Outputs of one call of a mechanism as a torch tensor; a slice shares the memory.
+    """The outputs of one call of a mechanism, as a torch tensor on any device, such as a GPU.
 
     Args:
-        tensor: real numbers, shape `(size, ...)`, of a type that `Held.takes` accepts.
+        tensor: real numbers, shape `(size, ...)`. `Held.takes` must accept the tensor.
     """
 
     __slots__ = ("_flat", "_norm", "_numpy", "tensor")
@@ -61,7 +61,7 @@ class Held:
 
     @staticmethod
     def takes(tensor: Any) -> bool:
-        """Return True if events can be decided on the device of the tensor, without a copy."""
+        """Return True if events can be evaluated on the device of the tensor, without a copy."""
         torch = imported_module("torch")
         return (
             tensor.layout == torch.strided
@@ -83,48 +83,48 @@ class Held:
 
     @property
     def flat(self) -> Any:
-        """The outputs as a tensor of shape `(size, entries)`; integers and bools become float64."""
+        """The outputs as a tensor of shape `(size, entries)`. Integers and bools become float64."""
         if self._flat is None:
-            flat = self._rows()
+            flat = self._to_rows()
             self._flat = flat if _format_dtype(flat) in _FLOAT_DTYPES else flat.double()
         return self._flat
 
-    def _rows(self) -> Any:
+    def _to_rows(self) -> Any:
         tensor = self.tensor
         return tensor if tensor.ndim == 2 else tensor.reshape(len(self), math.prod(self.shape[1:]))
 
     @property
-    def near(self) -> bool:
-        """True if numpy can read the numbers without a copy."""
+    def is_on_host(self) -> bool:
+        """True if numpy can use the memory of the tensor without a copy."""
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
-        """Return all outputs as a numpy array: a copy, unless numpy can read the tensor itself."""
+        """Return all outputs as a numpy array. It shares the memory of the tensor if possible."""
         if self._numpy is None:
             self._numpy = numpy_of(self.tensor)
         return self._numpy
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
-        """Return the chosen entries of every output as an array, shape `(size, len(places))`."""
-        return numpy_of(self._rows()[:, places])
+        """Return an array with some entries of each output. `places` are their indices."""
+        return numpy_of(self._to_rows()[:, places])
 
     def count_nan(self) -> int:
-        """Count the entries that are NaN."""
+        """Return how many entries of all outputs are NaN."""
         # One NaN makes the sum NaN. A test of every single entry takes ten times as long.
         flat = self.flat
         norm = flat if self._norm is None else self._norm
         return int(flat.isnan().sum()) if math.isnan(float(norm.sum())) else 0
 
     def sum(self) -> Any:
-        """Compute the sum of the entries of every output in float64."""
+        """Return the sum of the entries of each output, in float64."""
         return self.flat.sum(1, dtype=imported_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
-        """Compute the weighted sum of the entries of every output; weights are a float64 tensor."""
+        """Return the weighted sum of the entries of each output. `weights` is a float64 tensor."""
         return self.flat.double() @ weights
 
     def norm(self) -> Any:
-        """Return an upper bound of the Euclidean norm of every output, or NaN if it has a NaN."""
+        """Return an upper bound of the L2 norm of each output, or NaN if an entry is NaN."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
         norms = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
@@ -133,7 +133,7 @@ class Held:
         return self._norm
 
     def at_least(self, edges: Any) -> Any:
-        """Return 1.0 for each entry at or above the edge of its column, and 0.0 for the others."""
+        """Return 1.0 for each entry that is at least the edge of its column, and 0.0 otherwise."""
         flat, torch = self.flat, imported_module("torch")
         # Numbers instead of bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
@@ -144,11 +144,12 @@ class Held:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """Bound the rounding difference of two sums of the same terms, added in different orders.
+    """Bound how much two float64 sums of the same terms differ if their orders differ.
 
     Args:
-        terms: number of terms of the sum.
-        size: sum of the magnitudes of the terms (or an upper bound of it), a float or a tensor.
+        terms: number of terms of a sum.
+        size: sum of the absolute values of the terms, or an upper bound of this sum; a float or a
+            tensor.
 
     Source:
         Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: the error of
@@ -158,14 +159,14 @@ def rounding_slack(terms: int, size: Any) -> Any:
 
 
 class Rough(NamedTuple):
-    """Scores of outputs as computed on a device, with a bound of their rounding difference.
+    """Scores that a device computed, and a bound of the difference from the scores of numpy.
 
     A score is one number for each output. A device may add terms in a different order than numpy.
 
     Args:
-        scores: one number for every output, a tensor of float64.
-        slack: largest difference from the scores that numpy computes: one float, or one for every
-            output. None means that both are equal bit by bit.
+        scores: score of each output, a tensor of float64.
+        slack: largest possible difference from the score that numpy computes: one float for all
+            outputs, or one for each output. None means that the scores are equal.
     """
 
     scores: Any
@@ -173,12 +174,12 @@ class Rough(NamedTuple):
 
 
 class DeviceScores:
-    """Scores of outputs on a device. Scores near a threshold are computed again by numpy.
+    """Scores that a device computed; numpy computes the scores near a threshold again.
 
     Args:
-        score: function outputs -> scores, the exact computation by numpy.
-        outputs: the outputs to be scored.
-        rough: the scores as computed on the device.
+        score: function from outputs to the exact scores, which numpy computes.
+        outputs: the outputs that have these scores.
+        rough: the scores as the device computed them, with a bound of their errors.
     """
 
     __slots__ = ("outputs", "score", "slack", "values")
@@ -194,21 +195,19 @@ class DeviceScores:
         slack = self.slack[rows] if np.ndim(self.slack) else self.slack
         return DeviceScores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
-    def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
-        """Return scores that lie on the same side of every threshold as the exact scores.
+    def settle_scores(self, thresholds: npt.NDArray[np.float64]) -> Any:
+        """Return scores that lie on the same side of each threshold as the scores of numpy.
 
-        Rounding could move a few scores across a threshold. These scores are computed again by
-        numpy.
+        Numpy computes a score again if it is so close to a threshold that rounding could matter.
 
         Args:
-            thresholds: increasing numbers. The array must stay unchanged during the lifetime of the
-                event.
+            thresholds: the thresholds in increasing order. Do not change this array later.
         """
-        if self.slack is None or self._far(thresholds):
+        if self.slack is None or self._is_far_from_threshold(thresholds):
             return self.values
         with np.errstate(invalid="ignore", over="ignore"):
             ends = self.values - self.slack, self.values + self.slack
-        low, high = (self._passed(end, thresholds) for end in ends)
+        low, high = (self._count_thresholds_passed(end, thresholds) for end in ends)
         near = low != high
         if np.ndim(self.slack):
             # Infinite entries may cancel in one order of the sum but not in another.
@@ -222,7 +221,7 @@ class DeviceScores:
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
         return values
 
-    def _far(self, thresholds: npt.NDArray[np.float64]) -> bool:
+    def _is_far_from_threshold(self, thresholds: npt.NDArray[np.float64]) -> bool:
         """Return True if there is only one threshold, and no score is near this threshold.
 
         If a score is NaN or infinite, the result is False.
@@ -232,15 +231,15 @@ class DeviceScores:
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
-    def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
-        """Count the scores at or above each threshold. A score that is NaN is never counted."""
-        values = self.settled(thresholds)
+    def count_above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
+        """Return, for each threshold, how many scores are not below it. NaN never counts."""
+        values = self.settle_scores(thresholds)
         comparable = values[values == values]
-        passed = self._passed(comparable, thresholds)
+        passed = self._count_thresholds_passed(comparable, thresholds)
         bins = _get_library(values).bincount(passed, minlength=len(thresholds) + 1)
         return tuple((len(comparable) - bins.cumsum(0)[:-1]).tolist())
 
-    def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
+    def _count_thresholds_passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
         """Count the thresholds at or below each value. For NaN, all thresholds are counted."""
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
@@ -262,50 +261,50 @@ def _get_library(values: Any) -> Any:
 
 
 def is_own(score: Any) -> bool:
-    """Return True if a score (or an event) is an object of a class of this package."""
+    """Return True if the class of a score or an event is defined in this package."""
     return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def move_to_host(outputs: Any) -> npt.NDArray[Any]:
-    """Return outputs as a numpy array; tensors on a device are copied."""
+    """Return outputs as a numpy array. A tensor on a device, such as a GPU, is copied."""
     return outputs.numpy() if isinstance(outputs, Held) else outputs
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
-    """Convert a tensor to a numpy array: bfloat16 to float32, marked in the dtype's metadata."""
+    """Convert a torch tensor to a numpy array.
+
+    A bfloat16 tensor becomes a float32 array. The dtype of this array notes the original format.
+    """
     if _format_dtype(tensor) == "bfloat16":
-        return of_format(tensor.float().numpy(force=True), "bfloat16")
+        return mark_with_format(tensor.float().numpy(force=True), "bfloat16")
     array: npt.NDArray[Any] = tensor.numpy(force=True)
     return array
 
 
-def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Mark an array with the name of the number format from which it was converted.
-
-    The mark is stored in the metadata of the dtype. The numbers are unchanged and not copied.
-    """
+def mark_with_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return a view of an array; the dtype of the view notes the original number format."""
     kind: Any = np.dtype
     return array.view(kind(array.dtype, metadata={"format": name}))
 
 
-def stated_bits(array: npt.NDArray[Any]) -> int:
-    """Return the number of significant bits of an array's number format.
+def significant_bits(array: npt.NDArray[Any]) -> int:
+    """Return the number of significant bits of the number format of an array.
 
-    If `of_format` has marked the array with a format, the bits of this format are returned.
+    An original format that `mark_with_format` has noted takes precedence over the dtype.
     """
     stated: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
 
 
 def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
-    """Compute data for an event or a score (such as thresholds as a tensor); store them for reuse.
+    """Return data that an event or score needs on a device, such as its thresholds as a tensor.
 
-    The data are computed once for each device and number format.
+    The data are computed once for each device and number format, and stored for later calls.
 
     Args:
-        owner: the event or score, which must not change.
-        outputs: the outputs whose device and format are used.
-        make: function (tensor, name of its number format) -> data. The tensor holds the outputs.
+        owner: the event or score that needs the data. It must not change.
+        outputs: the outputs. They determine the device and the number format.
+        make: function (tensor of the outputs, name of its number format) -> data.
     """
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
@@ -320,24 +319,24 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
 
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
-    """Make a float64 tensor from an array, on the device of the tensor `like`."""
+    """Convert an array to a float64 tensor on the device of the tensor `like`."""
     return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
 
 
-def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
+def round_up_to_format(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
     """Round each edge up to the next number of a floating-point format.
 
     For numbers y of this format, "y >= result" is equivalent to "y >= edge".
 
     Args:
         edges: real numbers, which may be infinite.
-        name: "float32", "float64", "float16" or "bfloat16". For bfloat16, the result is a float32
-            array.
+        name: name of the format: "float32", "float64", "float16" or "bfloat16". For bfloat16, the
+            result is a float32 array.
 
     Example:
-        >>> at_least(np.array([0.1, -0.1]), "float16").tolist()
+        >>> round_up_to_format(np.array([0.1, -0.1]), "float16").tolist()
         [0.10003662109375, -0.0999755859375]
-        >>> at_least(np.array([0.1, -0.1]), "bfloat16").tolist()
+        >>> round_up_to_format(np.array([0.1, -0.1]), "bfloat16").tolist()
         [0.10009765625, -0.099609375]
     """
     kind = np.dtype("float32" if name == "bfloat16" else name)
@@ -361,7 +360,7 @@ def _format_dtype(tensor: Any) -> str:
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.
 
-    Every event of `dpcore.events` is such a function. A user can also write one.
+    Every event of `dpcore.events` is such a function. Users can write their own events.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
@@ -376,27 +375,27 @@ class Event(Protocol):
 
 
 class ScoreAttributes:
-    """Optional attributes of a score (a function outputs -> numbers), with their default values.
+    """Optional attributes of a score (a function outputs -> numbers), and their defaults.
 
     Attributes:
-        cost: approximate nanoseconds per output. Among equally good scores, the one with the lowest
-            cost is used.
-        merged: True if rounding cannot change the score, because it depends only on bins that
-            already allow for rounding.
-        rounding: function that maps the grain (possible change by rounding) of each column to the
-            grain of the score.
-        alone: function without arguments, for a score that reads only one column. It returns the
-            number of this column and a score of this column.
-        index: number of the column that the score reads, for a score that reads only one column.
-        on_device: function that maps outputs on a device to scores, or to None.
-        compiled: True if dpcore's compiled code scores arrays faster than the device does.
-        plainness: how hard the score is to explain to a reader; lower is easier. The default is the
-            rank of a sum over several columns.
+        cost: approximate nanoseconds per output. If two scores are equally good, the cheaper one is
+            used.
+        merged: True if rounding errors cannot change the score.
+        rounding: function from the rounding tolerances of the columns to the rounding tolerance of
+            the score.
+        alone: for a score of only one column: function that returns the index of this column, and
+            the score for outputs that consist of this column.
+        index: for a score of only one column: the index of this column.
+        on_device: function that computes the score on the device of the outputs, or returns None if
+            it cannot.
+        compiled: True if the Rust code of dpcore computes the score of arrays faster than a device
+            does.
+        plainness: how hard the score is to explain to a reader; 0 is easiest.
         whole: True if the score is a whole number for every output.
-        letters: True if this whole number is the code of a letter.
-        reads_seed: True if the score reads a hashed value together with the seed of its hash.
-        sentences: for a score with only two values, one sentence for the larger value and one for
-            the smaller value.
+        letters: True if the score is the code of a letter.
+        reads_seed: True if the score reads a hash value and the seed of the hash from an output.
+        sentences: for a score with only two values: a sentence for the larger one, and one for the
+            smaller one.
     """
 
     cost = 20
@@ -406,24 +405,27 @@ class ScoreAttributes:
 
 
 def score_attribute(score: Any, name: str) -> Any:
-    """Return an optional attribute of a score, or the default value of the attribute.
+    """Return an optional attribute of a score, or its default if the score does not have it.
 
     Example:
         >>> score_attribute(np.sum, "cost"), score_attribute(np.sum, "merged")
         (20, False)
     """
-    return attribute_of(ScoreAttributes, score, name)
+    return get_optional(ScoreAttributes, score, name)
 
 
 class Seen(NamedTuple):
     """Counts of an event on some outputs of a mechanism.
 
     Args:
-        hits: number of outputs for which the event happened. An event may also count all
-            coordinates of a group together. Then one count per group follows.
-        nan: number of entries of the outputs that are NaN.
-        answers: one bool per output, or None if the outputs were counted without bools.
-        scores: scores of the outputs, if the event compares a score with a threshold.
+        hits: number of outputs in the event. If the event has groups of coordinates, one more count
+            follows for each group: the number of coordinates (over all outputs) that satisfy the
+            condition of the group.
+        nan: number of entries of all outputs that are NaN.
+        answers: for each output, True if it is in the event. None if the outputs were counted
+            without bools.
+        scores: score of each output, or None if the event does not compare a score with a
+            threshold.
     """
 
     hits: tuple[int, ...]
@@ -433,25 +435,26 @@ class Seen(NamedTuple):
 
 
 class Ballot(NamedTuple):
-    """A majority vote between the inputs x and x', in the form that the compiled code counts.
+    """A majority vote of the entries for x or for x', as data for compiled code that counts votes.
 
     Args:
-        threshold: threshold of every entry of an output.
-        towards: direction from x to x', for every entry: +1, -1, or 0 if they are equal.
-        complement: True if the event is a vote for x, False if it is a vote for x'.
+        threshold: threshold of each entry.
+        towards: for each entry: +1 if x' is above x, -1 if x' is below x, 0 if both are equal.
+        complement: True if the event is "the majority votes for x", False if it is "the majority
+            votes for x'".
     """
 
     threshold: npt.NDArray[np.float64]
     towards: npt.NDArray[np.int8]
     complement: bool
 
-    def hits(self, votes: int, size: int) -> int:
-        """Count how often the event happened among `size` outputs if `votes` voted for x'."""
+    def count_hits(self, votes: int, size: int) -> int:
+        """Return the count of the event, if `votes` of `size` outputs have a majority for x'."""
         return size - votes if self.complement else votes
 
 
 class EventRecord(Record):
-    """Base class of the events of this package: functions `outputs -> bools` that also count."""
+    """Base class of the events of this package. They are functions `outputs -> bools`."""
 
     __slots__ = ()
 
@@ -468,31 +471,28 @@ class EventRecord(Record):
 
     @property
     def own_score(self) -> Score | None:
-        """The score that the event compares with a threshold, or None."""
+        """The score that the event compares with a threshold. None for events without a score."""
         return None
 
     @property
     def ballot(self) -> Ballot | None:
-        """The event in the form that the compiled code counts without storing outputs, or None."""
+        """Data with which compiled code counts this event during the draws. None if it cannot."""
         return None
 
     def midway(self, pair: Pair) -> bool:
-        """Return True if the event is the majority vote with thresholds midway between the inputs.
-
-        The vote may be for x or for x'.
-        """
+        """Return True if this event is a majority vote with thresholds midway between x and x'."""
         return False
 
-    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the outputs for which the event happened, and coordinates if the event counts them.
+    def count_inside(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+        """Count the outputs that are in this event.
 
         Args:
-            outputs: outputs, shape `(size, ...)`. Outputs on a device are copied, unless a subclass
-                can decide the event on the device.
+            outputs: outputs, shape `(size, ...)`. By default, outputs on a device are copied to a
+                numpy array.
             name: name of the mechanism in error messages.
 
         Returns:
-            The counts, with the bools and scores from which they were computed.
+            The counts, and the bools and scores from which they were computed.
 
         Raises:
             TypeError: if the event cannot read outputs of this type.
@@ -506,20 +506,16 @@ class EventRecord(Record):
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
-    """Compute the scores of outputs on a device, or None if the score needs an array.
-
-    Only the package's own scores are computed on a device, because a user's subclass may score
-    differently.
-    """
+    """Compute the scores of outputs on their device, or return None if the score needs arrays."""
     ask = score_attribute(score, "on_device") if is_own(score) else None
-    if ask is None or (outputs.near and score_attribute(score, "compiled")):
+    if ask is None or (outputs.is_on_host and score_attribute(score, "compiled")):
         return None
     scores = ask(outputs)
     return None if scores is None else DeviceScores(score, outputs, scores)
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Evaluate an event and check that it returns one bool for each output."""
+    """Return one bool for each output: True if it is in the event. Check the form of the result."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
@@ -530,18 +526,18 @@ def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bo
 def group_rows(
     outputs: npt.NDArray[Any],
 ) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]], npt.NDArray[np.intp]]:
-    """Collect outputs that are real numbers in tables; return the tables and the other indices.
+    """Convert the numeric outputs in an array of objects to arrays of numbers.
 
-    numpy stores outputs as objects if only one of them is None, a string, a longer list or an
-    integer beyond 64 bits. The result of an event for one output must not depend on the other
-    outputs. Therefore the numeric outputs are collected again in arrays of numbers.
+    If one output is None or a string, numpy stores all outputs as objects. The result of an event
+    for one output must not depend on other outputs. Therefore numeric outputs are collected in
+    arrays again.
 
     Args:
-        outputs: objects, shape `(size, ...)`.
+        outputs: array of objects, shape `(size, ...)`.
 
     Returns:
-        First, for each type and shape, the indices of its outputs and an array of them. Second, the
-        indices of all other outputs.
+        First, a pair for each type and shape of numeric outputs: their indices, and their array.
+        Second, the indices of all other outputs.
 
     Example:
         >>> groups, others = group_rows(np.array([1.5, None, 2.5], dtype=object))
@@ -568,12 +564,12 @@ def group_rows(
 
 
 def hits_of(answers: npt.NDArray[np.bool_]) -> int:
-    """Count the outputs for which an event happened, from one bool per output."""
+    """Return how many outputs are in an event, from one bool per output."""
     return int(np.count_nonzero(answers))
 
 
 def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
-    """Count the entries that are NaN."""
+    """Return how many entries of the outputs are NaN."""
     if isinstance(outputs, Held):
         return outputs.count_nan()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
@@ -582,19 +578,18 @@ def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Above(EventRecord, word="Above"):
-    """The event "the score of the output is at or above the threshold", or below it.
+    """The event "the score of the output is at least the threshold", or "... below the threshold".
 
-    If the score of an output is NaN, the event does not happen for this output, on either side of
-    the threshold. The output still counts as a draw.
+    If the score of an output is NaN, the output is not in the event. It still counts as a draw.
 
     Args:
-        score: function `outputs -> scores` that returns an array of shape `(size,)`. The score is
-            higher if an output looks more like an output on the input x, and lower if it looks more
-            like an output on x'.
-        threshold: threshold in the units of the score. An attack places the threshold between the
-            possible values of the score, so that rounding cannot move an output across it. If the
-            threshold is the largest double, the event is "the score is infinite".
-        side: "above" (``score >= threshold``) or "below" (``score < threshold``).
+        score: function `outputs -> scores` that returns an array of shape `(size,)`. A higher score
+            means that an output looks more like an output on the input x. A lower score means that
+            it looks more like an output on x'.
+        threshold: threshold in the units of the score. An attack places it between possible scores,
+            so that rounding cannot move an output across it. If the threshold is the largest
+            double, the event is "the score is infinite".
+        side: "above" for the event ``score >= threshold``, "below" for ``score < threshold``.
 
     Raises:
         TypeError: if `score` is not callable, `threshold` is not a number or `side` is not a
@@ -603,8 +598,8 @@ class Above(EventRecord, word="Above"):
 
     Source:
         Neyman and Pearson (1933): among events of equal probability, the best event is a threshold
-        on the likelihood ratio. Therefore a threshold on any increasing function of this ratio is
-        also best.
+        on the likelihood ratio. A threshold on an increasing function of this ratio gives the same
+        event.
 
     Example:
         >>> import numpy as np
@@ -636,31 +631,31 @@ class Above(EventRecord, word="Above"):
         Raises:
             ValueError: if the score does not return one real number per output.
         """
-        answers: npt.NDArray[np.bool_] = self._of_scores(scores_of(self.score, outputs))
+        answers: npt.NDArray[np.bool_] = self._decide_from_scores(scores_of(self.score, outputs))
         return answers
 
     @property
     def own_score(self) -> Score:
-        """The score that the event compares with the threshold."""
+        """The score that this event compares with its threshold."""
         return self.score
 
-    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the outputs for which the event happened; keep the scores for further counts."""
+    def count_inside(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+        """Count the outputs that are in this event. The result also contains their scores."""
         event_scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         if event_scores is not None:
             return self._held(event_scores)
         scores = scores_of(self.score, move_to_host(outputs))
-        answers = self._of_scores(scores)
+        answers = self._decide_from_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
     def _held(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
-        answers = self._of_scores(scores.settled(edge))
+        answers = self._decide_from_scores(scores.settle_scores(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
         return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
 
-    def _of_scores(self, scores: Any) -> Any:
+    def _decide_from_scores(self, scores: Any) -> Any:
         """Decide the event from scores, shape `(size,)`."""
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 
@@ -684,9 +679,9 @@ class Above(EventRecord, word="Above"):
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute the scores of outputs, shape `(size,)`; check that they are real numbers.
+    """Compute the score of each output, shape `(size,)`, and check that it is a real number.
 
-    If a score of this package can read only some outputs, the score of the other outputs is NaN.
+    If a score of this package can read only some of the outputs, the other outputs get NaN.
     """
     try:
         return _check_scores(score, outputs)
@@ -743,7 +738,7 @@ def _fill_scores(
 
 
 def score_name(score: Any) -> str:
-    """Return the name of a score in reports: its string form, or the name of a function."""
+    """Return the text that names a score in reports; for a function, the function's name."""
     if isinstance(score, Record):
         return str(score)
     return qualified_name(score)
@@ -751,7 +746,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """Event that never happens. An attack returns it if it finds no event; the bound is then 0."""
+    """Event that never happens, for attacks that find no event. The bound on epsilon is 0."""
 
     happens: ClassVar[bool] = False
 
@@ -766,10 +761,11 @@ class Never(EventRecord, word="Never"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Given(EventRecord, word="Given"):
-    """An event given by any callable `outputs -> bools`.
+    """An event that is any callable `outputs -> bools`, such as a user's function.
 
     Args:
-        event: the callable. If it has a method `pooled`, this method also counts coordinates.
+        event: the callable. It may have a method `pooled` that counts single coordinates of
+            outputs.
     """
 
     event: Any
@@ -781,15 +777,15 @@ class Given(EventRecord, word="Given"):
 
     @property
     def pooled(self) -> Any:
-        """Method `pooled` of the callable: outputs -> one count per group, or None."""
-        return attribute_of(EventRecord, self.event, "pooled")
+        """The method `pooled` of the callable. None if the callable has no such method."""
+        return get_optional(EventRecord, self.event, "pooled")
 
 
 def event_of(event: Event | EventRecord) -> EventRecord:
-    """Return an event in the form that an audit counts.
+    """Convert an event to an object that an audit can count.
 
-    An event of this package is returned unchanged. Any other callable is wrapped in a `Given`, also
-    a user's subclass of an event of this package, because it may decide differently.
+    An event of a class of this package is returned unchanged. Any other callable, such as an object
+    of a user's subclass, is wrapped in a `Given`.
 
     Example:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score

@@ -21,13 +21,14 @@ _SHOWN_INTERVALS = 5
 class Intervals(Record, word="Intervals"):
     """A set of real numbers: a union of intervals, given by their increasing end points (edges).
 
-    The edges divide the line into intervals, which are alternately inside and outside the set. The
-    interval ``y < edges[0]`` is inside if `below` is True. An edge belongs to the interval above
-    it. One edge makes a half-line. NaN is never inside. Infinities may be inside.
+    The edges divide the real line into intervals. These intervals are alternately outside and
+    inside the set. The interval below the first edge is inside if `below` is True. An edge belongs
+    to the interval above it. With only one edge, the set is a half-line. NaN is never inside the
+    set. Infinities can be inside the set.
 
     Args:
-        edges: increasing numbers in the units of the outputs, at least one number.
-        below: True if the numbers below the first edge are inside.
+        edges: the end points in increasing order, in the units of the outputs. At least one number.
+        below: True if the numbers below the first edge are inside the set.
 
     Raises:
         TypeError: if the edges do not hold real numbers, or `below` is not a bool.
@@ -88,21 +89,23 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     The coordinates (entries) of an output are divided into groups, and each group has a set of real
     numbers. Suppose that the coordinates of an output are independent, and that all coordinates of
-    a group have the same law. The probability of the event is then the product ``prod_g p_g^m_g``.
-    Here m_g is the number of coordinates in group g, and p_g is the probability that one coordinate
-    of group g lies in the set. To estimate p_g, the method `pooled` counts all coordinates of the
-    group together. Every output then gives m_g draws.
+    a group have the same distribution. Then the probability of the event is the product
+    ``prod_g p_g^m_g``. Here m_g is the number of coordinates in group g, and p_g is the probability
+    that one coordinate of group g lies in the set of the group. To estimate p_g, the method
+    `pooled` counts all coordinates of the group together. Therefore each output gives m_g draws for
+    this estimate.
 
     Args:
-        groups: for each group, the indices of its coordinates, counted from 0 in C order. No
-            coordinate may occur twice.
-        sets: for each group, its set of real numbers, an `Intervals`.
+        groups: for each group, the indices of its coordinates, from 0 in C order. A coordinate may
+            occur only once.
+        sets: for each group, the set of real numbers in which its coordinates must lie, an
+            `Intervals`.
         dim: number of coordinates of an output.
 
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: if `groups` is empty, a group is empty, a coordinate occurs twice or is not
-            below `dim`, or if the numbers of groups and sets differ.
+            below `dim`, or if the number of groups differs from the number of sets.
 
     Source:
         Dwork and Roth (2014), theorem 3.6: the privacy loss of independent noise is the sum of the
@@ -150,7 +153,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            places, table = self._regular(outputs)
+            places, table = self._select_regular_rows(outputs)
             answers = np.zeros(len(outputs), np.bool_)
             answers[places] = self(table)
             return answers
@@ -161,28 +164,29 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         return is_inside
 
     def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
-        """Count, for each group, the coordinates of all outputs that lie in the set of the group.
+        """Return, for each group, how many coordinates of all outputs lie in the set of the group.
 
         Args:
-            outputs: real numbers, shape `(size, ...)` with `dim` entries per output.
+            outputs: real numbers, shape `(size, ...)`, with `dim` numbers per output.
 
         Returns:
-            One count for each group, at most `size` times the number of its coordinates.
+            One count for each group. It is at most `size` times the number of coordinates of the
+            group.
 
         Raises:
             TypeError: if the outputs are not real numbers.
-            ValueError: if the outputs have a different number of entries.
+            ValueError: if the outputs do not have `dim` entries.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            outputs = self._regular(outputs)[1]
+            outputs = self._select_regular_rows(outputs)[1]
         flat = read_rows(outputs, self.dim)
         return tuple(
             int(np.count_nonzero(inside(_get_columns(flat, group))))
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
 
-    def _regular(
+    def _select_regular_rows(
         self, outputs: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return the indices of the outputs that have `dim` real entries, and these outputs."""
@@ -197,12 +201,12 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     @property
     def multiplicities(self) -> tuple[int, ...]:
-        """Number of coordinates in each group."""
+        """Number of coordinates in each group of this event."""
         return tuple(map(len, self.groups))
 
     @property
     def assumption(self) -> str:
-        """The assumption of the pooled counts, which is printed with the verdict of an audit."""
+        """Text for reports which states what the bound assumes about the coordinates of outputs."""
         return (
             "assumed, not tested: the coordinates are independent of each other, and those of one "
             f"group ({', '.join(map(str, self.multiplicities))} of {self.dim}) have one law"
@@ -218,7 +222,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
 
 def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
-    """Convert outputs to an array of real numbers of shape `(size, dim)`."""
+    """Convert outputs to an array of real numbers of shape `(size, dim)`, or raise an error."""
     values = np.asarray(outputs)
     if values.dtype.kind not in "buif" or values.ndim == 0:
         raise mistyped("outputs", "an array of real numbers, a row for each output", outputs)

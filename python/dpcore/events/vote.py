@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, invalid, mistyped, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
-from ..report.plain import Form, declare_form
+from ..report.plain import Form, register_codec
 from ..suggestions import suggest_arguments
 from . import event
 
@@ -24,25 +24,23 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
-    """Event of a majority vote over the entries: does an output look like the input x' or like x?
+    """Event of a majority vote of an output's entries: is the output nearer to x' or to x?
 
-    Entry i of an output votes for x' if ``output[i] >= threshold[i]`` and ``towards[i]`` is +1, or
-    if ``output[i] <= threshold[i]`` and ``towards[i]`` is -1. Otherwise, entry i votes for x, also
-    if it is NaN. Entries with ``towards[i]`` equal to 0 do not vote. The result is x' if more than
-    half of the voting entries vote for x'. If both inputs get the same number of votes, the result
-    is x.
+    If ``towards[i]`` is +1, entry i of an output votes for x' if ``output[i] >= threshold[i]``. If
+    ``towards[i]`` is -1, entry i votes for x' if ``output[i] <= threshold[i]``. Otherwise entry i
+    votes for x, also if ``output[i]`` is NaN. If ``towards[i]`` is 0, entry i does not vote. The
+    result is x' if more than half of the voting entries vote for x'. With equally many votes for x
+    and x', the result is x.
 
     Args:
-        threshold: threshold of every entry, in the units of the outputs, shape `(dim,)`.
-        towards: direction from x to x' for every entry: +1, -1, or 0 if the entries of x and x' are
-            equal.
-        vote: the result for which the event happens, "x_prime" or "x".
+        threshold: threshold of each entry, in the units of the outputs, shape `(dim,)`.
+        towards: for each entry: +1 if x' is above x, -1 if x' is below x, 0 if they are equal.
+        vote: "x_prime" for the event "the result is x'", "x" for the event "the result is x".
 
     Raises:
         TypeError: if an array does not hold real numbers, or `vote` is not a string.
-        ValueError: if the arrays are not one-dimensional of equal length, if a threshold is not
-            finite, if `towards` has other values or only zeros, or if `vote` is neither "x_prime"
-            nor "x".
+        ValueError: if the arrays are not vectors of the same length, if a threshold is not finite,
+            if `towards` has other values or only zeros, or if `vote` is neither "x_prime" nor "x".
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -73,23 +71,24 @@ class Vote(event.EventRecord, word="Vote"):
 
     @classmethod
     def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
-        """Make the vote whose thresholds lie midway between the inputs x and x'.
+        """Return the majority vote with thresholds in the middle of the inputs x and x'.
 
-        The midpoint is computed as ``x/2 + x'/2``. This sum cannot overflow, and halving is exact
-        except for subnormal numbers. Therefore the result is the correctly rounded midpoint, such
-        as 0.5 for 0 and 1.
+        The middle is computed as ``x/2 + x'/2``. This sum cannot overflow. Halving is exact except
+        for subnormal numbers. Therefore the result is the correctly rounded middle, such as 0.5 for
+        0 and 1.
 
         Args:
-            pair: the inputs x and x', two one-dimensional arrays of finite numbers of equal length.
-            vote: the result for which the event happens, "x_prime" or "x".
+            pair: the inputs x and x', two vectors of finite numbers with the same length.
+            vote: "x_prime" for the event "the majority votes for x'", "x" for "the majority votes
+                for x".
 
         Returns:
             The event.
 
         Raises:
             TypeError: if the pair does not hold real numbers.
-            ValueError: if the inputs are not one-dimensional of equal length, are empty, are not
-                finite, or are equal in every entry.
+            ValueError: if the inputs are not vectors of the same length, are empty, are not finite,
+                or are equal in every entry.
         """
         pair = pair_of(pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
@@ -118,14 +117,14 @@ class Vote(event.EventRecord, word="Vote"):
         """
         values = np.asarray(outputs)
         if values.dtype == object:
-            return self._of_objects(values, "outputs")
+            return self._evaluate_on_objects(values, "outputs")
         values = self._rows(values, "outputs")
         beyond = (values >= self.threshold) & (self.towards > 0)
         beyond |= (values <= self.threshold) & (self.towards < 0)
         won: npt.NDArray[np.bool_] = 2 * np.count_nonzero(beyond, axis=1) > self.voting
         return won if self.vote == "x_prime" else ~won
 
-    def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
+    def _evaluate_on_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
         """Decide the event for outputs stored as objects; False for an output that is no vector."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
@@ -141,28 +140,28 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def voting(self) -> int:
-        """Number of entries that vote."""
+        """Number of entries of an output that vote: those with different values in x and x'."""
         return int(np.count_nonzero(self.towards))
 
     @property
     def ballot(self) -> event.Ballot:
-        """The vote as an object that the compiled code can count during the draws."""
+        """The data of this vote that compiled code needs to count the event during the draws."""
         return event.Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:
-        """Return True if the thresholds lie midway between the two inputs of the pair."""
+        """Return True if all thresholds lie in the middle of the two inputs of the pair."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
-    def seen(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
-        """Count the event by compiled code, without one bool per output, or on a device."""
+    def count_inside(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
+        """Count the outputs in this event, with compiled code or on the device of the outputs."""
         if isinstance(outputs, event.Held):
-            return self._held(outputs, name)
+            return self._count_held(outputs, name)
         if outputs.dtype == object:
-            answers = self._of_objects(outputs, f"outputs of {name}")
+            answers = self._evaluate_on_objects(outputs, f"outputs of {name}")
             return event.Seen((event.hits_of(answers),), 0, answers)
         values = np.require(self._rows(outputs, f"outputs of {name}"), np.float64, ("C", "A"))
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
-        return event.Seen((self.ballot.hits(votes, len(values)),), nan, None)
+        return event.Seen((self.ballot.count_hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Check outputs, and return them as an array of shape `(size, dim)`."""
@@ -176,10 +175,10 @@ class Vote(event.EventRecord, word="Vote"):
         if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
             raise invalid(name, f"of shape (size, {dim})", shape)
 
-    def _held(self, outputs: event.Held, name: str) -> event.Seen:
+    def _count_held(self, outputs: event.Held, name: str) -> event.Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
-        edges, signs, away = event.cache_per_device(self, outputs, self._edges)
+        edges, signs, away = event.cache_per_device(self, outputs, self._rule_tensors)
         # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
         # it, but must vote for x.
         beyond, nan = outputs.at_least(edges), outputs.count_nan()
@@ -190,7 +189,7 @@ class Vote(event.EventRecord, word="Vote"):
         answers = event.move_to_host(event.Held(won if self.vote == "x_prime" else ~won))
         return event.Seen((event.hits_of(answers),), nan, answers)
 
-    def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
+    def _rule_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
         """Return three tensors with one number per entry, for comparisons on a device.
 
         They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if
@@ -198,7 +197,7 @@ class Vote(event.EventRecord, word="Vote"):
         """
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
-        edges = event.at_least(np.where(self.towards == 0, np.nan, edges), name)
+        edges = event.round_up_to_format(np.where(self.towards == 0, np.nan, edges), name)
         signs = None
         if down.any():
             wide = like if like.dtype.itemsize > 2 else like.float()
@@ -211,7 +210,7 @@ class Vote(event.EventRecord, word="Vote"):
         return f"majority vote for {side} ({self.voting} of {self.threshold.size} entries vote)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the event as plain lists and strings, ready for JSON.
+        """Return this event as a dict of lists and strings that JSON can store.
 
         Example:
             >>> Vote.between(Pair([0.0], [1.0])).to_dict()
@@ -222,10 +221,10 @@ class Vote(event.EventRecord, word="Vote"):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Vote:
-        """Make the event from the dict that `to_dict` returns.
+        """Make the event from a dict that `to_dict` returned.
 
         Args:
-            record: mapping with the keys "event", "threshold", "towards" and "vote".
+            record: the dict, with the keys "event", "threshold", "towards" and "vote".
 
         Returns:
             The event.
@@ -240,4 +239,4 @@ class Vote(event.EventRecord, word="Vote"):
         return cls(record["threshold"], record["towards"], record["vote"])
 
 
-declare_form("event", Form(lambda value: type(value) is Vote, Vote.to_dict, Vote.from_dict))
+register_codec("event", Form(lambda value: type(value) is Vote, Vote.to_dict, Vote.from_dict))

@@ -77,13 +77,13 @@ QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
 
 
 class Result(Protocol):
-    """Interface that the results of all experiments have."""
+    """Interface of the results that `reproduce` and the function `run` of an experiment return."""
 
     @property
     def partial(self) -> bool:
         """True if Ctrl-C ended the experiment early.
 
-        The result then contains only the completed parts.
+        The result then contains only the completed parts of the experiment.
         """
 
     def plot(self, ax: Any = None) -> Figure:
@@ -121,22 +121,23 @@ def get(name: str) -> Any:
 
 
 def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
-    """Make the configuration of an experiment; options that are left out keep their defaults.
+    """Return the configuration of an experiment. Options that are left out keep their defaults.
 
     Args:
         name: one of `NAMES`.
         quick: True for a short run that only shows that the experiment works. The function then
-            sets the fields in `QUICK`, except the fields that are given in `options`.
-        **options: fields of the experiment's `Config`. A field with the value None or False keeps
-            its default.
+            sets `trials` to 20,000, `seeds` to 1 and `quick` to True, each only if the experiment
+            has this field and `options` does not contain the field.
+        **options: fields of the class `Config` of the experiment. A field with the value None or
+            False keeps its default.
 
     Returns:
-        An instance of the experiment's `Config`.
+        An instance of the class `Config` of the experiment.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range, or if the experiment does not have one of the
-            fields. The message then names the experiments that have this field.
+        ValueError: if a value is out of range, or if the experiment does not have a field in
+            `options`. In the second case, the message names the experiments that have this field.
 
     Example:
         >>> config_of("published-systems", quick=True).trials
@@ -182,48 +183,52 @@ def reproduce(
     executor: Any = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Run an experiment, and write the files `NAME.json`, `NAME.png` and `NAME.svg`.
+    """Run an experiment, and write its results and its picture to three files.
+
+    The files are `NAME.json` (results), `NAME.png` and `NAME.svg` (picture). NAME is the name of
+    the experiment.
 
     Args:
         name: one of `NAMES`.
         out: folder for the three files. The function creates a missing folder, and replaces
             existing files with these names.
-        trials: number of draws. For an audit, which compares a mechanism's outputs on two inputs,
-            it is the number of outputs on each input. For a histogram, it is the number of draws in
-            each histogram. Defaults to the paper's number if the paper states one, and otherwise to
-            a number set by the experiment.
-        seed: int in [0, 2**63). Defaults to the seed with which the published files of dpcore were
-            made.
-        threads: number of threads. Defaults to all cores. The number never changes a result.
+        trials: number of random draws. If the experiment audits a mechanism, `trials` is the number
+            of outputs on each of the two inputs. If it draws histograms, `trials` is the number of
+            draws in each histogram. The default is the number in the paper, or a number set by the
+            experiment if the paper states no number.
+        seed: int in [0, 2**63). Defaults to 2022, the seed of the result files that are published
+            with dpcore.
+        threads: number of threads. Defaults to the number of cores. The number of threads never
+            changes a result.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
-        data: folder with the corpora of the experiment. By default, the experiment generates texts.
-            The table and the picture then state that the texts are generated.
-        full: True for the size of the paper. It has an effect only if the default size of the
-            experiment is smaller.
-        quick: True for a short run of less than 20 seconds. It uses few trials and one seed, unless
-            `trials` or `seeds` is given.
+        data: folder with the text corpora of the experiment. By default, the experiment generates
+            texts instead, and the table and the picture state that the texts are generated.
+        full: True to run the experiment at the size in the paper. Some experiments have a smaller
+            size by default.
+        quick: True for a short run of less than 20 seconds. A short run uses few trials and one
+            seed, unless `trials` or `seeds` is given.
         seeds: number of repetitions with different seeds. The table shows the mean and the standard
             deviation over the repetitions.
         device: torch device, such as "cpu" or "cuda".
-        packages: names of the packages that the experiment `released-libraries` audits. Defaults to
-            all its packages. Only for this experiment.
-        slow: True to include the slow cases of the experiment `released-libraries`. Only for this
-            experiment.
+        packages: names of the packages to audit, only for the experiment `released-libraries`.
+            Defaults to all packages of this experiment.
+        slow: True to include the slow cases, only for the experiment `released-libraries`.
         executor: executor that runs the audits, such as a Dask client (as in `dpcore.audit`). Only
             for the experiments in `RESUMABLE`.
-        resume: folder in which the function saves the progress of each audit. If an experiment was
-            stopped, a new call with the same folder continues the experiment and does not repeat
+        resume: folder in which the function saves the progress of each audit. After an experiment
+            was stopped, call the function again with the same folder. The new call does not repeat
             completed audits. Only for the experiments in `RESUMABLE`.
 
     Returns:
-        The experiment's `Result`. After Ctrl-C, the result and the files contain only the completed
-        parts, and `partial` is True. (`dpcore reproduce` treats SIGTERM like Ctrl-C.)
+        The `Result` of the experiment. After Ctrl-C, the result and the files contain only the
+        completed parts of the experiment, and `partial` of the result is True. (The shell command
+        `dpcore reproduce` treats SIGTERM like Ctrl-C.)
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if `name` is unknown, a value is out of range, or the experiment does not have a
-            given option.
+        ValueError: if `name` is unknown, a value is out of range, or an argument is given that the
+            experiment does not use.
         ModuleNotFoundError: if a required package is not installed. The message names the package.
         OSError: if the folder or a file cannot be written.
         KeyboardInterrupt: if the user presses Ctrl-C before the first part is complete.
@@ -235,7 +240,7 @@ def reproduce(
         ...     sorted(os.listdir(folder))
         ['habernal2022-figure2.json', 'habernal2022-figure2.png', 'habernal2022-figure2.svg']
     """
-    from .running import place_audits
+    from .running import set_executor
 
     module = get(name)
     for option, value in (("executor", executor), ("resume", resume)):
@@ -257,7 +262,7 @@ def reproduce(
     runs = None if resume is None else Path(resume)
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)
-    with place_audits(executor, runs):
+    with set_executor(executor, runs):
         result: Result = module.run(config, threads=threads, progress=progress)
     record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
     from .drawing import save_png_and_svg

@@ -6,8 +6,8 @@ a list of candidate texts, but not the noise. The attacker ranks the candidates 
 or by the rewritten text. As controls, the experiment also links outputs without noise, and outputs
 whose original is declared to be a different candidate.
 
-A second attacker does not know the candidate texts. This attacker draws candidates from a next-word
-model that was trained without the texts of the victims.
+A second attacker does not know a list that contains the originals. This attacker draws candidates
+from a next-word model. The training of this model did not use the originals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
 from .base import SEED, Column, Settings, align_columns, encode_fields, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, require_whole, run_jobs, time_run
+from .running import Tabled, cell_seed, require_complete, run_jobs, time_run
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
@@ -45,17 +45,19 @@ _TEXT_METHODS: Final = ("encoding", "words")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Victims(Shown):
-    """Results of the second attacker, whose candidates are texts drawn from a next-word model.
+    """Results of an attacker who guesses the original of a rewritten text.
 
-    The attacker ranks the candidates by the distance between the vectors of the candidate and of
-    the rewritten text. A victim is the author of a text that was rewritten.
+    The attacker does not know a list of real texts that contains the original, but draws candidates
+    from a next-word model. The auto-encoder of the rewriter encodes each candidate and the
+    rewritten text as vectors. The best candidate has the smallest distance between the two vectors.
 
     Args:
-        rank: median rank of the victim's original text, if the original text is added to the drawn
-            candidates.
-        shared: mean number of distinct words that the best-ranked candidate shares with the
-            original text. Here the original text is not among the candidates.
-        random: mean number of distinct words that a random candidate shares with the original text.
+        rank: rank of the original text (median over the rewritten texts), if the original text is
+            added to the candidates. Rank 1 is the best.
+        shared: mean number of distinct words that the best candidate and the original text have in
+            common, if the original text is not among the candidates.
+        random: mean number of distinct words that a random candidate and the original text have in
+            common.
     """
 
     rank: float
@@ -65,18 +67,25 @@ class Victims(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Results of the attackers for one variant of the noise and one claimed epsilon.
+    """Results of attacks on a text rewriter, for one variant of its noise and one claimed epsilon.
+
+    The rewriter encodes a text as a vector, adds noise, and decodes a rewritten text. An attacker
+    looks for the original of an output in a list of candidate texts.
 
     Args:
         variant: variant of the noise, or "no noise".
         claimed: claimed epsilon; inf without noise.
-        true: true epsilon of the noise, which holds for any two texts; inf without noise.
-        vector: linkage of the noisy vectors, by the likelihood of the vector and by its distance.
-        text: linkage of the rewritten texts, by the distance between vectors and by shared words.
-        control: linkage of the vectors and of the texts, if a wrong candidate is declared to be the
-            original of each output. The methods are the likelihood for vectors and the vector
-            distance for texts.
-        victims: results of the second attacker, who does not know the candidates.
+        true: true epsilon of the noise, valid for any two texts; inf without noise.
+        vector: results if the attacker sees the noisy vectors. The candidates are ranked in two
+            ways: by the likelihood of the noisy vector, and by the distance between the noisy
+            vector and the vector of the candidate.
+        text: results if the attacker sees the rewritten texts. The candidates are ranked in two
+            ways: by the distance between the vectors of the rewritten text and of the candidate,
+            and by the words that both have in common.
+        control: results by chance, for comparison. A wrong candidate is declared to be the original
+            of each output. The first entry is for vectors, ranked by likelihood. The second entry
+            is for texts, ranked by the distance of vectors.
+        victims: results of an attacker who draws the candidates from a next-word model.
     """
 
     variant: str
@@ -90,17 +99,18 @@ class Row(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: data, variants of the noise, and claimed epsilons.
+    """Options of the experiment that links texts rewritten by ADePT to their originals.
 
     Args:
-        seed: int in [0, 2**63). Training and noise get separate seeds derived from it.
+        seed: int in [0, 2**63). The experiment derives separate seeds for the training and for the
+            noise from this seed.
         data: path of the folder `atis` of the ATIS corpus, or of its parent folder. By default, the
             experiment generates texts.
         quick: True for a short run that only shows that the experiment works.
-        confidence: confidence level of each interval. The intervals do not hold jointly at this
-            level.
-        claimed: claimed epsilons, in the order of the table.
-        variants: variants of the noise, of "published", "scaled" and "gaussian".
+        confidence: confidence level of each interval separately, not of all intervals together.
+        claimed: epsilons that the noise claims to have, in the order of the rows of the table.
+        variants: variants of the noise: "published" (too small for the claimed epsilon), "scaled"
+            (the published noise, increased until the claim is true) or "gaussian".
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -122,7 +132,7 @@ class Config(Settings):
 
     @property
     def full(self) -> bool:
-        """False, because this experiment uses only one corpus."""
+        """Return False: the experiment uses only one corpus."""
         return False
 
 
@@ -199,14 +209,14 @@ class _Study:
         return Victims(rank, shared, by_chance)
 
 
-def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
+def _prepare_study(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
     from ..text import ADePTModel
 
     epochs, hidden, candidates, outputs, n_drawn, victims = _SIZES[config.quick]
     model = ADePTModel(1.0, variant="scaled", hidden=hidden, embedding=hidden // 2)
     seed = cell_seed(config.seed, f"train/{texts.name}")
     model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
-    require_whole(model)
+    require_complete(model)
     candidates_known = tuple(dict.fromkeys(texts.words))[:candidates]
     rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
     recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}
@@ -227,13 +237,14 @@ def _prepare(texts: StudyTexts, config: Config, progress: bool | None) -> _Study
 
 @time_run("torch", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train the models on public texts, rewrite other texts, and link them to their originals.
+    """Train the models on public texts, rewrite other texts, and attack the rewritten texts.
 
-    The models are the auto-encoder of ADePT and a next-word model.
+    The models are the auto-encoder of ADePT, which rewrites texts, and a next-word model. An
+    attacker tries to find the original of each rewritten text in a list of candidates.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because torch uses one thread.
+        threads: has no effect: torch always uses one thread in this experiment.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
@@ -258,7 +269,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert plain.vector["encoding"].share == 1.0
     """
     [texts] = read_corpora(config)
-    study = _prepare(texts, config, progress)
+    study = _prepare_study(texts, config, progress)
     jobs = [(variant, claimed) for variant in config.variants for claimed in config.claimed]
     jobs.append(("no noise", np.inf))
     rows, partial = run_jobs("linking", jobs, study.measure, progress)
@@ -267,13 +278,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attackers for every variant and claimed epsilon.
+    """Results of the attacks on texts rewritten by ADePT.
 
     Args:
         config: options of the run.
-        corpus: name of the corpus, as it appears in the table.
-        rows: one row for each pair of a variant and a claimed epsilon. The last row is without
-            noise.
+        corpus: name of the corpus in the heading of the table.
+        rows: one row for each pair of a variant of the noise and a claimed epsilon. The last row is
+            for outputs without noise.
     """
 
     corpus: str
@@ -302,7 +313,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the share of linked outputs against the true epsilon."""
+        """Draw the share of outputs whose original the attacker finds, against the true epsilon."""
         picture = make_canvas(2.9, ax)
         left, right = picture.subplots(1, 2, sharey=True)
         for variant, colour in zip(VARIANTS, (RED, BLUE, "#2e7d32"), strict=True):

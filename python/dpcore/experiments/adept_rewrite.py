@@ -58,17 +58,17 @@ _QUICK_SIZES: Final = (480, 120, 10)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StudyTexts(Shown):
-    """A corpus of public training texts and of other texts, which are rewritten.
+    """A corpus, split into public texts for training an auto-encoder, and texts to rewrite.
 
     Args:
         name: "atis", "snips" or "generated".
         origin: source of the texts.
-        train: public texts, on which the auto-encoder is trained.
+        train: public texts for the training.
         held: texts to rewrite. No text occurs in both `held` and `train`.
-        labels: intents of the texts to rewrite.
-        dropped: number of texts that are not rewritten because they occur in `train`.
-        epochs: number of epochs of the training.
-        min_count: smallest number of occurrences of a vocabulary word in `train`.
+        labels: intent (label) of each text to rewrite.
+        dropped: number of texts that were left out of `held` because they also occur in `train`.
+        epochs: number of training epochs.
+        min_count: smallest number of times that a word of the vocabulary occurs in `train`.
     """
 
     name: str
@@ -82,23 +82,23 @@ class StudyTexts(Shown):
 
     @property
     def words(self) -> list[str]:
-        """Texts to rewrite, each as its words separated by single blanks."""
-        return list(map(rejoin_words, self.held))
+        """Texts to rewrite, each as words separated by single blanks."""
+        return list(map(normalise_blanks, self.held))
 
 
-def rejoin_words(text: str) -> str:
-    """Return the words of a text, separated by single blanks, as a perfect auto-encoder does."""
+def normalise_blanks(text: str) -> str:
+    """Return a text as words separated by single blanks, like an auto-encoder without errors."""
     return " ".join(words_of(text))
 
 
 def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
-    """Read or generate the corpora of a run.
+    """Read or generate the corpora of an experiment with rewritten texts.
 
     Args:
-        config: configuration with the fields `data`, `full` and `quick`.
+        config: options with `data` (None to generate texts), `full` and `quick`.
 
     Raises:
-        FileNotFoundError: if a file is missing. The message states its name and its source.
+        FileNotFoundError: if a file is missing. The message names the file and its source.
         ValueError: if the corpus has fewer than five distinct texts to rewrite.
     """
     if config.data is None:
@@ -111,17 +111,17 @@ def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
 
 
 def _split_corpus(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
-    train_texts = {rejoin_words(text) for text in corpus.train}
+    train_texts = {normalise_blanks(text) for text in corpus.train}
     rows: list[tuple[str, str]] = []
     for part in (corpus.valid, corpus.test):
         assert part.labels is not None
         rows += zip(part.texts, map(str, part.labels.tolist()), strict=True)
-    held = [row for row in rows if rejoin_words(row[0]) not in train_texts]
+    held = [row for row in rows if normalise_blanks(row[0]) not in train_texts]
     dropped = len(rows) - len(held)
     train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
     if quick:
         train, held, epochs = train[: _QUICK_SIZES[0]], held[: _QUICK_SIZES[1]], _QUICK_SIZES[2]
-    if len({rejoin_words(text) for text, _ in held}) < FOLDS:
+    if len({normalise_blanks(text) for text, _ in held}) < FOLDS:
         requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
         raise invalid("data", requirement, name)
     texts, labels = zip(*held, strict=True)
@@ -130,25 +130,25 @@ def _split_corpus(name: str, corpus: Corpus, quick: bool) -> StudyTexts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Utility(Shown):
-    """Accuracy and macro-F1 of the predicted intents.
+    """Accuracy and macro-F1 of a classifier that predicts the intent (label) of rewritten texts.
 
     Args:
         accuracy: share of the texts whose intent is predicted correctly.
-        f1: macro-F1 over the intents with at least two different texts.
+        f1: mean of the F1 scores of all intents that have at least two different texts.
     """
 
     accuracy: Measured
     f1: Measured
 
 
-def list_single_intents(texts: StudyTexts) -> tuple[str, ...]:
-    """List the intents that have only one distinct text, so that no classifier can learn them."""
+def list_one_text_intents(texts: StudyTexts) -> tuple[str, ...]:
+    """List the intents that have only one distinct text: a classifier cannot learn these."""
     counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
 def majority_share(texts: StudyTexts) -> float:
-    """Return the share of the most frequent intent among the texts to rewrite."""
+    """Return the share of the most frequent intent among the texts that will be rewritten."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
 
@@ -157,15 +157,15 @@ def measure_intent_utility(
 ) -> Utility:
     """Measure how well a classifier predicts the intents of rewritten texts.
 
-    The classifier is logistic regression on TF-IDF, in five folds. Equal originals share a fold.
+    The classifier is logistic regression on TF-IDF, tested by five-fold cross-validation.
 
     Args:
         rewritten: one rewritten text for each text in `texts.held`.
-        texts: original texts with their intents.
-        confidence: confidence level of each interval, but not of all jointly.
-        seed: seed of the bootstrap, which computes the intervals.
+        texts: original texts with their intents (labels).
+        confidence: confidence level of each interval separately.
+        seed: seed of the bootstrap for the intervals.
     """
-    alone = list_single_intents(texts)
+    alone = list_one_text_intents(texts)
     names = [name for name in sorted(set(texts.labels)) if name not in alone]
     # Codes above those of macro-F1 never form their own group.
     codes = {name: code for code, name in enumerate((*names, *alone))}
@@ -203,9 +203,9 @@ class Setup(Shown):
 
     Args:
         corpus: name of the corpus on which the auto-encoder is trained.
-        clip: norm to which vectors are clipped, "l1" or "l2".
-        hidden: number of entries of a hidden state. A vector has twice this number of entries.
-        number: index of the repetition, from 0.
+        clip: norm in which vectors are clipped, "l1" or "l2".
+        hidden: number of entries of a hidden state. The vector of a text has 2 * `hidden` entries.
+        number: index of this training among repeated trainings, from 0.
     """
 
     corpus: str
@@ -214,8 +214,8 @@ class Setup(Shown):
     number: int
 
 
-def clip_of(variant: str) -> str:
-    """Return the norm to which a variant clips vectors, "l1" or "l2"."""
+def clip_norm(variant: str) -> str:
+    """Return the norm in which a variant of the noise clips vectors, "l1" or "l2"."""
     return "l1" if variant == "l1" else "l2"
 
 
@@ -225,13 +225,14 @@ class Fitted(Shown):
 
     Args:
         setup: settings of the auto-encoder.
-        model: the auto-encoder, or None in a result.
-        pair: the two texts to rewrite whose vectors are farthest apart.
+        model: the auto-encoder. None in the final result of the experiment.
+        pair: two of the texts to rewrite, with the largest distance between their vectors.
         trained: record of the training.
-        bleu: BLEU of the texts to rewrite, decoded without noise.
-        memorised: BLEU of training texts, decoded without noise.
-        plain: utility of the texts to rewrite, decoded without noise.
-        examples: the first texts to rewrite, decoded without noise.
+        bleu: BLEU of the decoded versions of the texts to rewrite, against the originals.
+        memorised: BLEU of the decoded versions of the training texts, against the originals.
+        plain: accuracy and macro-F1 of the intents that a classifier predicts from the decoded
+            versions of the texts to rewrite.
+        examples: decoded versions of the first texts to rewrite.
     """
 
     setup: Setup
@@ -250,17 +251,17 @@ class Cell(Shown):
 
     Args:
         seed: seed of the noise.
-        true: true epsilon for any two texts.
-        exact: exact privacy loss of the pair of texts in `Fitted.pair`, from the noise law.
+        true: true epsilon of the noise, valid for any two texts.
+        exact: exact privacy loss of the audited pair of texts (the pair is `Fitted.pair`).
         on_vector: lower bound on epsilon, certified from noisy vectors of this pair.
         on_text: lower bound on epsilon, certified from rewritten texts of this pair.
-        event: outputs that the audit of rewritten texts counted, described in words.
-        refuted: True for each audit (of vectors, of texts) that refuted the claim.
-        bleu: BLEU of the rewritten texts.
+        event: description of the set of rewritten texts that the audit counted.
+        refuted: for the audit of vectors and the audit of texts: True if the claim was refuted.
+        bleu: BLEU of the rewritten texts, against their originals.
         unchanged: share of the rewritten texts that are equal to their originals.
-        told: utility of the rewritten texts.
-        memorised: BLEU of rewritten training texts, which are public.
-        examples: rewritten versions of the first texts.
+        told: accuracy and macro-F1 of the intents predicted from the rewritten texts.
+        memorised: BLEU of rewritten training texts (public texts), against their originals.
+        examples: rewritten versions of the first texts to rewrite.
         partial: True if Ctrl-C ended an audit early.
     """
 
@@ -281,14 +282,14 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Results of one variant at one claimed epsilon.
+    """Results of trained auto-encoders for one variant of the noise and one claimed epsilon.
 
     Args:
         corpus: name of the corpus.
         hidden: number of entries of a hidden state.
         variant: variant of the noise.
         claimed: claimed epsilon.
-        cells: results of each seed.
+        cells: one result for each trained auto-encoder (each has a different seed).
     """
 
     corpus: str
@@ -299,21 +300,21 @@ class Row(Shown):
 
     @property
     def true(self) -> float:
-        """True epsilon for any two texts."""
+        """True epsilon of the noise of this row, valid for any two texts."""
         return self.cells[0].true
 
     @property
     def accuracy(self) -> Measured:
-        """Share of correctly predicted intents, or the mean and the spread over several seeds."""
+        """Accuracy of the predicted intents (mean and spread if there are several seeds)."""
         return _join_seeds([cell.told.accuracy for cell in self.cells])
 
     @property
     def f1(self) -> Measured:
-        """Macro-F1 of the intents, or the mean and the spread over several seeds."""
+        """Macro-F1 of the predicted intents (mean and spread if there are several seeds)."""
         return _join_seeds([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
-        """Return the mean of a field of `Cell` over the seeds."""
+        """Return the mean over the seeds of one field of `Cell`, such as "bleu"."""
         return statistics.fmean(getattr(cell, name) for cell in self.cells)
 
 
@@ -330,8 +331,8 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
 
     Args:
         setup: settings of the auto-encoder.
-        texts: corpus on which the auto-encoder is trained, with the texts to rewrite.
-        config: options with `seed`, `confidence`, `device` and `examples`.
+        texts: corpus with the training texts and the texts to rewrite.
+        config: options with the fields `seed`, `confidence`, `device` and `examples`.
     """
     from ..text import ADePTModel
 
@@ -364,13 +365,13 @@ def _choose_public(texts: StudyTexts) -> list[str]:
 def rewrite_and_audit(
     fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
-    """Rewrite `texts.held`, and audit vectors and rewritten texts of `fitted.pair`.
+    """Rewrite `texts.held` with noise, and audit the claimed epsilon on the pair `fitted.pair`.
 
     Args:
         fitted: the trained auto-encoder.
-        texts: corpus on which the auto-encoder is trained, with the texts to rewrite.
+        texts: corpus with the training texts and the texts to rewrite.
         variant: variant of the noise.
-        claimed: claimed epsilon.
+        claimed: epsilon that the noise claims to have.
         config: options with `trials`, `text_trials`, `seed`, `confidence` and `examples`.
     """
     setup = fitted.setup
@@ -404,22 +405,22 @@ def rewrite_and_audit(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the training, the rewriting and the audits.
+    """Options of the experiment that rewrites texts by ADePT, and audits the claimed epsilon.
 
     Args:
-        trials: outputs on each of the two texts of an audit. Audits of rewritten texts use a tenth
-            of this number, and at least 1,000.
-        seed: int in [0, 2**63). Training, noise and audits get seeds derived from it.
-        data: parent folder of `atis` and `snips`, or one of these folders. None generates texts.
+        trials: number of noisy vectors for each of the two texts of an audit. Audits of rewritten
+            texts use a tenth of this number of rewritten texts, but at least 1,000.
+        seed: int in [0, 2**63), from which the seeds of training, noise and audits are derived.
+        data: folder `atis` or `snips`, or the parent folder of both. None: texts are generated.
         full: True to add SNIPS, hidden states of 64 and 256 entries, and two more seeds.
-        quick: True for a short test with few texts, little training and two claimed epsilons.
+        quick: True for a short test with few texts, 10 epochs and two claimed epsilons.
         seeds: number of trainings of each auto-encoder. The table shows the mean and the spread
-            over the trainings. Defaults to 1, or to 3 if `full` is True.
+            over the trainings. The default is 1, or 3 if `full` is True.
         device: torch device of encoder and decoder, such as "cpu".
-        confidence: confidence level of each bound and each interval, but not of all jointly.
-        claimed: claimed values of epsilon, in the order of the table.
+        confidence: confidence level of each bound and each interval separately.
+        claimed: epsilons that the noise claims to have, in the order of the table.
         variants: variants of the noise: "published", "scaled", "l1", "gaussian".
-        examples: number of texts whose rewritten versions are all shown.
+        examples: number of texts that the table shows with all rewritten versions.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -456,31 +457,31 @@ class Config(SeededSettings):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Numbers of entries of a hidden state, one for each auto-encoder."""
+        """Sizes of the auto-encoders to train: numbers of entries of a hidden state."""
         return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
 @time_run("sklearn", "sacrebleu")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train the auto-encoders, rewrite texts with every noise, and audit every claim.
+    """Train auto-encoders, rewrite texts with every variant of the noise, and audit every claim.
 
     Args:
         config: options of the experiment.
         threads: number of processes. Defaults to all cores on the CPU, and to 1 on another device.
-            It never changes a result.
-        progress: True to show a progress bar. None shows the bar for long interactive work.
+            The number of processes never changes a result.
+        progress: True to show a progress bar. By default, only long interactive work has a bar.
 
     Returns:
-        The result, with one row for each corpus, width, variant and claimed epsilon.
+        The result, with one row for each corpus, size of auto-encoder, variant and claimed epsilon.
 
     Raises:
         ModuleNotFoundError: if torch, scikit-learn or sacrebleu is missing.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if torch does not find the device, or the corpus has too few texts.
+        ValueError: if torch does not find the device, or the corpus has too few texts to rewrite.
         KeyboardInterrupt: if the user presses Ctrl-C before the first text is rewritten.
 
     Source:
-        Krishna, Gupta and Dupuy (2021). The fault: Habernal (2021), theorem 1.
+        Krishna, Gupta and Dupuy (2021). The error in their proof: Habernal (2021), theorem 1.
 
     Example:
         >>> from importlib.util import find_spec
@@ -490,7 +491,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert row.true == 80.0  # 8 times the claim: the clip is of the wrong norm
     """
     texts = {model.name: model for model in read_corpora(config)}
-    clips = tuple(dict.fromkeys(map(clip_of, config.variants)))
+    clips = tuple(dict.fromkeys(map(clip_norm, config.variants)))
     each = product(texts, config.widths, range(config.seeds), clips)
     setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
     many = threads_of(threads) if config.device == "cpu" else 1
@@ -501,7 +502,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs = [
         (model, texts[model.setup.corpus], variant, claimed, config)
         for variant, claimed, model in product(config.variants, config.claimed, models)
-        if model.setup.clip == clip_of(variant)
+        if model.setup.clip == clip_norm(variant)
     ]
     cells, partial = gather_in_processes("rewriting", rewrite_and_audit, jobs, many, progress)
     keys = [(model.setup.corpus, model.setup.hidden, how, e) for model, _, how, e, _ in jobs]
@@ -517,14 +518,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the experiment.
+    """Results of the experiment that rewrites texts by ADePT, and audits the claimed epsilon.
 
     Args:
         config: options of the run.
         texts: the corpora.
         models: trained auto-encoders, without their weights.
-        rows: one row for each corpus, width, variant and claimed epsilon.
-        clean: utility of the unchanged texts, by the name of the corpus.
+        rows: one row for each corpus, size of auto-encoder, variant and claimed epsilon.
+        clean: accuracy and macro-F1 of intents predicted from unchanged texts, by name of corpus.
     """
 
     texts: tuple[StudyTexts, ...]
@@ -548,7 +549,7 @@ class Result(Tabled[Config]):
         )
 
     def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
-        """Return the rows and the auto-encoders of one corpus and one `Row.hidden`."""
+        """Return the rows and auto-encoders for one corpus and one size of a hidden state."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
         return rows, [m for m in self.models if (m.setup.corpus, m.setup.hidden) == key]
@@ -563,7 +564,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw accuracy and BLEU against the true epsilon."""
+        """Draw the accuracy of predicted intents and BLEU against the true epsilon of the noise."""
         picture = make_canvas(4.6, ax)
         grid = picture.subplots(2, len(self.texts), sharex="col", squeeze=False)
         width = sorted(self.config.widths)[len(self.config.widths) // 2]
@@ -582,20 +583,20 @@ class Result(Tabled[Config]):
 
 
 def corpus_title(texts: StudyTexts) -> str:
-    """Return the title of a corpus, which states whether the texts are generated."""
+    """Return the title of a corpus, or "utterances made up" if the texts are generated."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
 def needed_epsilon(rows: list[Row], floor: float) -> float | None:
-    """Return the true epsilon from which on the accuracy is certainly above `floor`, or None."""
+    """Return the smallest epsilon E: at E and at all larger epsilons, accuracy exceeds `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
 
 def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
-    """Return the row of highest accuracy among the rows whose true epsilon is at most `level`.
+    """Among the rows whose true epsilon is at most `level`, return the row of highest accuracy.
 
-    The interval of the accuracy must lie above `floor`. The result is None if no such row exists.
+    The confidence interval of this accuracy must lie above `floor`. None if no row satisfies this.
     """
     held = [row for row in rows if row.true <= level * 1.0001 and row.accuracy.low > floor]
     return max(held, key=lambda row: row.accuracy.value, default=None)
@@ -612,7 +613,7 @@ def _format_width(result: Result, texts: StudyTexts, width: int) -> list[str]:
 
 
 def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result: Result) -> str:
-    clean, alone = result.clean[texts.name], list_single_intents(texts)
+    clean, alone = result.clean[texts.name], list_one_text_intents(texts)
     left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
     lines = [
         f"{corpus_title(texts)} ({texts.origin}), n = {2 * width}: {len(texts.train):,} "
@@ -710,7 +711,7 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
         "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
         "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
         "epochs": texts.epochs, "majority": majority_share(texts),
-        "single": list(list_single_intents(texts)),
+        "single": list(list_one_text_intents(texts)),
         **_utility_to_dict(result.clean[texts.name]),
         "examples": texts.words[: result.config.examples],
     }  # fmt: skip

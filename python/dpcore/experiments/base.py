@@ -38,12 +38,12 @@ def _check_folder(name: str, value: Any) -> str:
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Check that a value is a finite number above 0, such as an epsilon, and return the number."""
+    """Check that a value is a finite number above 0, and return the number as a float."""
     return errors.real(name, value, low=0.0, open_low=True)
 
 
 def check_trials(name: str, value: Any, low: int) -> int:
-    """Return a value as an int, such as a number of trials. The value must be at least `low`."""
+    """Convert a whole number of at least `low`, such as 1000 or 1e3, to an int."""
     return errors.integer(name, errors.count(name, value), low)
 
 
@@ -66,22 +66,23 @@ def setting(
     usual: Any, check: Callable[..., Any] | None = None, *values: Any, quick: Any = None,
     full: Any = None, ascending: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
-    """Return a dataclass field of a `Config`, with its default and its check.
+    """Return a dataclass field of an options class, with a default value and a check of the value.
 
     Args:
-        usual: default value. If it is a tuple, the field is a list without repeated entries, and
-            `check` checks each entry.
-        check: function that is called as `check(name, value, *values, **options)` and returns the
-            checked value. Defaults to the check that all experiments use for a field of this name.
+        usual: default value. If the default is a tuple, the value must be a list without repeated
+            entries, and `check` checks each entry.
+        check: function that checks a value. The call is `check(name, value, *values, **options)`,
+            and it returns the checked value. By default, the name of the field determines the check
+            (such as "epsilon": a number above 0).
         *values: further positional arguments of `check`.
-        quick: default value if the field `quick` of the `Config` is True.
-        full: default value if the field `full` of the `Config` is True.
+        quick: default value if the field `quick` of the same object is True.
+        full: default value if the field `full` of the same object is True.
         ascending: True to sort the entries of a list in ascending order.
         **options: further keyword arguments of `check`.
 
     Returns:
-        A dataclass field. If `quick` or `full` is given, the default of the field is None, and
-        `Settings` replaces None by the right default.
+        A dataclass field. If `quick` or `full` is given, the default of the field is None. The base
+        class `Settings` then replaces None by `quick`, `full` or `usual`.
     """
 
     def check_value(name: str, value: Any) -> Any:
@@ -97,9 +98,10 @@ def setting(
 
 
 class Settings(Shown):
-    """Base class of a `Config`. The class checks every field by the check declared in `setting`.
+    """Base class for the options of an experiment. The class checks the value of every field.
 
-    A field that is declared without `setting` gets the common check for fields of its name.
+    The function `setting` declares a field with a check. For a field declared without `setting`,
+    the name of the field determines the check.
     """
 
     __slots__ = ()
@@ -119,14 +121,14 @@ class Settings(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeededSettings(Settings):
-    """Base class of a `Config` whose first two fields are `trials` (number of draws) and `seed`."""
+    """Base class for the options of an experiment. The first fields are `trials` and `seed`."""
 
     trials: int = 10**6
     seed: int = SEED
 
 
 def encode_entries(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the values of a dict to JSON values, including the values of nested dicts and lists.
+    """Return a dict with all values converted to JSON values, also in nested dicts and lists.
 
     Example:
         >>> encode_entries({"rows": 3, "cells": [{"ends": (0.5, float("inf"))}]})
@@ -142,20 +144,20 @@ def _encode_entry(value: Any) -> Any:
 
 
 def encode_fields(cell: Any) -> dict[str, Any]:
-    """Convert a dataclass instance, with nested dataclass instances, to a dict of JSON values."""
+    """Return a dataclass instance (and nested instances) as a dict of JSON values."""
     return encode_entries(asdict(cell))
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a text table.
+    """One column of a text table. Each row of the table shows one object.
 
     Args:
         head: heading of the column.
-        value: name of the attribute of a row that the column shows, such as "audit.seed"; or a
-            function from a row to the value.
+        value: what the column shows of an object: the name of an attribute, such as "audit.seed",
+            or a function from the object to the value.
         text: function that formats the value as text, or a format specification such as ".3f".
-        left: True for left alignment. By default, the column is aligned to the right.
+        left: True to align the column to the left instead of the right.
         missing: text that is shown if the value is None.
     """
 
@@ -166,7 +168,7 @@ class Column:
     missing: str = "-"
 
     def format_value(self, row: Any) -> str:
-        """Return the text that the column shows for one row."""
+        """Return the text that this column of a table shows for one object."""
         value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
         if value is None:
             return self.missing
@@ -174,7 +176,7 @@ class Column:
 
 
 def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
-    """Return a table as text, with a line of headings and one line per row."""
+    """Return a table as text: a line with the heading of each column, and one line for each row."""
     lines = [[column.format_value(row) for column in columns] for row in rows]
     left = [place for place, column in enumerate(columns) if column.left]
     return align_rows([[column.head for column in columns], *lines], left)

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import about, choice, invalid, message, mistyped
+from ..errors import choice, invalid, message, mistyped, tag
 from ..suggestions import suggest_arguments
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, normalise_likeness
@@ -54,19 +54,20 @@ Parts = Iterator[tuple[str | None, Iterable[Row]]]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Description of the files of one public corpus, and the functions that read these files.
+    """Description of the files of one public text corpus, and the functions that read these files.
 
     Args:
-        files: dict from the name of each file to the part of the split that the file contains, such
-            as "train". None if the file is not one part of a split.
+        files: dict from the name of each file to the part of the corpus in the file, such as
+            "train" or "test". The part is None if the file does not belong to one part.
         origin: source and license of the corpus.
-        rows: function from an open file to its rows, each a text with a label or attributes. None
-            if `parts` is given.
-        parts: function that reads a file with several parts of the split. It returns pairs (name of
-            the part or None, rows of the part). None if `rows` is given.
-        members: names of the files that are read from inside a zip archive. Empty if the files are
-            not archives.
-        optional: files that may be missing from a folder.
+        rows: function from an open file to rows. Each row is a text with a label or attributes.
+            None if `parts` is given.
+        parts: function that reads a file with several parts, such as "train" and "test". It yields
+            one pair for each part: the name of the part (or None), and its rows. None if `rows` is
+            given.
+        members: names of the files to read in each zip archive. Empty if the files of the corpus
+            are not archives.
+        optional: names of files that may be missing.
     """
 
     files: Mapping[str, str | None]
@@ -77,7 +78,11 @@ class Known:
     optional: tuple[str, ...] = ()
 
     def read(self, path: Path) -> Parts:
-        """Yield pairs (part of the split, rows) for every part that one file contains."""
+        """Read one file of this corpus, and yield each part with its rows.
+
+        Each pair contains the name of the part ("train", "valid", "test" or None), and the rows of
+        the part.
+        """
         file = open_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
@@ -94,7 +99,7 @@ def _open_member(path: Path, file: File, member: str) -> File:
     except (zipfile.BadZipFile, KeyError) as error:
         requirement = f"a zip archive that holds {member} ({file.origin})"
         text = f"{message('path', requirement, str(path))}: {error}"
-        raise about(ValueError(text), "path") from None
+        raise tag(ValueError(text), "path") from None
 
 
 def _read_dpnr(file: File) -> Parts:
@@ -124,7 +129,7 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
     return (Row(file.text(number, line), label) for number, line in file.filled())
 
 
-def _read_ending_labels(file: File) -> Iterator[Row]:
+def _read_suffix_labels(file: File) -> Iterator[Row]:
     """Read one text per line. The file's ending gives the label of all its texts.
 
     The label is 0 for the endings .0 and .neg, and 1 for .1 and .pos.
@@ -176,14 +181,14 @@ KNOWN: Final[dict[str, Known]] = {
     "wikitext2": Known({f"{part}.txt": part for part in SPLITS}, "WikiText-2 (CC BY-SA)",
                        _read_line_rows, optional=("train.txt",)),
     "polarity": Known({"sentence_polarity.zip": None}, "sentence polarity corpus (CC BY 4.0)",
-                      _read_ending_labels,
+                      _read_suffix_labels,
                       members=("sentence_polarity/rt-polarity.neg",
                                "sentence_polarity/rt-polarity.pos")),
     "textfooler": Known({"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)",
                         _read_labelled),
     "yelp": Known(dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
                   | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
-                  "Yelp sentences of Sentiment-and-Style-Transfer", _read_ending_labels),
+                  "Yelp sentences of Sentiment-and-Style-Transfer", _read_suffix_labels),
 }  # fmt: skip
 """All corpora that `read_corpus` can read by name."""
 
@@ -196,14 +201,15 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     r"""Read a public corpus from its file or folder.
 
     Args:
-        path: path of a file of the corpus, of the folder of the file, or of the parent of this
+        path: path of a file of the corpus, of the folder of the corpus, or of the parent of this
             folder.
-        name: name of the corpus, a key of `KNOWN`, such as "atis". By default, the names of the
-            files and folders determine the corpus. If these names match no known corpus,
-            `dpcore.text.read` reads the path.
+        name: name of the corpus, a key of `KNOWN`, such as "atis". By default, the function
+            recognises the corpus from the names of the files and folders. If the function
+            recognises no known corpus, `dpcore.text.read` reads the path.
 
     Returns:
-        The corpus. It has a split if its files define one (such as train and test).
+        The corpus. If the files are split into parts, such as train and test, the corpus has these
+        parts.
 
     Raises:
         TypeError: if `path` is not a path.
@@ -262,13 +268,13 @@ def _list_possible_corpora(path: Path) -> list[str]:
             kind
             for kind, facts in KNOWN.items()
             if has_any(path / _CORPUS_FOLDERS.get(kind, kind), facts.files)
-            or has_any(path, (name for name in facts.files if not _is_common_name(name)))
+            or has_any(path, (name for name in facts.files if not _is_common_file(name)))
         ]
     own = [kind for kind, facts in KNOWN.items() if path.name in facts.files]
-    return [kind for kind in own if path.parent.name == kind or not _is_common_name(path.name)]
+    return [kind for kind in own if path.parent.name == kind or not _is_common_file(path.name)]
 
 
-def _is_common_name(name: str) -> bool:
+def _is_common_file(name: str) -> bool:
     """Return True if many corpora use a file name, such as train.csv or test.tsv."""
     return name.partition(".")[0] in SPLITS
 
@@ -279,10 +285,11 @@ class TextOptions(SeededSettings):
 
     Args:
         trials: largest number of texts in a set of texts, at least 100.
-        seed: int in [0, 2**63). Every part of the experiment gets a separate seed derived from it.
+        seed: int in [0, 2**63). The experiment derives a separate seed for each step from this
+            seed.
         seeds: number of repetitions. The table shows the mean and the standard deviation over the
-            repetitions. Defaults to 1 if `quick` is True; otherwise, the experiment sets the
-            default, with a larger value if `full` is True.
+            repetitions. The default depends on the experiment. It is 1 if `quick` is True, and
+            larger than usual if `full` is True.
         data: folder of the corpora. By default, the experiment generates texts.
         full: True for more repetitions.
         quick: True for a short run that only shows that the experiment works.
@@ -300,7 +307,7 @@ class TextOptions(SeededSettings):
 
     @property
     def origin_note(self) -> str:
-        """Note that the texts are generated. It is empty if `data` is given."""
+        """Note that the texts are generated, or "" if they are read from `data`."""
         return "" if self.data is not None else " (generated texts: give --data for real ones)"
 
 
@@ -311,8 +318,8 @@ class TwoSets(NamedTuple):
         origin: source of the texts.
         sensitive: texts that have only the sensitive label.
         rest: all texts that do not have the sensitive label.
-        rest_labels: label of each text in `rest`. For a text with several labels, it is the label
-            that occurs first in the corpus.
+        rest_labels: label of each text in `rest`. If a text has several labels, the label is the
+            first in the corpus.
         dropped: number of distinct texts that have the sensitive label and also another label.
             These texts are in neither set.
     """
@@ -325,15 +332,15 @@ class TwoSets(NamedTuple):
 
 
 def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus") -> Corpus:
-    """Read a corpus from the folder `config.data`, or generate a corpus if `config.data` is None.
+    """Read a corpus from `config.data`, or generate a corpus if `config.data` is None.
 
     Args:
-        config: configuration with the fields `data` and `seed`.
-        name: name of the corpus that is read, as in `read_corpus`.
-        kind: kind of texts to generate, as in `dpcore.text.generated`.
+        config: options of an experiment, with the fields `data` and `seed`.
+        name: name of the corpus to read, such as "atis" (as in `read_corpus`).
+        kind: kind of texts to generate, such as "topics" (as in `dpcore.text.generated`).
         rows: number of texts to generate.
-        key: text from which the function, together with `config.seed`, derives the seed of the
-            generated texts.
+        key: text that changes the seed of the generated texts. The function derives the seed from
+            `key` and `config.seed`.
 
     Raises:
         FileNotFoundError: if a file of the corpus is missing.
@@ -344,15 +351,15 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
 
 
 def read_two_sets(config: TextOptions) -> TwoSets:
-    """Read or generate a set of sensitive texts and a set of other texts, without repeated texts.
+    """Return a set of sensitive texts and a set of other texts, without repeated texts.
 
     Two texts count as equal if they differ only in letter case or white space. If equal texts have
     the sensitive label and also another label, the function leaves all these texts out.
 
     Args:
         config: options of the experiment. If `data` is given, the function reads medical abstracts,
-            and the sensitive label is "neoplasms". Otherwise, it generates texts, and the sensitive
-            topic is money.
+            and the sensitive texts have the label "neoplasms". Otherwise, the function generates
+            texts, and the sensitive texts have the topic money.
 
     Returns:
         The two sets. The sensitive set has at most `config.trials` texts, chosen at random.
@@ -372,18 +379,19 @@ def read_two_sets(config: TextOptions) -> TwoSets:
 
 
 def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[str, int | str], int]:
-    """Read or generate texts, and separate the sensitive texts from the other texts.
+    """Read or generate texts, and separate the sensitive texts from all other texts.
 
-    Of equal texts, only the first is kept. A text with the sensitive label and another label is
-    left out.
+    If several texts are equal (except for letter case and white space), only the first is kept. A
+    text with the sensitive label and another label is left out.
 
     Args:
         config: options of the experiment.
         rows: number of texts to generate if `config.data` is None.
 
     Returns:
-        A tuple of the source of the texts, the sensitive texts, a dict from every other text to its
-        first label, and the number of distinct texts that were left out.
+        A tuple with four entries: the source of the texts; the list of sensitive texts; a dict from
+        every other text to the first label of this text; and the number of distinct texts that were
+        left out.
     """
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]

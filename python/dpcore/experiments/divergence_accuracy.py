@@ -38,14 +38,14 @@ FAILING: Final = "the same study, rows on which the ball fails"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One row of a published table: figures for D(P0||P1) at the orders 1, 2 and 4.
+    """One row of a published table: estimates of the Renyi divergence D(P0||P1) at orders 1, 2, 4.
 
     Args:
-        case: name of the case.
-        method: method of dpcore with which the published row is compared.
-        figures: biases of the estimates in nats, or mean estimates. None is a missing figure.
-        spread: standard deviations of the estimates. None marks a missing figure.
-        rows: number of rows in the sample of each law.
+        case: name of the pair of distributions P0 and P1.
+        method: name of the dpcore estimator with which the table compares the published row.
+        figures: bias of the estimate (or mean estimate) at each order, in nats. None if missing.
+        spread: standard deviation of the estimate at each order, or None if not published.
+        rows: number of rows in the sample of each distribution.
         source: the publication.
         biased: True if `figures` are biases, False if `figures` are mean estimates.
     """
@@ -131,17 +131,17 @@ _CAUCHY_GRID_END: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A pair of laws P0 and P1 with known divergences.
+    """A pair of distributions P0 and P1 with known Renyi divergences.
 
     Args:
         title: title of the case in the table.
         draw: function `draw(rng, n0, n1)` that returns n0 rows of P0 and n1 rows of P1.
         truth: D(P0||P1) and D(P1||P0) in nats, each at the orders 1, 2 and 4; inf if infinite.
-        rows: number of rows of P0, as in the most similar published figures, if there are any.
-        slow: number by which the repetitions are divided, because an estimate takes long.
-        fails: True if a method is known to fail. Certified bounds are then computed too.
-        ratio: number of rows of P1 divided by the number of rows of P0.
-        published: published figures of other authors for this case.
+        rows: number of rows in a sample of P0.
+        slow: number by which the number of samples is divided (above 1 if an estimate takes long).
+        fails: True if an estimator is known to fail. Certified bounds are then computed too.
+        ratio: number of rows in a sample of P1, divided by the number of rows in a sample of P0.
+        published: published estimates of other authors for this pair of distributions.
     """
 
     title: str
@@ -155,7 +155,7 @@ class Case:
 
     @property
     def null(self) -> bool:
-        """True if P0 and P1 are the same law."""
+        """True if P0 and P1 are the same distribution."""
         return not any(map(any, self.truth))
 
 
@@ -178,7 +178,7 @@ def _make_normal_case(
     return Case(title, draw, truth, **more)
 
 
-def _add_atom(title: str, dim: int, **more: Any) -> Case:
+def _make_atom_case(title: str, dim: int, **more: Any) -> Case:
     """Make a case of two mixtures of a normal law and an atom at the origin.
 
     The atom has probability 0.3 under P0 and 0.1 under P1. The normal law of P0 is shifted by 1/2.
@@ -273,8 +273,8 @@ def _make_cases() -> dict[str, Case]:
             lambda rng, n0, n1: (rng.exponential(1 / 1.5, (n0, 1)), rng.exponential(1.0, (n1, 1))),
             _evaluate_both(closed_forms.exponential_renyi, (1.5,), (1.0,)),
         ),
-        "atom-n2": _add_atom("atom .3 against .1, N2, mu = .5", 2),
-        "atom-n20": _add_atom("atom .3 against .1, N20, mu = .5", 20),
+        "atom-n2": _make_atom_case("atom .3 against .1, N2, mu = .5", 2),
+        "atom-n20": _make_atom_case("atom .3 against .1, N20, mu = .5", 20),
         "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
         "atoms-200": _make_discrete_case("200 atoms (d = 16)", 200, 16, 3.0),
         "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
@@ -321,17 +321,18 @@ _MISLEADING_NULL_DIVERGENCE: Final = 0.05
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: cases, methods, and the number and size of samples.
+    """Options of an experiment that compares estimators on cases (pairs of distributions P0, P1).
 
     Args:
-        trials: total number of rows of P0 and P1 over all cases, used instead of `rows`. Every case
+        trials: total number of rows over all cases and samples, used instead of `rows`. Every case
             has at least two samples of at least 100 rows.
-        repetitions: number of samples of each case. Slow cases use fewer, at least 2.
-        rows: number of rows of P0 in every sample. Defaults to `Case.rows`. Cases with unequal
-            sample sizes always use `Case.rows`.
-        cases: names of the cases.
-        methods: names of the methods.
-        certified: number of samples with certified bounds, for each case with `Case.fails`.
+        repetitions: number of samples of each case. Slow cases use fewer samples, but at least 2.
+        rows: number of rows in every sample of P0. Defaults to the number set for the case
+            (`Case.rows`). A case whose samples of P0 and P1 differ in size always uses its default.
+        cases: names of the cases, keys of `CASES`.
+        methods: names of the estimators, keys of `NEIGHBOURS`.
+        certified: number of samples with certified bounds, for each case on which an estimator is
+            known to fail.
         seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
@@ -352,7 +353,7 @@ class Config(Settings):
     seed: int = SEED
 
     def size(self, name: str) -> tuple[int, int]:
-        """Return the number of samples of a case, and the number of rows of P0 in a sample."""
+        """Return the number of samples of a case, and the number of rows in each sample of P0."""
         case = CASES[name]
         repetitions = max(2, self.repetitions // case.slow)
         if self.trials is None:
@@ -363,9 +364,9 @@ class Config(Settings):
         return max(2, min(repetitions, share // rows)), rows
 
     def other(self, name: str) -> int:
-        """Return the number of rows of P1 in a sample of a case.
+        """Return the number of rows in each sample of P1, for one case (pair P0, P1).
 
-        If `trials` is given, P1 has at most 10 times as many rows as P0.
+        If `trials` is given, a sample of P1 has at most 10 times as many rows as a sample of P0.
         """
         ratio = CASES[name].ratio
         return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _MAX_SIZE_RATIO))
@@ -373,14 +374,14 @@ class Config(Settings):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell(Record):
-    """Estimates of one method on all samples of one case.
+    """Estimates by one method on all samples of one case (pair of distributions P0 and P1).
 
     Args:
         case: name of the case.
         method: name of the method.
-        rows: number of rows of P0 in a sample, and number of rows of P1.
-        values: estimates in nats, shape (repetitions, 2, 3), as in `Case.truth`.
-        refused: error message if the method does not apply to the case. `values` is then empty.
+        rows: number of rows in a sample of P0, and in a sample of P1.
+        values: estimates in nats, shape (samples, 2, 3): D(P0||P1) and D(P1||P0) at orders 1, 2, 4.
+        refused: error message (then `values` is empty) if the method cannot be used for the case.
     """
 
     case: str
@@ -391,30 +392,30 @@ class Cell(Record):
 
     @property
     def truth(self) -> Floats:
-        """True divergences in nats, shape (2, 3)."""
+        """True D(P0||P1) and D(P1||P0) in nats, each at orders 1, 2 and 4, shape (2, 3)."""
         return np.array(CASES[self.case].truth)
 
     @property
     def infinite(self) -> Floats:
-        """Number of estimates that are not finite, shape (2, 3)."""
+        """Number of non-finite estimates, for each direction and order, shape (2, 3)."""
         return np.asarray((~np.isfinite(self.values)).sum(axis=0))
 
     @property
     def mean(self) -> Floats:
-        """Mean of the finite estimates, shape (2, 3), or NaN if no estimate is finite."""
-        return self._finite()[0]
+        """Mean of the finite estimates, shape (2, 3); NaN if no estimate is finite."""
+        return self._finite_mean_and_sd()[0]
 
     @property
     def spread(self) -> Floats:
-        """Standard deviation of the finite estimates, shape (2, 3), or NaN for fewer than two."""
-        return self._finite()[1]
+        """Standard deviation of finite estimates, shape (2, 3); NaN if at most one is finite."""
+        return self._finite_mean_and_sd()[1]
 
     @property
     def bias(self) -> Floats:
-        """Mean estimate minus true divergence, shape (2, 3); -inf if only the truth is infinite."""
+        """Mean estimate minus true divergence, for each direction and order, shape (2, 3)."""
         return np.asarray(self.mean - self.truth)
 
-    def _finite(self) -> tuple[Floats, Floats]:
+    def _finite_mean_and_sd(self) -> tuple[Floats, Floats]:
         kept = np.isfinite(self.values)
         number = kept.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -426,11 +427,11 @@ class Cell(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trusted(Record):
-    """Estimate of the divergences of one sample at the default orders, with certified bounds.
+    """Estimate of Renyi divergences from one sample, with certified lower bounds.
 
     Args:
         case: name of the case.
-        estimate: the estimate of both directions, with a certified lower bound for each value.
+        estimate: estimates of D(P0||P1) and D(P1||P0) at several orders, each with a bound.
     """
 
     case: str
@@ -438,7 +439,7 @@ class Trusted(Record):
 
     @property
     def misleading(self) -> int:
-        """Number of values far below their certified bound, or far from 0 for equal laws."""
+        """Number of estimates far below their certified bound, or far from 0 although P0 = P1."""
         estimate = self.estimate
         assert estimate.certified is not None
         error = np.nan_to_num(estimate.std_error, nan=0.0)
@@ -450,22 +451,22 @@ class Trusted(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Draw samples of every case, and estimate the divergences by every method.
+    """Draw samples of pairs of known distributions, and estimate their divergences by every method.
 
     Args:
         config: options of the experiment.
-        threads: number of threads, by default all cores. It never changes a result.
-        progress: True to show a progress bar. None shows the bar only for long interactive work.
+        threads: number of threads, by default one per core. The number never changes a result.
+        progress: True to show a progress bar. By default, only long interactive work has a bar.
 
     Returns:
-        The result. After Ctrl-C, it contains only the complete cases.
+        The result. After Ctrl-C, the result contains only the completed pairs of distributions.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
         KeyboardInterrupt: if the user presses Ctrl-C before the first case is complete.
 
     Source:
-        `PUBLISHED` names the sources of the published figures.
+        The constant `PUBLISHED` names the sources of the published estimates.
 
     Example:
         >>> config = Config(repetitions=5, rows=200, cases=("n1-half",), methods=("ball",))
@@ -513,17 +514,17 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
 def estimate_divergences(
     y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None
 ) -> Floats:
-    """Estimate both divergences of one sample by one method, without standard errors.
+    """Estimate D(P0||P1) and D(P1||P0) from a sample of P0 and a sample of P1, by one method.
 
     Args:
-        y0: sample of P0, one row per draw.
-        y1: sample of P1, one row per draw.
-        method: a name in `NEIGHBOURS`.
+        y0: sample of P0, an array with one row per draw.
+        y1: sample of P1, an array with one row per draw.
+        method: name of the estimator: "ball", "score", "poczos", "paper" or "paper-literal".
         seed: seed of the random numbers that the method uses.
         threads: number of threads. Defaults to all cores.
 
     Returns:
-        Estimates in nats, shape (2, 3): D(P0||P1) and D(P1||P0), each at orders 1, 2 and 4.
+        Renyi divergences in nats, shape (2, 3): D(P0||P1) and D(P1||P0), at orders 1, 2 and 4.
     """
     # Cases with unequal scales and the formula as printed are included on purpose.
     estimate = estimate_renyi(
@@ -547,12 +548,12 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Estimates of every method on every case.
+    """Estimates of divergences by every method on every case (pair of distributions).
 
     Args:
         config: the options of the run.
-        cells: estimates of one method on one case, for every pair of case and method.
-        trusted: estimates with certified bounds, only for cases with `Case.fails`.
+        cells: one entry for every case and method, with the estimates by this method.
+        trusted: estimates with certified bounds, only for cases on which a method is known to fail.
     """
 
     cells: tuple[Cell, ...]
@@ -560,16 +561,16 @@ class Result(Tabled[Config]):
 
     @property
     def misleading(self) -> int:
-        """Number of misleading values among all estimates with certified bounds."""
+        """Number of estimates far below their certified bound, or far from a divergence of 0."""
         return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
-        """Return the estimates of one method on one case."""
+        """Return the estimates by one method on one case (pair of distributions)."""
         return next(c for c in self.cells if (c.case, c.method) == (case, method))
 
     def table(self) -> str:
         """Return the results as plain text."""
-        lines, heads = _make_lines(self)
+        lines, heads = _make_table_lines(self)
         head, *table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
         shown = [head]
         for i, line in enumerate(table):
@@ -601,7 +602,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the bias and the standard deviation for every case, direction and method.
+        """Draw the bias and standard deviation of the estimates by case, direction and method.
 
         Returns:
             A matplotlib figure.
@@ -644,7 +645,7 @@ The failing cases with certificates: "estimate only" must not be said of a value
 standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
 
 
-def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
+def _make_table_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
     """Return the lines of the table, and a dict from a line number to the heading above it."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
@@ -655,11 +656,11 @@ def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
             truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
             sizes = f"{rows:,} and {result.config.other(name):,} rows, {repetitions} times"
             heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
-            lines += [_make_line(c, direction) for c in result.cells if c.case == name]
+            lines += [_make_table_line(c, direction) for c in result.cells if c.case == name]
     return lines, heads
 
 
-def _make_line(cell: Cell, direction: int) -> tuple[str, ...]:
+def _make_table_line(cell: Cell, direction: int) -> tuple[str, ...]:
     head = f"  {cell.method}"
     published = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
     figure, rows = (

@@ -107,10 +107,11 @@ class Recipe:
 
     Args:
         sigma: noise multiplier: the standard deviation of the noise divided by `clip`.
-        fault: name of the recipe, a key of `FAULTS`.
+        fault: name of the fault, such as "no noise" (a key of `FAULTS`). "repaired" and "Poisson
+            batches" mean no fault.
         clip: largest Euclidean norm of a clipped gradient.
         steps: number of training steps.
-        rate: learning rate, which multiplies the noisy gradient sum in each step.
+        rate: learning rate: the factor of the noisy gradient sum in each step.
     """
 
     sigma: float
@@ -120,10 +121,11 @@ class Recipe:
     rate: float = 1e-3
 
     def sum_gradients(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
-        """Draw the noisy sum of the clipped gradients of a batch.
+        """Draw the noisy sum of the clipped gradients of a batch, with the fault of this procedure.
 
         Args:
-            records: records, one per row, shape `(n, features + 1)`.
+            records: batch of records, one per row, shape `(n, features + 1)`. The last column is
+                the label (0 or 1).
             rng: numpy Generator of the noise.
             at: weights at which the gradients are computed, shape `(features + 1,)`.
 
@@ -151,14 +153,15 @@ class Recipe:
         return np.asarray(total + noise * (0.5 if fault == "half the noise" else 1.0))
 
     def train(self, records: Any, rng: np.random.Generator) -> Floats:
-        """Train the weights by gradient descent. Every step uses all records.
+        """Train the weights of a logistic regression by DP-SGD. Every step uses all records.
 
         Args:
-            records: records, one per row, shape `(n, features + 1)`.
+            records: training records, one per row, shape `(n, features + 1)`. The last column is
+                the label (0 or 1).
             rng: numpy Generator of the noise.
 
         Returns:
-            The trained weights, shape `(features + 1,)`.
+            The trained weights, shape `(features + 1,)`. The last weight is the bias.
         """
         weights = np.zeros(np.shape(records)[1])
         for _ in range(self.steps):
@@ -168,12 +171,12 @@ class Recipe:
     def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Floats:
         """Draw the noisy gradient sums of all batches of one epoch, at weights 0.
 
-        Each record is in each batch with probability 1/`batches`, independently, as an accountant
-        for Poisson sampling assumes. With the fault "fixed batches", record i is only in batch i
-        modulo `batches`.
+        Each record is in each batch with probability 1/`batches`, independently (Poisson sampling).
+        With the fault "fixed batches", record i is only in batch i modulo `batches`.
 
         Args:
-            records: records, one per row, shape `(n, features + 1)`.
+            records: records, one per row, shape `(n, features + 1)`. The last column is the label
+                (0 or 1).
             rng: numpy Generator of the batches and the noise.
             batches: number of batches.
 
@@ -190,12 +193,15 @@ class Recipe:
 
 
 def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
-    """Compute the gradient of the logistic loss for each record.
+    """Return the gradient of the logistic loss with respect to the weights, for each record.
 
     Args:
-        rows: records, shape `(n, features + 1)`.
-        at: weights, shape `(features + 1,)`.
-        spread: number, or array with one number per feature, by which the features are divided.
+        rows: records, one per row, shape `(n, features + 1)`. The last column is the label (0 or
+            1).
+        at: weights at which the gradients are computed, shape `(features + 1,)`. The last weight is
+            the bias.
+        spread: number by which the features are divided, or an array with one such number per
+            feature.
 
     Returns:
         Gradients, shape `(n, features + 1)`.
@@ -205,7 +211,7 @@ def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
 
 
 def clip_rows(gradients: Floats, clip: float) -> Floats:
-    """Scale down each gradient whose Euclidean norm exceeds a limit.
+    """Return gradients, with each gradient scaled down if its Euclidean norm exceeds `clip`.
 
     Args:
         gradients: one gradient per row, shape `(n, P)`.
@@ -216,11 +222,12 @@ def clip_rows(gradients: Floats, clip: float) -> Floats:
 
 
 def compute_losses(weights: Floats, records: Any) -> Floats:
-    """Compute the logistic loss for each record.
+    """Return the logistic loss of each record under a trained logistic regression.
 
     Args:
-        weights: weights, shape `(features + 1,)`.
-        records: records, one per row, shape `(n, features + 1)`.
+        weights: trained weights, shape `(features + 1,)`. The last weight is the bias.
+        records: records, one per row, shape `(n, features + 1)`. The last column is the label (0 or
+            1).
 
     Returns:
         Losses in nats, shape `(n,)`.
@@ -231,12 +238,14 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
 
 
 def make_opposed_record(records: Any) -> Floats:
-    """Return a record whose gradient at weights 0 is opposed to the sum of the others' gradients.
+    """Return a new record whose gradient is opposed to the sum of the gradients of given records.
 
-    The gradient of the new record is also longer than this sum.
+    All gradients are at weights 0, for logistic regression. The gradient of the new record is
+    longer than this sum.
 
     Args:
-        records: records, one per row, shape `(n, features + 1)`.
+        records: given records, one per row, shape `(n, features + 1)`. The last column is the label
+            (0 or 1).
 
     Returns:
         The new record, shape `(features + 1,)`.
@@ -249,16 +258,18 @@ def make_opposed_record(records: Any) -> Floats:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the number of draws, and the data.
+    """Options of an experiment that audits DP-SGD trainings with and without faults.
 
     Args:
-        trials: number of outputs that the audit "one step" draws with, and also without, one
-            record. The audit "many runs" uses half this number of trainings, and at least 100. If
-            `quick` is True, at most 1,000 is used.
-        seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
+        trials: number of outputs of the audit "one step" on the data with one record. The number
+            without this record is the same. The audit "many runs" uses half this number of
+            trainings, but at least 100. If `quick` is True, a number above 1,000 is replaced by
+            1,000.
+        seed: int in [0, 2**63). The experiment derives a separate seed for every audit from this
+            seed.
         full: True to multiply `trials` by five.
-        quick: True for a short run with few trials. It uses only generated data, and audits only
-            five recipes by "many runs".
+        quick: True for a short run with few trials. The run uses only generated data, and the audit
+            "many runs" checks only five training procedures.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -275,34 +286,41 @@ class Config(SeededSettings):
 
     @property
     def size(self) -> int:
-        """Number of outputs of the audit "one step" with the record, and as many without it."""
+        """Number of outputs of the audit "one step" on the data with one record.
+
+        The number without this record is the same.
+        """
         if self.quick:
             return min(self.trials, _QUICK_TRIALS)
         return self.trials * (5 if self.full else 1)
 
     @property
     def many(self) -> int:
-        """Number of trainings in "many runs" with the record, and also without the record."""
+        """Number of trainings of the audit "many runs" on the data with one record.
+
+        The number without this record is the same.
+        """
         return max(100, self.size // 2)
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """Names of the data sets: "generated", and "digits" (of scikit-learn) unless quick."""
+        """Names of the data sets: "generated", and unless `quick` is True also "digits"."""
         return ("generated",) if self.quick else ("generated", "digits")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Result of one audit: one recipe, audited in one way on one data set.
+    """Result of one audit of a DP-SGD training procedure on one data set.
 
     Args:
         data: name of the data set, "generated" or "digits".
-        fault: name of the recipe, a key of `FAULTS`.
-        way: way of the audit: "one step", "one run" or "many runs".
+        fault: name of the fault in the training procedure, a key of `FAULTS`.
+        way: type of the audit: "one step" (one training step), "one run" (one training) or "many
+            runs" (many trainings).
         certified: certified lower bound on mu (of Gaussian DP) at 95 % confidence.
         claim: claimed mu (of Gaussian DP).
         refuted: True if the claim was refuted.
-        seconds: duration of the audit in seconds. The field is ignored when cells are compared.
+        seconds: duration of the audit in seconds. A comparison with == ignores this field.
     """
 
     data: str
@@ -315,10 +333,11 @@ class Cell(Shown):
 
     @property
     def is_unexpected(self) -> bool:
-        """True if the verdict is wrong: a correct recipe was refuted, or a fault was missed.
+        """True if this audit is wrong: it refuted a correct procedure, or missed a fault.
 
-        A fault is missed if the way that must find it does not refute the claim. The way "many
-        runs" must find the fault "fixed batches", and "one step" must find every other fault.
+        The audit "many runs" must find the fault "fixed batches". The audit "one step" must find
+        every other fault. An audit misses a fault if it must find the fault and does not refute the
+        claim.
         """
         if self.fault in REPAIRED:
             return self.refuted
@@ -327,20 +346,23 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every recipe in every way that applies, on every data set.
+    """Audit DP-SGD training procedures with different faults, by three types of audit.
+
+    The types are "one step" (of one training step), "one run" (of one training) and "many runs" (of
+    many trainings).
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because the training functions run in one thread.
+        threads: has no effect: the experiment runs in one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one cell for each data set, recipe and way.
+        The result, with one entry for each data set, training procedure and type of audit.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing. The experiment reads the digits of
-            scikit-learn unless `quick` is True.
+        ModuleNotFoundError: if scikit-learn is missing. scikit-learn is not required if `quick` is
+            True.
         KeyboardInterrupt: if the user presses Ctrl-C before the first audit is complete.
 
     Source:
@@ -404,7 +426,7 @@ def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
     return audit_step(step, batch, sigma=STEP_SIGMA, **options)
 
 
-def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
+def _audit_one_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
     """Audit one training with canaries. Each canary has a separate feature."""
     recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
     rng = np.random.default_rng(seed)
@@ -422,7 +444,7 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
         return audit_run(fit, records, canaries=canaries, guesses=GUESSES, claim=claim, rng=seed)
 
 
-def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
+def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     """Audit many trainings with and without one record.
 
     For `POISSON` and `FIXED`, the audit uses the gradient sums of an epoch instead.
@@ -443,38 +465,44 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     return audit(train, pair, claim=GDP(mu), rng=seed, progress=False, source=False, **size)
 
 
-_AUDIT_OF_WAY: Final = dict(zip(WAYS, (_audit_step, _audit_run, _audit_runs), strict=True))
+_AUDIT_OF_WAY: Final = dict(
+    zip(WAYS, (_audit_step, _audit_one_run, _audit_repeated_runs), strict=True)
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits.
+    """Results of audits of DP-SGD training procedures with different faults.
 
     Args:
         config: options of the run.
-        cells: one cell for each data set, recipe and way.
+        cells: one entry for each data set, training procedure and type of audit.
     """
 
     cells: tuple[Cell, ...]
 
     def of(self, data: str, fault: str, way: str) -> Cell | None:
-        """Return the audit of a recipe in one way on one data set, or None."""
+        """Return the result of one audit, or None if this result has no such audit.
+
+        `data` is the name of the data set, `fault` is the fault in the training procedure, and
+        `way` is the type of audit.
+        """
         key = data, fault, way
         return next((cell for cell in self.cells if (cell.data, cell.fault, cell.way) == key), None)
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
-        """Audits with an unexpected verdict, as defined by `Cell.is_unexpected`."""
+        """Wrong audits: they refuted a correct procedure, or missed a fault that they must find."""
         return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:
-        """Return the results as plain text, with one row for each data set and recipe."""
+        """Return the results as plain text: one row for each data set and training procedure."""
         config = self.config
         rows = [["data", "fault", *(head for way in WAYS for head in (way, "claim", "s"))]]
         for data, fault in product(config.corpora, FAULTS):
             cells = [self.of(data, fault, way) for way in WAYS]
             if any(cells):
-                rows.append([data, fault, *chain(*map(_write_cell, cells))])
+                rows.append([data, fault, *chain(*map(_format_cell_entries, cells))])
         odd = ", ".join(f"{cell.fault} ({cell.data}, {cell.way})" for cell in self.unexpected)
         return self.join_parts(
             f"Faults of DP-SGD and three audits: {config.size:,} trials per side, seed "
@@ -496,11 +524,14 @@ class Result(Tabled[Config]):
         return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds as bars and the claims as lines, one panel for each way."""
+        """Draw the certified bounds as bars and the claimed values as lines.
+
+        The picture has one panel for each type of audit.
+        """
         picture = make_canvas(3.6, ax)
         panels = picture.subplots(1, len(WAYS), sharey=True)
         for axes, way in zip(panels, WAYS, strict=True):
-            _draw_way(axes, self, way)
+            _draw_audit_way(axes, self, way)
         panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
         panels[0].invert_yaxis()
         bars = " (upper bars: generated data, lower bars: digits)"
@@ -522,14 +553,14 @@ As expected, one step refutes every fault of a step, the sums of an epoch refute
 and no repaired recipe is refuted."""
 
 
-def _write_cell(cell: Cell | None) -> list[str]:
+def _format_cell_entries(cell: Cell | None) -> list[str]:
     if cell is None:
         return ["-", "-", "-"]
     mark = "!" if cell.refuted else " "
     return [f"{cell.certified:.2f}{mark}", f"{cell.claim:.2f}", f"{cell.seconds:.1f}"]
 
 
-def _draw_way(axes: Axes, result: Result, way: str) -> None:
+def _draw_audit_way(axes: Axes, result: Result, way: str) -> None:
     names, corpora = list(FAULTS), result.config.corpora
     height = 0.8 / len(corpora)
     for label, colour in _VERDICT_COLOURS.items():

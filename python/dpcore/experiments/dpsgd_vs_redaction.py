@@ -37,7 +37,7 @@ from ..training import audit_run
 from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
-from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
+from .running import Tabled, cell_seed, format_mean, gather_in_processes, time_run
 
 NAME = "dpsgd-vs-redaction"
 
@@ -71,26 +71,25 @@ _REFERENCE_EPSILON: Final = 8.0
 
 
 class Material(NamedTuple):
-    """The texts, the vocabulary and the fitted helpers of the experiment.
+    """Texts and fitted models for an experiment that compares DP-SGD with redaction of texts.
 
     Attributes:
         origin: source of the texts.
-        train: private training texts. The canaries, which are random texts, are added to these
-            texts.
-        valid: validation texts, which choose the best epoch of trainings without DP-SGD.
+        train: private training texts. Each training adds canaries (random texts) to these texts.
+        valid: validation texts. Trainings without DP-SGD use these texts to choose the best epoch.
         test: test texts, on which the perplexity is computed.
-        vocabulary: vocabulary of all models. It contains the words that occur at least twice in
-            `train`.
+        vocabulary: vocabulary of all models: the words that occur at least twice in `train`.
         label: label of the texts in `sensitive`.
-        sensitive: distinct texts of `train` with this label. They are the first of the two compared
-            corpora.
-        rest: the same number of texts of `train` with other labels. They are the second compared
-            corpus.
-        others: texts in neither corpus, on which the text features are fitted.
-        ranked: redactor "ranked", fitted on validation texts that do not occur in `train`.
-        delta: delta used by the accountant and by the audits.
-        public: texts of another corpus, on which learning rates and clip norms are searched.
-        vectors: word vectors for rewriting with SanText, or None if no recipe rewrites texts.
+        sensitive: distinct texts of `train` with the label `label`, the first of two corpora that
+            are compared.
+        rest: equally many texts of `train` with other labels, the second of the two corpora.
+        others: texts that are in neither `sensitive` nor `rest`. The text features are fitted on
+            these texts.
+        ranked: redaction policy that removes words in the order of a ranking. The ranking is fitted
+            on validation texts that do not occur in `train`.
+        delta: delta for the accountant and the audits.
+        public: texts of another corpus, for the search of learning rates and clip norms.
+        vectors: word vectors for rewriting with SanText, or None if texts are not rewritten.
         start: folder of a saved model that was trained on public texts, or None.
     """
 
@@ -110,18 +109,19 @@ class Material(NamedTuple):
     start: Path | None = None
 
     @property
-    def coverage(self) -> float:
-        """Share of the words of the training texts that have a vector in `vectors`."""
+    def vector_share(self) -> float:
+        """Share of the words of the training texts that have a word vector (in `vectors`)."""
         embedding = instance("vectors", self.vectors, Embedding)
         return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
 
 
 class Recipe(NamedTuple):
-    """One way to train the model.
+    """One way to train a next-word model: with DP-SGD, with redacted or rewritten texts, or plain.
 
     Attributes:
         kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise. "DP-SGD,
-            searched" uses a learning rate and a clip norm found by a search on public texts.
+            searched" is DP-SGD whose learning rate and clip norm were found by a search on public
+            texts.
         level: epsilon of DP-SGD or of the rewriting, or share of redacted words. 0 for other kinds.
     """
 
@@ -130,45 +130,46 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of the recipe in tables: the kind and the level."""
+        """Name of this way of training in tables: the kind and the level, such as "DP-SGD 8"."""
         return f"{self.kind} {self.level:g}" if self.level else self.kind
 
     @property
     def is_private(self) -> bool:
-        """True for DP-SGD with noise."""
+        """True if this way of training is DP-SGD with noise."""
         return self.kind.startswith("DP-SGD")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Results of one training.
+    """Results of one training of a next-word model.
 
     Args:
-        recipe: recipe of the training.
-        number: index of the repetition, from 0.
-        measured: perplexity of the test texts (`value`). It also holds the perplexity of a model of
-            word frequencies (`unigram`) and of a uniform law on the vocabulary (`uniform`).
-        auc: area under the ROC curve: the probability that an included canary has a higher score
-            than a canary that was left out.
-        certified: certified lower bound on the epsilon of one text, at `Material.delta` and 95 %
-            confidence.
-        ceiling: largest lower bound that the audit can certify, if all its guesses are right.
-        guaranteed: upper bound on the epsilon of one text, computed by the accountant for the
-            completed steps. None without noise.
-        guaranteed_rdp: the same upper bound, computed from Renyi divergences.
-        corpora_lower: certified lower bound on the epsilon between the two corpora, after the
-            redaction of the recipe. This field and the next two fields are None unless the kind is
-            "plain", "random" or "ranked".
+        recipe: way of training, such as DP-SGD with an epsilon.
+        number: index of this training among repetitions, from 0.
+        measured: perplexities of the test texts: of the trained model (`value`), of a model of word
+            frequencies (`unigram`) and of a uniform distribution on the vocabulary (`uniform`).
+        auc: area under the ROC curve: the probability that a canary (random text) in the training
+            texts has a higher score than a canary that was left out.
+        certified: certified lower bound on the epsilon of the training for one text, at
+            `Material.delta` and 95 % confidence.
+        ceiling: largest possible value of `certified`, reached if all guesses of the audit are
+            right.
+        guaranteed: upper bound on the epsilon of the training for one text, from the accountant.
+            None without noise.
+        guaranteed_rdp: the same upper bound, computed from Renyi divergences. None without noise.
+        corpora_lower: certified lower bound on the epsilon between two corpora (texts with one
+            label, and other texts) after redaction. The three `corpora` fields are None unless the
+            kind of `recipe` is "plain", "random" or "ranked".
         corpora_hat: point estimate of the epsilon between the two corpora.
-        corpora_rdp: the epsilon between the two corpora, converted from estimated Renyi
-            divergences. None if no divergence can be estimated reliably.
+        corpora_rdp: estimate of the same epsilon, converted from Renyi divergences. None also if no
+            divergence can be estimated reliably.
         lr: learning rate of a training by DP-SGD with noise, or None.
         clip: clip norm of a training by DP-SGD with noise, or None.
-        settings_tried: number of pairs (learning rate, clip norm) that the search tried. 0 without
-            a search.
+        settings_tried: number of pairs (learning rate, clip norm) tried in the search. 0 without a
+            search.
         public_read: number of public texts that were read for the search.
         partial: True if Ctrl-C ended the training early.
-        seconds: wall-clock seconds of the training. The field is ignored when cells are compared.
+        seconds: wall-clock seconds of the training. A comparison with == ignores this field.
     """
 
     recipe: Recipe
@@ -191,19 +192,19 @@ class Cell(Shown):
 
     @property
     def perplexity(self) -> float:
-        """Perplexity of the test texts."""
+        """Perplexity of the test texts under the trained model."""
         return self.measured.value
 
 
 def read_material(config: Any, folder: Path | None = None) -> Material:
-    """Read or generate the texts, and fit the helpers of the experiment.
+    """Read or generate the texts of the experiment, and fit the models that prepare the texts.
 
     The private texts are from ATIS, or from SNIPS if `config.full` is True. If `config.data` is
-    None, they are generated.
+    None, the texts are generated.
 
     Args:
         config: options of the experiment.
-        folder: folder in which the function saves a model trained on public texts, if a recipe
+        folder: folder in which the function saves a model trained on public texts, if a training
             starts from this model.
 
     Raises:
@@ -242,7 +243,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     other_name, rows = "atis" if config.full else "snips", _GENERATED_INTENTS[config.quick]
     other_corpus = read_texts(config, other_name, "topics", rows, "public")
     if folder is not None and "plain, public start" in kinds:
-        _train_start(config, vocabulary, folder)
+        _train_public_start(config, vocabulary, folder)
     return Material(
         corpus.origin, train, tuple(corpus.valid), tuple(corpus.test), vocabulary, str(label),
         tuple(sets[0][:size]), tuple(sets[1][:size]),
@@ -252,7 +253,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     )  # fmt: skip
 
 
-def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
+def _train_public_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
     """Train a next-word model on WikiText-2, and save the model in a folder."""
     public = read_corpus(config.data, "wikitext2")
     # Short texts are headings, which are left out.
@@ -263,12 +264,13 @@ def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
-    """Train one model with canaries, and measure its perplexity and its leakage.
+    """Train one next-word model, and measure its perplexity and its leakage of training texts.
 
     A canary is a random text that is added to the training texts or left out, by a coin flip. The
-    audit guesses from the losses of the trained model which canaries were included. All recipes of
-    one repetition use the same canaries and coin flips. A recipe that redacts or rewrites texts
-    also changes the canaries. The audit computes the loss of the unchanged canary.
+    audit guesses which canaries were included, from the losses that the trained model has on the
+    canaries. All trainings with the same `number` use the same canaries and coin flips. If `recipe`
+    redacts or rewrites texts, it also changes the included canaries. The losses are computed for
+    the unchanged canaries.
     """
     begun = time.perf_counter()
     models: list[lm.NextWordModel] = []
@@ -297,7 +299,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     perplexity = model.perplexity(material.test, exclude=material.train, rng=coins)
     figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
-        figures |= _estimate_corpora(prepare, material, seed)
+        figures |= _corpora_divergence(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
         names = ("lr", "clip", "settings_tried", "public_read")
@@ -335,7 +337,7 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
+def _corpora_divergence(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Estimate the epsilon between the two corpora after a preparation such as redaction.
 
     The text features are fitted on the other texts. The result holds three fields of `Cell`.
@@ -358,19 +360,20 @@ def _estimate_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of trainings.
+    """Options of an experiment that trains next-word models by DP-SGD or on redacted texts.
 
     Args:
         trials: largest number of training texts, at least 100.
-        seed: int in [0, 2**63). All random numbers are derived from it, also the noise of DP-SGD.
-            Anyone who knows the seed can remove the noise, so the models protect no text and are
-            not saved.
-        seeds: number of trainings of each recipe. Defaults to 2, or to 5 if `full` is True, or to 1
+        seed: int in [0, 2**63). All random numbers are derived from this seed, also the noise of
+            DP-SGD. A person who knows the seed can remove the noise. The models therefore protect
+            no text, and are not saved.
+        seeds: number of trainings of each kind. Defaults to 2, or to 5 if `full` is True, or to 1
             if `quick` is True.
-        data: folder of the corpora. The experiment reads ATIS and SNIPS. If `full` is True, it also
-            reads WikiText-2 and word vectors. None generates texts.
-        full: True to use SNIPS as private texts, seven values of epsilon, rewriting, a start from a
-            public model, and larger models.
+        data: folder of the corpora. The experiment reads ATIS and SNIPS, and if `full` is True also
+            WikiText-2 and word vectors. With None, texts are generated.
+        full: True to use SNIPS as private texts, seven values of epsilon, and larger models. If
+            `data` is given, some trainings also use rewritten texts, or start from a model trained
+            on public texts.
         quick: True for a short test of the experiment.
         device: torch device for training, such as "cpu".
 
@@ -391,7 +394,10 @@ class Config(TextOptions):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """All recipes. Recipes with rewriting or a public start require `full` and `data`."""
+        """All ways of training.
+
+        Rewriting, and a start from a public model, require `full` and `data`.
+        """
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
         recipes = [
@@ -409,17 +415,17 @@ class Config(TextOptions):
 
     @property
     def canaries(self) -> int:
-        """Number of canaries (random texts) of each training.
+        """Number of canaries of each training.
 
-        Each canary is included by a coin flip.
+        A canary is a random text that is added to the training texts or left out, by a coin flip.
         """
         return 100 if self.quick else 1000
 
     @property
     def size(self) -> dict[str, Any]:
-        """Arguments that set the size of all models.
+        """Keyword arguments that set the size of all next-word models.
 
-        If `full` is True, the size is that of the source.
+        If `full` is True, the models have the size in Gusain and Leith (2023).
         """
         if self.quick:
             return {"hidden": 16, "epochs": 3}
@@ -428,17 +434,17 @@ class Config(TextOptions):
 
 @time_run("torch", "opacus", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train models by every recipe, and measure the perplexity and the leakage of each model.
+    """Train next-word models in several ways, and measure their perplexity and leakage.
 
     Args:
         config: options of the experiment.
         threads: number of processes. Defaults to all cores. On the CPU, the number never changes a
-            result, because torch uses one thread in each process.
+            result.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one cell for each recipe and repetition.
+        The result, with one entry for each way of training and repetition.
 
     Raises:
         ModuleNotFoundError: if torch, Opacus or scikit-learn is missing. The message states how to
@@ -471,12 +477,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Perplexity and leakage of all trainings.
+    """Perplexity and leakage of next-word models, trained by DP-SGD or on redacted texts.
 
     Args:
         config: options of the run.
-        material: the texts. The field is not shown, and is ignored when results are compared.
-        cells: one cell for each recipe and repetition.
+        material: the texts. The field is not shown, and a comparison with == ignores this field.
+        cells: one entry for each way of training and repetition.
     """
 
     material: Material = field(repr=False, compare=False)
@@ -484,33 +490,37 @@ class Result(Tabled[Config]):
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
-        """Recipes with at least one complete training, in the order of `Config.recipes`."""
+        """Ways of training with at least one complete run, in the order of `Config.recipes`."""
         trained = {cell.recipe.label for cell in self.cells}
         return tuple(recipe for recipe in self.config.recipes if recipe.label in trained)
 
     def of(self, label: str) -> tuple[Cell, ...]:
-        """Return the cells of the recipe with a given label."""
+        """Return the results of all trainings with the label `label`, such as "DP-SGD 8"."""
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of a field of `Cell` over the trainings of a recipe, or NaN."""
+        """Return the mean of one result over all trainings with the label `label`, or NaN.
+
+        `name` is the name of the result, a field of `Cell` such as "perplexity". The mean is NaN if
+        the label has no trainings.
+        """
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 
     def log_perplexity(self, label: str) -> float:
-        """Return the logarithm of the mean perplexity of a recipe."""
+        """Return the logarithm of the mean perplexity of all trainings with the label `label`."""
         return math.log(self.mean(label, "perplexity"))
 
     @property
     def reference(self) -> Recipe | None:
-        """The recipe "DP-SGD" whose epsilon is nearest to 8, or None without such a recipe."""
+        """DP-SGD training with the epsilon nearest to 8, or None if no training used DP-SGD."""
         private = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
         ratios = (abs(math.log(other.level / _REFERENCE_EPSILON)) for other in private)
         return min(zip(ratios, private, strict=True), default=(None, None))[1]
 
     @property
     def auc_error(self) -> float:
-        """Standard error of the difference between the mean AUCs of two recipes without leakage."""
+        """Standard error of the difference between two mean AUCs, for trainings without leakage."""
         many, seeds = (
             self.config.canaries,
             min(len(self.of(recipe.label)) for recipe in self.recipes),
@@ -518,9 +528,9 @@ class Result(Tabled[Config]):
         return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
 
     def findings(self) -> list[str]:
-        """Return the conclusions from the results, as a list of sentences."""
+        """Return the conclusions from this result, as a list of sentences."""
         sentences = [
-            f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
+            f"Plain training: {self._recipe_text('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
         ]
         if (private := self.reference) is not None:
@@ -529,14 +539,14 @@ class Result(Tabled[Config]):
             twin = Recipe("DP-SGD, searched", private.level)
             for k, reference in product(kinds, (private, twin)):
                 if k in (*POLICIES, "SanText") and reference in self.recipes:
-                    sentences.append(self._compare(k, reference))
+                    sentences.append(self._compare_with_private(k, reference))
             sentences += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
             starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
-            sentences += [f"{label}: {self._describe(label)}." for label in starts]
+            sentences += [f"{label}: {self._recipe_text(label)}." for label in starts]
             sentences.append(self._check_guarantees())
         return [*sentences, self._describe_corpora()]
 
-    def _describe(self, label: str) -> str:
+    def _recipe_text(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
         return f"perplexity {value:.1f}, AUC {auc:.2f}, certified {certified:.2f}"
 
@@ -548,12 +558,12 @@ class Result(Tabled[Config]):
                 "the canaries do not see the noise, so a leak as small as this does not prove it"
             )
         return (
-            f"{private.label}: {self._describe(private.label)}; the same recipe without noise: "
-            f"{self._describe('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
+            f"{private.label}: {self._recipe_text(private.label)}; the same recipe without noise: "
+            f"{self._recipe_text('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
             f"errors are {2.0 * self.auc_error:.3f}: {outcome}."
         )
 
-    def _compare(self, kind: str, private: Recipe) -> str:
+    def _compare_with_private(self, kind: str, private: Recipe) -> str:
         """Describe in words at which levels a kind of recipe is better or worse than DP-SGD."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
@@ -613,7 +623,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results as plain text: one row for each recipe, and conclusions."""
+        """Return the results as plain text: one row for each way of training, and conclusions."""
         config, material, first = self.config, self.material, self.cells[0]
         heads = ("recipe", "perplexity", "log", "AUC", "certified", "guaranteed")
         rows = [
@@ -628,7 +638,7 @@ class Result(Tabled[Config]):
             f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
         )
         if material.vectors is not None:
-            share = f"{100 * material.coverage:.0f} %"
+            share = f"{100 * material.vector_share:.0f} %"
             foot += f"\nSanText: {share} of the training words have vectors, others become any word"
         return self.join_parts(
             f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
@@ -647,7 +657,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of JSON values, which contains no text of the corpora."""
+        """Return the result as a dict of JSON values, without the texts of the corpora."""
         cells = [
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
@@ -659,11 +669,15 @@ class Result(Tabled[Config]):
         )  # fmt: skip
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the log-perplexity against three kinds of epsilon, and against the AUC."""
+        """Draw the log-perplexity against three epsilons, and against the AUC of the audit.
+
+        The epsilons are the guarantee of DP-SGD, the estimate between two corpora after redaction,
+        and the certified lower bound for one text.
+        """
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
-            _draw_panel(axes, self, *panel)
+            _draw_recipe_panel(axes, self, *panel)
         levels = sorted({recipe.level for recipe in self.recipes if recipe.is_private}) or [1.0]
         panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
         panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
@@ -675,7 +689,7 @@ class Result(Tabled[Config]):
         panels[2].text(ceiling, 0.97, text, color=GREY, rotation=90, fontsize=SMALL, **place)
         panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
         for number, axes in enumerate(panels):
-            _draw_lines(axes, self, named=number % 2 == 1)
+            _draw_reference_lines(axes, self, named=number % 2 == 1)
             tidy_axes(axes)
         picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
         made = "generated texts" if self.config.data is None else self.material.origin
@@ -716,7 +730,7 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
 
     def show(name: str, digits: int = 2, missing: str = "") -> str:
         values = [value for cell in cells if (value := getattr(cell, name)) is not None]
-        return write_mean(values, digits) if values else missing
+        return format_mean(values, digits) if values else missing
 
     return [
         recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
@@ -725,7 +739,7 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
     ]  # fmt: skip
 
 
-def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
+def _draw_reference_lines(axes: Axes, result: Result, named: bool) -> None:
     first = result.cells[0].measured
     lines = {name: result.log_perplexity(name) for name in ("plain", "no noise")}
     lines |= {"unigram": math.log(first.unigram or math.nan), "uniform": math.log(first.uniform)}
@@ -737,7 +751,7 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
             write_at(axes, name, (1.0, value), (3, 0), va="center", color=colour, **style)
 
 
-def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
+def _draw_recipe_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
     """Draw one panel: small marks for trainings, large marks for means, lines to a second value."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}

@@ -55,12 +55,13 @@ noise that has only one sign."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """Settings of one system.
+    """Settings of one DPText system: the type of noise, and epsilon.
 
     Args:
-        noise: type of noise: "zero", "resample" or "repaired".
+        noise: type of noise: "zero" or "resample" (two readings of the published formula), or
+            "repaired" (Laplace).
         epsilon: claimed epsilon, or the initial value of a learnt epsilon.
-        learn: True if epsilon is learnt.
+        learn: True if epsilon is learnt during the training.
         cap: upper limit of a learnt epsilon, or None for no limit.
     """
 
@@ -71,43 +72,47 @@ class Case(Shown):
 
     @property
     def level(self) -> str:
-        """Text in the table that describes epsilon, such as "1" or "from 1, no cap"."""
+        """Text for tables that describes epsilon, such as "1", or "from 1, no cap" (learnt)."""
         if not self.learn:
             return f"{self.epsilon:g}"
         return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
 
     @property
     def faulty(self) -> bool:
-        """True if the noise is faulty, so that the privacy loss has no finite bound."""
+        """True if the noise of this system is faulty.
+
+        The privacy loss of faulty noise is not bounded.
+        """
         return self.noise != "repaired"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """Results of one trained system.
+    """Results of one trained DPText system: its audit, its accuracy and an attack.
 
     Args:
         seed: seed of the training, the noise and the attackers.
         audit_seed: seed of the audit.
         epsilons: value of epsilon after each epoch of the training.
-        counts: number of outputs in the counted event (a set of outputs), for each of the two
-            texts.
-        event: description of the counted event in words.
+        counts: number of outputs in the event, for each of the two audited texts. The event is a
+            set of outputs that the audit chose.
+        event: description of the event in words.
         refuted: True if the audit refuted epsilon for the two texts. None if the audit could not
-            have refuted it.
+            refute epsilon.
         certified: certified lower bound on epsilon for the two texts.
-        exact: exact privacy loss of the two texts for the noise of the system.
-        right: exact privacy loss of the two texts for Laplace noise of the same scale.
-        flags: names of the checks of `inspect` that found a fault of the noise.
-        utility: accuracy of the main task on the test texts, and the ends of its confidence
-            interval.
-        attacker: name of the attacker that was chosen on validation texts.
-        auc: the attacker's area under the ROC curve on unseen test texts, and the ends of its
+        exact: exact privacy loss between the two texts, with the noise of the system.
+        right: exact privacy loss between the two texts, with Laplace noise of the same scale.
+        flags: names of the faults that `inspect` found in the noise.
+        utility: accuracy of the predicted label on the test texts, and the two ends of the
+            confidence interval of this accuracy.
+        attacker: name of the attacker that was chosen on validation texts. It infers the private
+            attribute.
+        auc: area under the ROC curve of this attacker on unseen test texts, and the two ends of its
             confidence interval.
-        floor: largest area under the ROC curve, on the same texts, of an attacker who does not see
-            the vectors.
-        beaten: True if the attacker is significantly better than every attacker who does not see
-            the vectors.
+        floor: largest area under the ROC curve of attackers who do not see the vectors, on the same
+            texts.
+        beaten: True if the chosen attacker is significantly better than every attacker who does not
+            see the vectors.
         partial: True if Ctrl-C ended the training or the audit early.
     """
 
@@ -130,21 +135,22 @@ class Found(Shown):
 
     @property
     def epsilon(self) -> float:
-        """The fixed epsilon, or the learnt epsilon after the training."""
+        """Epsilon of this system after the training (fixed or learnt)."""
         return self.epsilons[-1]
 
 
 def measure_trained_system(
     case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
 ) -> Found:
-    """Train one system, inspect it, audit it, and attack its vectors.
+    """Train one DPText system, inspect its noise, audit epsilon, and attack the vectors.
 
     Args:
         case: settings of the system.
         corpus: corpus with a split, labels and the private attribute.
-        pair: the two texts of the audit, which are not used for training.
-        seeds: two seeds: for the training, the noise and the attackers, and for the audit.
-        config: configuration of the experiment.
+        pair: the two texts of the audit. They are not training texts.
+        seeds: two seeds. The first is for the training, the noise and the attackers, and the second
+            is for the audit.
+        config: options of the experiment.
     """
     from ..text import DPTextModel
     from ..torch import LaplaceNoise
@@ -187,7 +193,10 @@ def measure_trained_system(
 
 
 def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
-    """Return the usual attackers except slow networks; if `quick`, only the first and the last."""
+    """Return the usual attackers, without neural networks.
+
+    If `quick` is True, return only the first and the last of these attackers.
+    """
     kept = [
         attacker
         for attacker in usual(len(corpus.train))
@@ -197,7 +206,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
-    """Return two test texts with different labels that are not training texts."""
+    """Return two test texts with different labels. Neither text is a training text."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -205,40 +214,41 @@ def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
 
 
 def compute_majority_share(corpus: Corpus) -> float:
-    """Compute the share of the most frequent label among the test texts."""
+    """Return the share of the test texts that have the most frequent label."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, the values of epsilon, and the length of the training.
+    """Options of an experiment that trains, audits and attacks DPText systems.
 
     Args:
-        trials: number of outputs that an audit draws for each of the two texts.
-        seed: int in [0, 2**63). Every training and every audit gets a separate seed derived from
-            this seed.
+        trials: number of outputs that an audit draws for each of its two texts.
+        seed: int in [0, 2**63). The experiment derives a separate seed for every training and every
+            audit from this seed.
         seeds: number of trainings of each system. The table shows the mean and the standard
             deviation over the trainings. Defaults to 1, or to 5 if `full` is True.
-        data: path of the folder that contains dpnr_ag/ag_data.txt, of the folder dpnr_ag, or of the
-            file. None generates texts.
+        data: path of the file `ag_data.txt`, of its folder `dpnr_ag`, or of the folder that
+            contains `dpnr_ag`. With None, texts are generated.
         full: True to train every system with five seeds.
         quick: True for a short test with few generated texts and few systems.
         device: torch device, such as "cpu".
-        noises: types of noise, of "zero", "resample" and "repaired".
-        claims: values of a fixed epsilon. Defaults to 0.1, 1 and 10, or to 1 if `quick` is True.
-        starts: initial values of a learnt epsilon. Defaults to 1 and 10, or to 10 if `quick` is
-            True.
-        cap: upper limit of a learnt epsilon. Unless `quick` is True, epsilon is also learnt without
-            a limit.
+        noises: types of noise: "zero" and "resample" (two readings of the published formula), and
+            "repaired" (Laplace noise).
+        claims: epsilons of systems with a fixed epsilon. Defaults to 0.1, 1 and 10, or to 1 if
+            `quick` is True.
+        starts: initial epsilons of systems with a learnt epsilon. Defaults to 1 and 10, or to 10 if
+            `quick` is True.
+        cap: upper limit of a learnt epsilon. Unless `quick` is True, systems without a limit are
+            added.
         epochs: number of epochs of each training.
         texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
             `quick` is True.
-        confidence: confidence level of each bound and of each interval. The bounds and intervals do
-            not hold jointly at this level.
+        confidence: confidence level of each bound and of each interval separately.
 
     Raises:
         TypeError: if a field has the wrong type.
-        ValueError: if a value is out of range, or an initial value in `starts` is above `cap`.
+        ValueError: if a value is out of range, or a value in `starts` is above `cap`.
 
     Example:
         >>> Config(full=True).seeds, len(Config().cases), len(Config(quick=True).cases)
@@ -264,12 +274,12 @@ class Config(TextOptions):
 
     @property
     def attribute(self) -> str:
-        """Name of the private attribute."""
+        """Name of the private attribute that the attackers infer."""
         return "parent" if self.data is None else "Bush"
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """Settings of all systems, grouped by the type of noise."""
+        """Settings of all DPText systems of this experiment, grouped by the type of noise."""
         caps = (self.cap,) if self.quick else (self.cap, None)
         kinds: list[tuple[Any, ...]] = [(level,) for level in self.claims]
         kinds += [(level, True, cap) for level, cap in product(self.starts, caps)]
@@ -278,11 +288,11 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Results of one system.
+    """Results of one DPText system (one type of noise and one epsilon).
 
     Args:
         case: settings of the system.
-        runs: results for each seed.
+        runs: one result for each training of the system.
     """
 
     case: Case
@@ -290,48 +300,53 @@ class Row(Shown):
 
     @property
     def refuted(self) -> int:
-        """Number of trainings after which the audit refuted epsilon."""
+        """Number of trainings of this system after which the audit refuted epsilon."""
         return sum(run.refuted is True for run in self.runs)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Names of the checks of `inspect` that found a fault in at least one training."""
+        """Names of the faults that `inspect` found in the noise after at least one training."""
         return tuple(dict.fromkeys(flag for run in self.runs for flag in run.flags))
 
     def mean(self, name: str) -> float:
-        """Return the mean of a field of `Found` over the trainings; intervals are left out."""
+        """Return the mean of one result of this system over all trainings.
+
+        `name` is the name of the result, a field of `Found` such as "certified". If the field also
+        has a confidence interval, the interval is ignored.
+        """
         return self.spread(name)[0]
 
     def spread(self, name: str) -> tuple[float, float]:
-        """Return the mean and the standard deviation of a field of `Found` over the trainings.
+        """Return the mean and the standard deviation of one result over all trainings.
 
-        With one training, the standard deviation is 0.
+        `name` is the name of the result, a field of `Found` such as "certified". With one training,
+        the standard deviation is 0.
         """
         figures = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in figures]
         return (math.inf, 0.0) if math.inf in values else mean_and_sd(values)
 
     def useless(self, majority: float) -> bool:
-        """Return True if the system does not learn the main task.
+        """Return True if this system does not learn to predict the label.
 
-        In every training, the confidence interval of the accuracy then starts at or below
-        `majority`. `majority` is the share of the most frequent label.
+        `majority` is the share of the most frequent label. The result is True if, in every
+        training, the confidence interval of the accuracy starts at or below `majority`.
         """
         return not any(run.utility[1] > majority for run in self.runs)
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train every system, inspect its noise, audit its epsilon, and attack its vectors.
+    """Train DPText systems, inspect their noise, audit their epsilon, and attack their vectors.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because such small layers are trained in one thread.
+        threads: has no effect: the experiment uses one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one row for each system.
+        The result, with one row for each DPText system.
 
     Raises:
         ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
@@ -371,14 +386,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of all systems.
+    """Results of all DPText systems of the experiment.
 
     Args:
         config: options of the run.
         corpus: source of the texts.
         majority: share of the most frequent label among the test texts.
         pair: the two texts on which epsilon is audited.
-        rows: one row for each system.
+        rows: one row for each DPText system.
     """
 
     corpus: str
@@ -387,12 +402,14 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def row(self, noise: str, level: str) -> Row:
-        """Return the row with a type of noise, such as "zero", and a level, such as "1".
+        """Return the row of the DPText system with the given noise and epsilon.
 
-        The level is `Case.level`. For a learnt epsilon, it is a text such as "from 1, no cap".
+        `noise` is the type of noise, such as "zero". `level` is the text for epsilon in the table,
+        such as "1" for a fixed epsilon, or "from 1, no cap" for a learnt epsilon (see
+        `Case.level`).
 
         Raises:
-            ValueError: if no row has this noise and this level.
+            ValueError: if the result has no row with this noise and level.
         """
         for row in self.rows:
             if (row.case.noise, row.case.level) == (noise, level):
@@ -411,7 +428,7 @@ class Result(Tabled[Config]):
             f"and bounds at {100 * config.confidence:g} % each; majority of the main task "
             f"{self.majority:.3f}",
             align_rows(rows, left=(0, 1, 3, 7, 9, 10, 12)),
-            "\n".join(_write_notes(self)),
+            "\n".join(_list_table_notes(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -422,7 +439,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bound against epsilon, and the learnt epsilon after each epoch.
+        """Draw the certified lower bound against epsilon, and learnt epsilons after each epoch.
 
         Returns:
             A matplotlib figure.
@@ -492,7 +509,7 @@ def _format_mean_spread(row: Row, name: str, digits: int = 0) -> str:
     return f"{mean:{style}} +- {wide:{style}}" if wide else f"{mean:{style}}"
 
 
-def _write_notes(result: Result) -> list[str]:
+def _list_table_notes(result: Result) -> list[str]:
     x, x_prime = (text if len(text) <= 60 else f"{text[:57]}..." for text in result.pair)
     notes = [
         f"pair: {x!r} and {x_prime!r}, which training did not see",

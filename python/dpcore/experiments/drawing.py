@@ -24,23 +24,23 @@ WIDTH = 7.2
 
 
 def make_canvas(height: float, ax: Any = None) -> Figure:
-    """Return an empty figure that is `WIDTH` inches wide and `height` inches high.
+    """Return an empty figure for a picture that is 7.2 inches wide and `height` inches high.
 
-    The layout is automatic. If `ax` is None, the figure is a new pyplot figure. If `ax` is an empty
-    figure, the function returns this figure. If `ax` is a subplot, a subfigure replaces the
-    subplot.
+    The figure has an automatic layout. If `ax` is None, the figure is a new pyplot figure. If `ax`
+    is an empty figure, the function returns this figure. If `ax` is a subplot, the function
+    replaces the subplot by a subfigure, and returns the subfigure.
     """
     return figures.get_canvas(ax, (WIDTH, height))
 
 
 def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
-    """Hide the top and right spines, use thin lines and small tick labels, and label both axes.
+    """Give a panel the common style: no top and right border, thin lines, small tick labels.
 
     Args:
         axes: axes of the panel (one subplot).
-        x: label of the lower axis.
-        y: label of the left axis.
-        title: title above the panel, aligned to the left.
+        x: label of the horizontal axis, or "" for no label.
+        y: label of the vertical axis, or "" for no label.
+        title: title above the panel, or "" for no title.
     """
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
@@ -55,19 +55,22 @@ def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def set_ticks(axis: Any, places: Sequence[float]) -> None:
-    """Set the ticks of an axis (`axes.xaxis` or `axes.yaxis`), labelled by plain numbers."""
+    """Set ticks of an axis at the numbers `places`, with the numbers as labels.
+
+    `axis` is `axes.xaxis` or `axes.yaxis`.
+    """
     axis.set_ticks(places, [f"{place:g}" for place in places])
     axis.set_ticks([], minor=True)
 
 
 def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x: str) -> Any:
-    """Add an axis above the panel, with labels at given positions of the lower axis.
+    """Add a second horizontal axis above a panel, with labels at given positions.
 
     Args:
         axes: axes of the panel.
-        places: positions of the ticks, in units of the lower axis.
+        places: positions of the ticks, in the units of the lower horizontal axis.
         labels: labels of the ticks.
-        x: label of the axis.
+        x: label of the upper axis.
 
     Returns:
         The upper axis.
@@ -82,21 +85,22 @@ def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x
 
 
 def write_beside(axes: Axes, height: float, text: str) -> None:
-    """Write a text to the right of the panel, rotated to run from top to bottom.
+    """Write a text to the right of a panel, from top to bottom.
 
     Args:
         axes: axes of the panel.
-        height: vertical position of the middle of the text, in data units of the vertical axis.
-        text: the text.
+        height: position of the middle of the text, in the units of the vertical axis.
+        text: the text to write.
     """
     place = {"transform": axes.get_yaxis_transform(), "va": "center", "rotation": 270}
     axes.text(1.02, height, text, fontsize=SMALL, **place)  # type: ignore[arg-type]
 
 
 def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
-    """Write a text into the panel by `axes.annotate`, with the further keywords `style`.
+    """Write a text into a panel, with the keywords `style` of `axes.annotate`.
 
-    `place` is the position (x, y) in data units, and `shift` moves the text by (x, y) points.
+    `place` is the position (x, y) in the units of the axes. `shift` moves the text by (x, y)
+    points.
     """
     axes.annotate(text, place, shift, **{"textcoords": "offset points", "fontsize": SMALL, **style})
 
@@ -104,7 +108,7 @@ def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: An
 def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
     """Draw a horizontal arrow from x = `start` to x = `end` at y = `height`.
 
-    The arrow shows that a value beyond `end` is infinite. `width` is the line width in points.
+    In the pictures, such an arrow shows an infinite value. `width` is the line width in points.
     """
     tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (end, height), (start, height), arrowprops=tip)
@@ -118,7 +122,10 @@ def make_line(label: str, color: Any = figures.INK, **style: Any) -> Any:
 
 
 def make_mark(label: str, color: Any, marker: str, size: float, **style: Any) -> Any:
-    """Return a legend entry for markers without a line."""
+    """Return a legend entry for markers without a line.
+
+    `size` is the size of a marker in points.
+    """
     return make_line(label, color, marker=marker, markersize=size, linestyle="none", **style)
 
 
@@ -130,12 +137,12 @@ def make_patch(label: str, color: Any, **style: Any) -> Any:
 
 
 def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower") -> None:
-    """Add a legend outside of all panels.
+    """Add a legend to a figure, above or below all panels.
 
     Args:
         picture: the figure.
-        entries: list of the entries of the legend, or axes. The labelled lines of the axes become
-            the entries.
+        entries: list of the entries of the legend, or one panel (axes). With a panel, its labelled
+            lines become the entries.
         ncols: number of columns of the legend.
         side: "lower" for a legend below the panels, or "upper" for a legend above the panels.
     """
@@ -146,7 +153,7 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
 
 def save_png_and_svg(result: Any, stem: Path) -> None:
-    """Write the picture of a result as `stem`.png and `stem`.svg.
+    """Draw the picture of a result, and write it to two files, `stem`.png and `stem`.svg.
 
     Equal results give files with the same bytes.
 

@@ -31,7 +31,7 @@ from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
-from .running import Tabled, cell_seed, gather_in_processes, load_minilm, time_run, write_mean
+from .running import Tabled, cell_seed, format_mean, gather_in_processes, load_minilm, time_run
 
 NAME = "encoder-frontier"
 
@@ -57,17 +57,21 @@ _WIKITEXT_WORDS: Final = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of repetitions.
+    """Options of the experiment on noisy text vectors of the encoder MiniLM.
 
     Args:
-        trials: largest number of training texts, and also of public texts, at least 100.
-        seed: int in [0, 2**63). It determines the choice of the texts, and the noise.
-        seeds: number of repetitions. Each repetition draws other public texts and other noise.
-            Defaults to 5, or to 10 if `full` is True, or to 1 if `quick` is True.
-        data: folder of the corpora. The experiment reads SNIPS and WikiText-2. By default, it
-            generates texts.
-        full: True to use seven claimed epsilons and all usual attackers.
-        quick: True for a short run that only shows that the experiment works.
+        trials: largest number of private training texts, at least 100. The number of public texts
+            has the same limit.
+        seed: int in [0, 2**63). The seed determines the choice of the texts, and the noise.
+        seeds: number of repetitions. Each repetition draws different public texts and different
+            noise. The default is 5. If `full` is True, the default is 10. If `quick` is True, the
+            default is 1.
+        data: folder that contains the corpora SNIPS and WikiText-2. By default, the experiment
+            generates texts, and reads no corpus.
+        full: True to use seven claimed epsilons and all classifiers that dpcore tries in an attack.
+            By default, the experiment uses fewer epsilons and classifiers.
+        quick: True for a short run with two claimed epsilons. The run only shows that the
+            experiment works.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -84,28 +88,30 @@ class Config(TextOptions):
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Claimed epsilons of the experiment."""
+        """Epsilons that the noisy text vectors claim in this experiment."""
         return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Names of the measured releases.
+        """Names of the ways in which this experiment releases text vectors.
 
-        The release with directions of WikiText-2 requires `data`.
+        One way projects the vectors onto directions that are fitted on WikiText-2. This way is in
+        the list only if the option `data` names a folder.
         """
         return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell(Record):
-    """Results of one release at one claimed epsilon in one repetition.
+    """Results of one way to release text vectors, at one claimed epsilon, in one repetition.
 
     Args:
-        line: name of the release, one of `LINES`.
+        line: name of the way in which the vectors are released, one of `LINES`, such as "8
+            directions".
         number: index of the repetition, from 0.
         release: utility, privacy loss and other measurements of the released vectors.
-        rare: result of the attack on the attribute that is in 5 % of the texts.
-        common: result of the attack on the attribute that is in 50 % of the texts.
+        rare: result of the attack that infers an attribute which is in 5 % of the texts.
+        common: result of the attack that infers an attribute which is in 50 % of the texts.
     """
 
     line: str
@@ -115,14 +121,15 @@ class Cell(Record):
     common: Inference
 
     def figure(self, name: str) -> float:
-        """Return one number, by its name.
+        """Return one of the measured numbers of this release of text vectors.
 
-        The names are:
+        The argument `name` is one of:
 
-        - "utility": accuracy of the main label,
-        - "worst_loss": exact privacy loss of the two texts whose vectors are farthest apart,
-        - "signal": share of the energy of a noisy vector that is not noise,
-        - "rare" and "common": AUC of the attack on this attribute.
+        - "utility": accuracy of a classifier that predicts the main label from the vectors,
+        - "worst_loss": exact privacy loss between the two texts whose vectors are farthest apart,
+        - "signal": energy of the vectors without noise, divided by the energy of the noisy vectors,
+        - "rare": AUC of the attack that infers the attribute in 5 % of the texts,
+        - "common": AUC of the attack that infers the attribute in 50 % of the texts.
         """
         if name in SHARES:
             return float(getattr(self, name).outcome.score[1].value)
@@ -131,30 +138,33 @@ class Cell(Record):
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
-        """Return the lower bound on epsilon that an attack certifies, or NaN without a bound.
+        """Return the lower bound on epsilon that one of the two attacks certifies.
 
-        `name` is "rare" or "common".
+        If `name` is "rare", the attack infers the attribute that is in 5 % of the texts. If `name`
+        is "common", the attack infers the attribute that is in 50 % of the texts. The result is NaN
+        if the attack certifies no bound.
         """
         return studies.read_certificate(getattr(self, name))
 
 
 @time_run("torch", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Release the vectors in every way at every epsilon, and measure utility and attacks.
+    """Release text vectors in every way at every epsilon, and measure utility and attacks.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the texts and the number of repetitions.
         threads: number of processes. Defaults to all cores. The number never changes a result.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one cell for each release, epsilon and repetition.
+        The results, one `Cell` for each combination of a way to release the vectors, an epsilon and
+        a repetition.
 
     Raises:
         ModuleNotFoundError: if torch, scikit-learn or MiniLM is missing. The message states how to
             install it.
-        FileNotFoundError: if a file of the data is missing.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
         KeyboardInterrupt: if the user presses Ctrl-C before the first release is measured.
 
     Example:
@@ -163,16 +173,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
-    corpus, others = _read_corpus_texts(config)
+    corpus, others = _prepare_corpus(config)
     model = load_minilm(NAME)
     vectors = model.encode([*corpus.texts, *others], batch_size=64, show_progress_bar=False)
     pairs = product(range(config.seeds), config.lines)
     jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
-    cells, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
+    cells, partial = gather_in_processes(NAME, _test_release, jobs, threads_of(threads), progress)
     return Result(config, corpus.origin, tuple(chain(*cells)), partial=partial)
 
 
-def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
+def _prepare_corpus(config: Config) -> tuple[Corpus, list[str]]:
     """Read or generate the texts, add both attributes, and read the texts of WikiText-2."""
     corpus, others = read_texts(config, "snips", "topics", _CORPUS_ROWS[config.quick], "texts"), []
     if config.data is not None:
@@ -189,7 +199,7 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
     corpus = corpus[np.concatenate([np.sort(train), np.flatnonzero(split != "train")])]
     split = np.asarray(corpus.split)
-    planted = {name: _plant_attribute(split, part, rng) for name, part in SHARES.items()}
+    planted = {name: _draw_attribute_texts(split, part, rng) for name, part in SHARES.items()}
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -197,7 +207,7 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     return replace(corpus, texts=texts, attributes=planted), others
 
 
-def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
+def _draw_attribute_texts(split: Any, share: float, rng: np.random.Generator) -> Any:
     """Draw the texts that get an attribute: the given share of each part, at least two texts.
 
     The result is an array with 1 for a text with the attribute and 0 for another text.
@@ -209,7 +219,7 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
     return column
 
 
-def _measure_line(
+def _test_release(
     line: str, number: int, config: Config, corpus: Corpus, vectors: Any
 ) -> list[Cell]:
     """Measure one release at every epsilon. A random half of the training texts is public."""
@@ -230,7 +240,7 @@ def _measure_line(
         if normalise_likeness(corpus.texts[row]) not in table_texts
     ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
-    chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
+    chain = _make_release_transforms(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
     # The attributes are independent of the labels, which would only add a floor.
     study = studies.read_study(corpus[rows], None, None, None, 0.95)
@@ -246,7 +256,7 @@ def _measure_line(
     return cells
 
 
-def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
+def _make_release_transforms(line: str, public: Any, seed: int) -> list[Any]:
     """Return the transforms that a release applies to the vectors before the noise."""
     from ..torch import Clip, MinMax
 
@@ -273,12 +283,13 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of every release.
+    """Results of all ways to release text vectors of the encoder MiniLM.
 
     Args:
-        config: options of the run.
-        corpus: source of the texts.
-        cells: one cell for each release, epsilon and repetition.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
+        cells: one result for each combination of a way to release the vectors, a claimed epsilon
+            and a repetition.
     """
 
     corpus: str
@@ -286,22 +297,27 @@ class Result(Tabled[Config]):
 
     @property
     def keys(self) -> tuple[tuple[str, float], ...]:
-        """Pairs (name of a release, claimed epsilon), in the order of the table."""
+        """Pairs (name of a way to release vectors, claimed epsilon), one for each table row."""
         return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
 
     def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
-        """Return the results of all repetitions of one release at one epsilon.
+        """Return the results of all repetitions of the release `line` at the claimed `epsilon`.
 
-        The epsilon of the release "no noise" is inf.
+        `line` is the name of a way to release text vectors. For the name "no noise", pass inf as
+        `epsilon`.
         """
         return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
 
     def mean(self, line: str, epsilon: float, name: str) -> float:
-        """Return the mean over the repetitions of a number of `Cell.figure`, by its name."""
+        """Return the mean of one measured number over all repetitions of the release `line`.
+
+        `name` is the name of the number, such as "utility". `Cell.figure` lists the names.
+        `epsilon` is the claimed epsilon of the release.
+        """
         return statistics.fmean(cell.figure(name) for cell in self.of(line, epsilon))
 
     def findings(self) -> list[str]:
-        """Return conclusions on utility, inferred attributes and certified bounds, as sentences."""
+        """Return sentences on the utility of the releases, and on the success of the attacks."""
         floor = self.cells[0].release.utility.floors[0].accuracy
         useful, visible = dict[str, list[str]](), dict[str, list[str]]()
         for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
@@ -326,7 +342,7 @@ class Result(Tabled[Config]):
         ]
 
     def table(self) -> str:
-        """Return the results as plain text."""
+        """Return the results of all releases of text vectors as plain text."""
         config, first = self.config, self.cells[0]
         train, valid, test = first.release.utility.sizes
         heads = ("release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %")
@@ -344,12 +360,12 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of JSON values, which contains no text of the corpus."""
+        """Return this result as a dict of JSON values. The dict contains no text of the corpus."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the utility, and the AUC of both attacks, against the claimed epsilon."""
+        """Draw utility and AUC of both attacks on the vectors against the claimed epsilon."""
         picture = make_canvas(2.9, ax)
         panels = picture.subplots(1, 3)
         floor = self.cells[0].release.utility.floors[0].accuracy
@@ -396,7 +412,7 @@ def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
     cells = result.of(line, epsilon)
 
     def show(name: str) -> str:
-        return write_mean([cell.figure(name) for cell in cells])
+        return format_mean([cell.figure(name) for cell in cells])
 
     bounds = [bound for cell in cells for name in SHARES if (bound := cell.certified(name)) >= 0.0]
     return [

@@ -61,19 +61,20 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Shown):
-    """One audited system: a mechanism, its library, and its claim.
+    """One library function that adds noise to a number, and the epsilon that the function claims.
 
     Args:
-        name: name of the system.
-        package: name of the package to import, or "" for code of dpcore.
+        name: name of the function in the table.
+        package: name of the package to import, or "" if the function is code of dpcore.
         build: function without arguments that returns the mechanism `(x, size, rng) -> outputs`.
-        claim: epsilon that the mechanism claims for two inputs at distance 1.
-        delta: delta of the claim.
-        share: number by which the number of draws is divided. It is above 1 for slow libraries.
-        lattice: True if the system adds floating-point noise without rounding or another
-            protection.
-        seeded: False if the system takes random numbers from the operating system, so that a seed
-            does not repeat the counts.
+        claim: epsilon that the function claims for two inputs at distance 1.
+        delta: delta that belongs to the claimed epsilon.
+        share: number by which the audit divides its number of draws. The number is above 1 for slow
+            libraries.
+        lattice: True if the function adds floating-point noise without a protection such as
+            rounding.
+        seeded: False if the function takes random numbers from the operating system. A seed then
+            does not reproduce the counts of the audit.
     """
 
     name: str
@@ -204,14 +205,16 @@ _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the systems, and the number of draws.
+    """Options of the experiment on floating-point noise: the audited functions and the draws.
 
     Args:
         trials: number of outputs that an audit draws for each of the two inputs. Slow libraries use
             a tenth of this number or less.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
-        confidence: confidence level of each bound. The bounds do not hold jointly at this level.
-        systems: names of the systems, in the order of the table. Defaults to all systems.
+        confidence: confidence level of the bound for each function. The probability that all bounds
+            hold together can be lower.
+        systems: names of the library functions to audit, in the order of the table. Defaults to all
+            names of `SYSTEMS`.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -228,14 +231,15 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Result of one system.
+    """Result of the audit of one library function that adds noise.
 
     Args:
-        system: the system.
-        audit: result of the audit, or None if the system could not be imported.
-        missing: reason why the system could not be imported. Empty if it was audited.
-        version: version of the package, or of dpcore. Empty if the package is not installed.
-        seconds: duration of the audit in seconds. The field is ignored when rows are compared.
+        system: the audited function and the claimed epsilon.
+        audit: result of the audit, or None if the library could not be imported.
+        missing: reason why the library could not be imported, or "" if the function was audited.
+        version: version of the package of the function, or "" if the package is not installed. For
+            code of dpcore, the version of dpcore.
+        seconds: duration of the audit in seconds. A comparison of two rows ignores this field.
     """
 
     system: System
@@ -246,29 +250,35 @@ class Row(Shown):
 
     @property
     def found(self) -> bool | None:
-        """True if the audit refutes the claim, or None if the system could not be imported."""
+        """True if the audit refutes the epsilon that the noise function claims.
+
+        The value is False if the audit does not refute the claim, and None if the library could not
+        be imported.
+        """
         return None if self.audit is None else self.audit.refuted
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every system that can be imported.
+    """Audit every library function that adds noise, if the library can be imported.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the names of the functions.
         threads: number of threads for `Laplace` and `Gaussian` of dpcore. Defaults to all cores.
-            All other systems use one thread.
+            The audits of all other functions use one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one row for each system, also for systems that could not be imported.
+        The results, one `Row` for each function in `config.systems`. Functions of missing libraries
+        also have a row.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before the first audit is complete.
 
     Source:
-        Mironov (2012). The counted outputs are described in `dpcore.attacks.lattice`.
+        Mironov (2012). The module `dpcore.attacks.lattice` describes which outputs the audit
+        counts.
 
     Example:
         >>> result = run(Config(trials=10**5, systems=("dpcore.Laplace", "discrete Laplace")))
@@ -306,17 +316,17 @@ def _installed_version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits of all systems.
+    """Results of the audits of library functions that add noise.
 
     Args:
-        config: options of the run.
-        rows: one row for each system, in the order of `Config.systems`.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each function, in the order of `Config.systems`.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return the results as plain text, with a description of the counted outputs."""
+        """Return the results of all audits as plain text, and describe the counted outputs."""
         config = self.config
         own = any(not row.system.seeded and row.audit is not None for row in self.rows)
         events = [(row.system.name, _describe_event(row)) for row in self.rows]
@@ -330,14 +340,14 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of JSON values."""
+        """Return the results of all audits as a dict of JSON values."""
         return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds as bars, one bar per system, and the claims as lines.
+        """Draw the certified bounds as bars, one bar per audited function.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure. A line shows the claimed epsilon of each function.
         """
         rows = self.rows
         picture = make_canvas(0.9 + 0.24 * len(rows), ax)

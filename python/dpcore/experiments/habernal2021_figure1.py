@@ -62,19 +62,21 @@ _MAX_MAGNITUDE: Final = 1e90
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Compute the p-value of Fisher's exact test that two runs have the same probability of a hit.
+    """Compute a two-sided p-value of Fisher's exact test for the numbers of hits of two runs.
 
-    A hit is a pair of vectors that the noise does not protect. The test is two-sided.
+    A hit is a pair of vectors that the noise does not protect. The hypothesis is that both runs
+    have the same probability of a hit.
 
     Args:
-        ours: number of hits and number of pairs of this run.
-        printed: share of hits in the other run, rounded. Several numbers of hits round to this
-            share. The test uses the number whose share is nearest to the share in `ours`.
-        pairs: number of pairs in the other run.
+        ours: number of hits and number of pairs of the first run.
+        printed: rounded share of hits in the second run. Several numbers of hits give the same
+            rounded share. The test uses the number of hits that makes the shares of the two runs
+            most similar.
+        pairs: number of pairs in the second run.
 
     Returns:
-        min(1, 2 min(P(K <= k), P(K >= k))). Here k is the number of hits of this run, and K has the
-        hypergeometric law.
+        min(1, 2 min(P(K <= k), P(K >= k))). Here k is the number of hits of the first run. K has
+        the hypergeometric distribution, given the total number of hits of both runs.
 
     Example:
         >>> p_value((1340, 10_000), 0.134, 10_000), p_value((1, 10_000), 0.134, 10_000) < 1e-100
@@ -98,13 +100,13 @@ def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Probability law from which every entry of an unclipped vector is drawn.
+    """Probability distribution from which every entry of a random vector is drawn.
 
     Args:
-        title: description of the law in the picture.
+        title: description of the distribution in the picture.
         kind: "uniform" (between -spread * C and spread * C) or "normal" (mean 0 and standard
-            deviation spread * C). C is the radius of the clip.
-        spread: half-width or standard deviation of the law, divided by C.
+            deviation spread * C). C is the radius to which the vectors are clipped later.
+        spread: half-width or standard deviation of the distribution, divided by C.
     """
 
     title: str
@@ -112,10 +114,9 @@ class Law:
     spread: float
 
     def draw(self, rng: np.random.Generator, dim: int, radius: float, size: int) -> Floats:
-        """Draw unclipped vectors with numpy, shape `(size, dim)`.
+        """Draw `size` random vectors with `dim` entries from this distribution.
 
-        The experiment uses these vectors to compute the cost of the remedies. The counted pairs are
-        drawn by compiled code.
+        The vectors are not yet clipped to `radius`. The result has the shape `(size, dim)`.
         """
         spread = self.spread * radius
         if self.kind == "uniform":
@@ -132,13 +133,14 @@ LAWS: Final[dict[str, Law]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Excess(Shown):
-    """True L1 sensitivity of the clipped vectors, and the sensitivity that ADePT uses.
+    """True L1 sensitivity of L2-clipped vectors, and the smaller sensitivity that ADePT uses.
 
     Args:
-        dim: number of entries of the vector, n.
-        claimed: sensitivity that ADePT uses, 2 C.
+        dim: number n of entries of each vector.
+        claimed: sensitivity that ADePT uses, 2 C. C is the radius of the clip.
         true: true L1 sensitivity after L2 clipping, 2 C sqrt(n).
-        attained: L1 distance of a pair of clipped vectors that attains the true sensitivity.
+        attained: L1 distance between two example vectors after clipping. The distance equals
+            `true`, up to rounding.
     """
 
     dim: int
@@ -148,20 +150,25 @@ class Excess(Shown):
 
     @property
     def factor(self) -> float:
-        """True sensitivity / used sensitivity, which equals true epsilon / claimed epsilon."""
+        """True L1 sensitivity divided by the sensitivity that ADePT uses.
+
+        The true epsilon is larger than the claimed epsilon by the same factor.
+        """
         return self.true / self.claimed
 
 
-def compute_excesses(radius: float) -> tuple[Excess, ...]:
-    """Compute the true and the used sensitivity for typical numbers of entries (32 to 1024).
+def compare_sensitivities(radius: float) -> tuple[Excess, ...]:
+    """Compute the true L1 sensitivity, and the sensitivity that ADePT uses.
 
-    The source states that the true sensitivity is 5.66 to 32 times as large as the used one.
+    The result has one entry for each of several typical numbers of entries of a vector, from 32 to
+    1024. `radius` is the radius of the L2 clip. The source states that the true sensitivity is 5.66
+    to 32 times as large as the sensitivity that ADePT uses.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
 
     Example:
-        >>> [round(row.factor, 2) for row in compute_excesses(10.0)]
+        >>> [round(row.factor, 2) for row in compare_sensitivities(10.0)]
         [5.66, 8.0, 11.31, 16.0, 22.63, 32.0]
     """
     rows = []
@@ -174,13 +181,16 @@ def compute_excesses(radius: float) -> tuple[Excess, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Shown):
-    """Noise-to-signal ratio of one remedy, for vectors of one number of entries and one law.
+    """Noise-to-signal ratio of one of the two corrections of ADePT.
+
+    All vectors have the same number of entries, and are drawn from the same distribution.
 
     Args:
-        law: key in `LAWS`.
-        norm: norm of the clip: "l1" (with noise of scale 2 C / epsilon) or "l2" (with noise of
-            scale 2 C sqrt(n) / epsilon).
-        dim: number of entries of the vector, n.
+        law: name of the distribution of the vectors, a key of `LAWS` such as "uniform".
+        norm: norm in which the correction clips the vectors. If "l1", the noise has scale
+            `2 C / epsilon`. If "l2", the noise has scale `2 C sqrt(n) / epsilon`. C is the radius
+            of the clip.
+        dim: number n of entries of each vector.
         scale: scale of the Laplace noise that is added to every entry.
         signal: root mean square of the L2 norms of the clipped vectors.
     """
@@ -193,25 +203,31 @@ class Cost(Shown):
 
     @property
     def ratio(self) -> float:
-        """Root mean square L2 norm of the noise, scale * sqrt(2 n), divided by `signal`."""
+        """Noise-to-signal ratio of this correction of ADePT.
+
+        The noise is measured by the root mean square of its L2 norm, scale * sqrt(2 n). The signal
+        is the field `signal`.
+        """
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
-def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
-    """Compute the noise-to-signal ratio of both remedies for every law and number of entries.
+def compute_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
+    """Compute the noise-to-signal ratio of two corrections of ADePT.
 
-    Both remedies clip the same random vectors.
+    The first correction clips the vectors in the L1 norm. The second correction clips them in the
+    L2 norm, and adds more noise. Both corrections clip the same random vectors.
 
     Args:
         radius: radius C of the clip.
-        epsilon: epsilon that the remedies guarantee.
-        seed: seed of the experiment, from which the seeds of the vectors are derived.
+        epsilon: epsilon that both corrections guarantee.
+        seed: seed of the experiment. The seeds of the random vectors are derived from this seed.
 
     Returns:
-        The costs, sorted by law, then by number of entries, then by norm.
+        One result (`Cost`) for each distribution of the vectors, number of entries and norm, sorted
+        in this order.
 
     Example:
-        >>> wide = [cost for cost in compute_costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
+        >>> wide = [cost for cost in compute_ratios(10.0, 1.0, 1) if cost.dim == 1024][:2]
         >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """
@@ -227,15 +243,16 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the numbers of entries, and the number of pairs.
+    """Options of the experiment: the number of random pairs, and the lengths of the vectors.
 
     Args:
-        trials: number of pairs of random vectors for every number of entries, law and clip.
-        dims: numbers of entries n of the vectors, each from 1 to 4096.
-        radius: radius C of the clip, from 1e-90 to 1e90.
-        epsilon: epsilon that the remedies guarantee, from 1e-90 to 1e90.
-        seed: int in [0, 2**63). Every number of entries and law gets a separate seed derived from
-            this seed.
+        trials: number of pairs of random vectors for every number of entries, distribution and
+            norm.
+        dims: numbers of entries that a vector can have, each from 1 to 4096.
+        radius: radius C to which all vectors are clipped, from 1e-90 to 1e90.
+        epsilon: epsilon that both corrections of ADePT guarantee, from 1e-90 to 1e90.
+        seed: int in [0, 2**63). Each combination of number of entries and distribution gets a
+            separate seed, derived from this seed.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -255,16 +272,16 @@ class Config(Settings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Count of unprotected pairs for one number of entries, one law and one clip.
+    """Number of pairs of clipped vectors that the noise of ADePT does not protect.
 
     Args:
-        dim: number of entries of a vector, n.
-        law: key in `LAWS`.
+        dim: number n of entries of each vector.
+        law: name of the distribution of the vectors, a key of `LAWS` such as "uniform".
         norm: norm in which the vectors were clipped, "l2" or "l1".
-        beyond: number of pairs that the noise does not protect, because their L1 distance is above
-            2C (1 + 1e-12).
+        beyond: number of pairs whose L1 distance is above 2C (1 + 1e-12). The noise does not
+            protect these pairs. C is the radius of the clip.
         pairs: number of drawn pairs.
-        seed: seed that reproduces the pairs. Both clips use the same pairs.
+        seed: seed that reproduces the pairs. The counts for both norms use the same pairs.
     """
 
     dim: int
@@ -276,19 +293,20 @@ class Cell(Shown):
 
     @property
     def share(self) -> float:
-        """Share of pairs that the noise does not protect."""
+        """Share of pairs of clipped vectors that the noise does not protect."""
         return self.beyond / self.pairs
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper-Pearson interval (95 %) for the probability of an unprotected pair."""
+        """Clopper-Pearson interval (95 %) for the probability that a pair is not protected."""
         return limits(self.beyond, self.pairs, (1.0 - CONFIDENCE) / 2.0)
 
     @property
     def compared(self) -> float | None:
-        """Rounded share of unprotected pairs in an earlier run of 10,000 pairs.
+        """Share of unprotected pairs in an earlier run of 10,000 pairs, rounded.
 
-        The value is None if the earlier run does not contain this number of entries, law and clip.
+        The value is None if the earlier run does not contain this number of entries, distribution
+        and norm.
         """
         if self.norm != "l2" or self.dim not in COMPARISON:
             return None
@@ -296,10 +314,11 @@ class Cell(Shown):
 
     @property
     def p_value(self) -> float | None:
-        """P-value of the hypothesis that this run and the earlier run have the same true share.
+        """P-value of the test that this run and an earlier run agree.
 
-        The p-value is None if the earlier run does not contain this number of entries, law and
-        clip.
+        The hypothesis is that a pair is unprotected with the same probability in both runs. The
+        value is None if the earlier run does not contain this number of entries, distribution and
+        norm.
         """
         if self.compared is None:
             return None
@@ -308,17 +327,17 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Count the unprotected pairs for every number of entries, law and clip.
+    """Count the pairs of clipped vectors that the noise of ADePT does not protect.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of pairs.
         threads: number of threads. The default is one thread per core.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result. If the user presses Ctrl-C, the result contains only the completed numbers of
-        entries.
+        The counts for every number of entries, distribution and norm. If the user presses Ctrl-C,
+        the result contains only the counts for the completed numbers of entries.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before the first number of entries is
@@ -353,54 +372,58 @@ def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cel
 
 @dataclass(frozen=True, repr=False)
 class Result(Tabled[Config]):
-    """Counts of unprotected pairs for every number of entries, law and clip.
+    """Numbers of pairs of clipped vectors that the noise of ADePT does not protect.
 
     Args:
-        config: options of the run.
-        cells: one `Cell` for each number of entries, law and clip.
+        config: options with which the experiment was run.
+        cells: one result (`Cell`) for each number of entries, distribution of the vectors, and norm
+            of the clip.
     """
 
     cells: tuple[Cell, ...]
 
     @cached_property
-    def _by_name(self) -> dict[tuple[int, str, str], Cell]:
+    def _cells_by_key(self) -> dict[tuple[int, str, str], Cell]:
         return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
 
     def at(self, dim: int, law: str, norm: str) -> Cell:
-        """Return the counts for `dim` entries, the law named `law` and the clip in the norm `norm`.
+        """Return the count of unprotected pairs for vectors with `dim` entries.
+
+        `law` is the name of the distribution of the vectors, such as "uniform". `norm` is the norm
+        of the clip, "l1" or "l2".
 
         Raises:
-            KeyError: if the result does not contain these counts.
+            KeyError: if this result does not contain the count.
         """
-        return self._by_name[dim, law, norm]
+        return self._cells_by_key[dim, law, norm]
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Completed numbers of entries of a vector."""
+        """Numbers of entries of a vector for which this run has counted the pairs."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def smallest_p_value(self) -> float | None:
-        """Smallest p-value of the comparisons with an earlier run, times their number.
+        """Smallest p-value of the comparisons with an earlier run, after Bonferroni correction.
 
-        The value is None if there are no comparisons, because the two runs have no number of
-        entries in common.
+        The smallest p-value is multiplied by the number of comparisons, and is not larger than 1.
+        The value is None if no number of entries occurs in both runs.
         """
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
-        """Noise-to-signal ratios of the two remedies. The first use computes them."""
-        return compute_costs(self.config.radius, self.config.epsilon, self.config.seed)
+        """Noise-to-signal ratios of the two corrections of ADePT, computed at the first use."""
+        return compute_ratios(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
-        """True L1 sensitivities, and the sensitivities that ADePT uses."""
-        return compute_excesses(self.config.radius)
+        """True L1 sensitivities of clipped vectors, and the sensitivities that ADePT uses."""
+        return compare_sensitivities(self.config.radius)
 
     def table(self) -> str:
-        """Return shares of unprotected pairs, sensitivities and costs as a text table."""
+        """Return the shares of unprotected pairs, sensitivities and noise ratios, as text."""
         config = self.config
         return self.join_parts(
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
@@ -412,7 +435,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         excesses = [
             {"dim": row.dim, "claimed": row.claimed, "true": row.true, "attained": row.attained}
             | {"factor": row.factor}
@@ -431,10 +454,10 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the shares of unprotected pairs at the top, and the costs of the remedies below.
+        """Draw the shares of unprotected pairs, and the noise of the two corrections of ADePT.
 
         Returns:
-            A matplotlib figure of three panels.
+            A matplotlib figure with three panels. The shares are at the top.
         """
         picture = make_canvas(6.0, ax)
         places: Any = [["share", "share"], ["scale", "ratio"]]
@@ -477,9 +500,11 @@ def _format_share(cell: Cell) -> str:
 
 
 def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
-    """Choose the numbers of entries that the table shows, if it cannot show all.
+    """Choose the numbers of entries of a vector that the table shows.
 
-    The function prefers the numbers in `compared`, which an earlier run contains.
+    If `dims` has at most 16 numbers, the function returns all of them. Otherwise, the function
+    returns the numbers that are also in `compared`. If no number is in `compared`, the result is at
+    most 16 equally spaced numbers of `dims`.
     """
     if len(dims) <= _MAX_TABLE_SIZES:
         return list(dims)

@@ -58,18 +58,19 @@ number of entries and returns the mechanism."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: mechanisms, values of epsilon, and numbers of entries.
+    """Options of the experiment: the mechanisms, claimed epsilons, and lengths of the inputs.
 
-    The defaults are the values of the paper.
+    The defaults are the values of the paper, plus one further mechanism.
 
     Args:
         trials: number of outputs that are drawn on each of the two inputs, for every mechanism,
             epsilon and number of entries.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilons: claimed epsilons, each above 0.
-        dims: numbers of entries of the two inputs, each at least 1.
-        mechanisms: names of the mechanisms, from `MECHANISMS`.
-        confidence: probability with which each single certified bound holds.
+        dims: numbers of entries that the two inputs can have, each at least 1.
+        mechanisms: names of the mechanisms, which are keys of `MECHANISMS`.
+        confidence: probability with which each certified bound holds. The probability that all
+            bounds hold at once may be smaller.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -93,13 +94,13 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Audit of one mechanism at one epsilon and one number of entries: a point of the figure.
+    """Audit of one mechanism at one claimed epsilon, on inputs with `dim` entries.
 
     Args:
-        mechanism: name of the mechanism, which is also the title of its panel.
+        mechanism: name of the mechanism, a key of `MECHANISMS` such as "Laplace".
         epsilon: claimed epsilon.
-        dim: number of entries.
-        audit: result of the audit, which contains counts, empirical loss and certified bound.
+        dim: number of entries of each input.
+        audit: result of the audit, with the counts, the empirical loss and the certified bound.
     """
 
     mechanism: str
@@ -109,15 +110,19 @@ class Cell(Shown):
 
     @property
     def exact(self) -> float:
-        """Exact privacy loss that the majority vote can measure, in closed form."""
+        """Exact privacy loss that a majority vote over the entries of an output can measure.
+
+        The value is computed from a formula, not from the draws of the audit.
+        """
         return loss(self._law())
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Two-sided binomial p-values of the two counts of votes, under the exact law of the vote.
+        """Two-sided p-values of the two counts of the audit, under the exact vote probabilities.
 
-        The first p-value belongs to the count on the first input, the second one to the count on
-        the second input.
+        The audit counts the outputs for which a majority vote over the entries decides for one
+        fixed input. The first p-value is for the count on the first input. The second p-value is
+        for the count on the second input. Each count has a binomial distribution.
         """
         law, counts = self._law(), self.audit.counts
         logs = (law.log_p, law.log_p_prime)
@@ -134,16 +139,17 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every mechanism at every epsilon and number of entries.
+    """Audit every mechanism at every claimed epsilon and number of entries of the inputs.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the mechanisms and the epsilons.
         threads: number of threads. The default is one thread per core.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Cell` for each mechanism, epsilon and number of entries.
+        The results of the audits. There is one `Cell` for each combination of a mechanism, an
+        epsilon and a number of entries.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
@@ -158,12 +164,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (0.8997, True)
     """
     grid = list(product(config.mechanisms, config.epsilons, config.dims))
-    work = partial(_make_cell, config, threads)
+    work = partial(_audit_vote_cell, config, threads)
     cells, ended = run_jobs("figure 1", grid, work, progress, size=lambda place: place[2])
     return Result(config, cells, partial=ended)
 
 
-def _make_cell(config: Config, threads: int | None, name: str, epsilon: float, dim: int) -> Cell:
+def _audit_vote_cell(
+    config: Config, threads: int | None, name: str, epsilon: float, dim: int
+) -> Cell:
     key, mechanism = f"{name}/{epsilon!r}/{dim}", MECHANISMS[name][1](epsilon, dim)
     options: Any = {"attack": MajorityVote(), "claim": epsilon, "threads": threads}
     cell = audit_cell(config, key, mechanism, zeros_ones(dim), **options)
@@ -175,43 +183,44 @@ class Result(Tabled[Config]):
     """Results of the audits of all mechanisms.
 
     Args:
-        config: options of the run.
-        cells: one `Cell` for each mechanism, epsilon and number of entries, sorted in this order.
+        config: options with which the experiment was run.
+        cells: one result (`Cell`) for each mechanism, epsilon and number of entries, sorted in this
+            order.
     """
 
     cells: tuple[Cell, ...]
 
     def of(self, mechanism: str) -> tuple[Cell, ...]:
-        """Return the audits of one mechanism."""
+        """Return the audits of one mechanism, at all epsilons and numbers of entries."""
         return tuple(cell for cell in self.cells if cell.mechanism == mechanism)
 
     @property
     def smallest_p_value(self) -> float:
-        """Smallest p-value of all counts of votes, under the exact law of the vote.
+        """Smallest p-value of the counts of all audits, under the exact vote probabilities.
 
-        There are 2 len(cells) two-sided binomial p-values, one for each count. If the code is
-        correct, the smallest p-value is about 1 / (2 len(cells)).
+        Each audit has two counts of majority votes, so there are 2 len(cells) two-sided binomial
+        p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).
         """
         return min(p for cell in self.cells for p in cell.p_values)
 
     def table(self) -> str:
-        """Return one text table for each mechanism, with entries "empirical loss / exact loss"."""
+        """Return one text table per mechanism. Each entry is "empirical loss / exact loss"."""
         config = self.config
         return self.join_parts(
             f"Habernal (2022), figure 1: {config.trials:,} trials per side, seed {config.seed}\n"
             "empirical loss / loss in closed form; rows epsilon, columns number of entries",
-            *(_format_mechanism(self, name) for name in config.mechanisms if self.of(name)),
+            *(_format_mechanism_table(self, name) for name in config.mechanisms if self.of(name)),
             f"{2 * len(self.cells)} counts against the exact law: smallest two-sided p-value "
             f"{self.smallest_p_value:.2g} (about {0.5 / len(self.cells):.2g} is expected)",
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return the audits as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the empirical loss against epsilon, with one panel per mechanism.
+        """Draw the empirical loss against the claimed epsilon, with one panel per mechanism.
 
         Returns:
             A matplotlib figure.
@@ -224,7 +233,7 @@ class Result(Tabled[Config]):
         colours = _choose_colours(self.config.dims)
         low, high = _INFINITE_LOSS_BAND
         for axes, name in zip(panels, names, strict=False):
-            _draw_frame(axes, self)
+            _set_panel_axes(axes, self)
             axes.set_title(MECHANISMS[name][0], fontsize=drawing.TEXT, loc="left")
             for place, dim in enumerate(self.config.dims):
                 cells = [cell for cell in self.of(name) if cell.dim == dim]
@@ -250,7 +259,7 @@ def _p_value(k: int, n: int, p: float) -> float:
     return min(1.0, 2.0 * min(above, below))
 
 
-def _format_mechanism(result: Result, name: str) -> str:
+def _format_mechanism_table(result: Result, name: str) -> str:
     cells = {(cell.epsilon, cell.dim): cell for cell in result.of(name)}
     refuted = sum(cell.audit.refuted is True for cell in cells.values())
     rows = [["", *(f"n = {dim}" for dim in result.config.dims)]]
@@ -300,7 +309,7 @@ def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
 
 
-def _draw_frame(axes: drawing.Axes, result: Result) -> None:
+def _set_panel_axes(axes: drawing.Axes, result: Result) -> None:
     epsilons = result.config.epsilons
     low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
     axes.set_xscale("log")

@@ -38,7 +38,7 @@ _LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """A noise of scale 1, with its exact moments and its exact density.
+    """Exact distribution of one noise of scale 1: the moments and the density.
 
     Args:
         noise: mechanism that draws the noise.
@@ -46,9 +46,9 @@ class Law(Shown):
         mean: exact mean E[s] of the noise s.
         square: exact second moment E[s^2].
         fourth: exact fourth moment E[s^4].
-        weights: two factors. The density at s is the first factor times exp(-s) above 0, and the
-            second factor times exp(s) below 0.
-        atom: probability P(s = 0).
+        weights: two factors. Above 0, the density at s is the first factor times exp(-s). Below 0,
+            the density at s is the second factor times exp(s).
+        atom: probability that the noise is exactly 0, P(s = 0).
     """
 
     noise: Laplace | DPTextNoise
@@ -60,7 +60,10 @@ class Law(Shown):
     atom: float = 0.0
 
     def density(self, s: Floats) -> Floats:
-        """Compute the density at the points `s`, shape `(size,)`. The atom at 0 is left out."""
+        """Compute the density of this noise at the points `s`, shape `(size,)`.
+
+        The density does not include the probability that the noise is exactly 0.
+        """
         return np.where(s >= 0, *self.weights) * np.exp(-np.abs(s))
 
 
@@ -80,7 +83,7 @@ LAWS: dict[str, Law] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the number of draws.
+    """Options of the experiment that draws histograms of five noises.
 
     Args:
         trials: number of draws for each histogram. Each draw needs 8 bytes of memory.
@@ -103,13 +106,13 @@ class PanelDraws(Shown):
     """Histogram and sample moments of the draws of one noise.
 
     Args:
-        name: name of the noise, a key of `LAWS`.
+        name: name of the noise, a key of `LAWS` such as "dptext_zero".
         seed: seed that reproduces the draws.
-        counts: number of draws in each bin, without draws that are exactly 0. The bins divide the
-            interval from -5 to 5 into equal parts.
+        counts: number of draws in each bin of the histogram. Draws that are exactly 0 are not
+            counted. The bins divide the interval from -5 to 5 into equal parts.
         zeros: number of draws that are exactly 0.
-        below: number of draws below 0.
-        outside: number of draws outside of all bins.
+        below: number of draws below 0, inside or outside of the bins.
+        outside: number of draws below -5 or above 5.
         mean: mean of all draws.
         square: mean of the squares of all draws.
     """
@@ -125,42 +128,42 @@ class PanelDraws(Shown):
 
     @property
     def law(self) -> Law:
-        """Exact law of the noise."""
+        """Exact distribution of the noise in this histogram."""
         return LAWS[self.name]
 
     @property
     def trials(self) -> int:
-        """Number of draws."""
+        """Number of draws of the noise, including zeros and draws outside of the histogram."""
         return sum(self.counts) + self.zeros + self.outside
 
     @property
     def mean_error(self) -> float:
-        """Standard error of `mean` under the exact law."""
+        """Standard error of the sample mean of the draws, from the exact variance of the noise."""
         return math.sqrt((self.law.square - self.law.mean**2) / self.trials)
 
     @property
     def square_error(self) -> float:
-        """Standard error of `square` under the exact law."""
+        """Standard error of the mean of the squared draws, from the exact moments of the noise."""
         return math.sqrt((self.law.fourth - self.law.square**2) / self.trials)
 
     @property
     def expected_zeros(self) -> float:
-        """Expected number of zeros among the draws under the exact law."""
+        """Expected number of draws that are exactly 0, from the exact probability of 0."""
         return self.law.atom * self.trials
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Draw the five histograms.
+    """Draw histograms of five noises of scale 1: three Laplace noises and two of DPText.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment: the number of draws, and the seed.
         threads: number of threads. The default is one thread per core.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one histogram for each noise.
+        The result, with one histogram for each noise.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before the first histogram is completed.
@@ -173,12 +176,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
-    work = partial(_make_histogram, config=config, threads=threads)
+    work = partial(_draw_panel_samples, config=config, threads=threads)
     done, ended = run_jobs("figure 2", tuple(LAWS), work, progress)
     return Result(config, done, partial=ended)
 
 
-def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraws:
+def _draw_panel_samples(name: str, config: Config, threads: int | None) -> PanelDraws:
     seed = cell_seed(config.seed, name)
     drawn = sample(LAWS[name].noise, [0.0], config.trials, rng=seed, threads=threads)[:, 0]
     nonzero = drawn[drawn != 0.0]
@@ -191,17 +194,20 @@ def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraw
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Histograms and sample moments of the five noises.
+    """Histograms and sample moments of five noises of scale 1.
 
     Args:
-        config: options of the run.
-        histograms: one `PanelDraws` for each noise, in the order of `LAWS`.
+        config: options with which the experiment was run.
+        histograms: one histogram (`PanelDraws`) for each noise, in the order of `LAWS`.
     """
 
     histograms: tuple[PanelDraws, ...]
 
     def table(self) -> str:
-        """Return moments, expected moments, and shares of zeros and of negative draws as text."""
+        """Return the sample moments of the five noises, and the exact moments, as plain text.
+
+        The text also contains the shares of draws that are exactly 0, and of draws below 0.
+        """
         return self.join_parts(
             f"Habernal (2022), appendix figure: {self.config.trials:,} draws each, "
             f"seed {self.config.seed}",
@@ -211,15 +217,16 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return the histograms as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [_draws_to_dict(drawn) for drawn in self.histograms]
         return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the histograms and the exact densities. A stem shows the probability of exactly 0.
+        """Draw the histogram and the exact density of each noise.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure. A vertical line at 0 shows the probability that the noise is
+            exactly 0.
         """
         picture = make_canvas(4.2, ax)
         panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()

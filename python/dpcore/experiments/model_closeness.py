@@ -32,7 +32,7 @@ from ..text import Vocabulary, lm, redaction
 from .base import setting
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
+from .running import Tabled, cell_seed, format_mean, gather_in_processes, time_run
 
 NAME = "model-closeness"
 
@@ -105,20 +105,19 @@ _TABLE_NOTES: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, the number of splits, and the length of the training.
+    """Options of the experiment that compares next-word models of sensitive and safe texts.
 
     Args:
         trials: largest number of texts in the sensitive set, at least 100.
-        seed: int in [0, 2**63). The splits, redactions and initial weights get separate seeds
-            derived from this seed.
+        seed: int in [0, 2**63). The splits, the masked words and the initial weights get separate
+            seeds derived from this seed.
         seeds: number of random splits of the texts. Each split has separate initial weights. The
-            default is 5, or 1 if `quick` is True.
-        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
-            dpcore generates texts.
-        full: True for models as large as in the source, and for a permutation test. The run then
+            default is 5. If `quick` is True, the default is 1.
+        data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
+            default, dpcore generates texts.
+        full: True for models as large as in the paper, and for a permutation test. The run then
             takes hours.
-        quick: True for a short run: one split, two shares of masked words, few texts and a short
-            training.
+        quick: True for a short run with one split, few texts and a short training.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -134,20 +133,22 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cell(Record):
-    """Distances between the models of one split, at one share of masked words.
+    """Distances between next-word models of one split, at one share of masked words.
 
     Attributes:
-        split: number of the split, from 0.
-        level: share of words that should be masked.
-        values: distances, shape `(3, 7)`. A row belongs to a kind of comparison (`COMPARISONS`),
-            and a column to a measure of distance (`MEASURES`).
-        perplexity: perplexity of the models on held-out texts without masks, averaged over the
-            three models with equal initial weights.
-        unigram: perplexity of the same texts if every word is predicted by its frequency in the
-            training texts, averaged over the same models.
-        p_values: one p-value for each measure, or None. The test compares the sensitive model with
-            the first safe model. The test permutes the texts of these two models. The experiment
-            runs the test only in the first split, and only if `full` is True.
+        split: index of the random split of the texts, from 0.
+        level: share of words in the training texts that should be masked.
+        values: distances between models, shape `(3, 7)`. Each row is for one comparison of two
+            models, in the order of `COMPARISONS`. Each column is for one measure of distance, in
+            the order of `MEASURES`.
+        perplexity: perplexity on held-out texts without masks. The value is the mean over the three
+            models with equal initial weights.
+        unigram: perplexity of the same held-out texts, if each word is predicted by its frequency
+            in the training texts of a model. The value is the mean over the same three models.
+        p_values: one p-value for each measure of distance, or None if no test was run. The
+            permutation test compares the model of the sensitive texts with a model of safe texts.
+            It exchanges training texts between the two models. The test is run only in the first
+            split, and only if the option `full` is True.
     """
 
     split: int
@@ -160,26 +161,25 @@ class Cell(Record):
 
 @time_run("torch")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train four models for each split and share of masked words, and compare the models.
+    """Train next-word models for each split and share of masked words, and compare them.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of splits.
         threads: number of processes. The default is one process per core. The number does not
             change the result, because each training uses one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result. If the user presses Ctrl-C, the result contains only the completed shares of
-        masked words and splits.
+        The distances between the models. If the user presses Ctrl-C, the result contains only the
+        completed pairs of a split and a share of masked words.
 
     Raises:
         ModuleNotFoundError: if torch is not installed, or if `threads` is above 1 and joblib is not
             installed. The message of the error states how to install the package.
-        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
-        ValueError: if `data` contains too few texts.
-        KeyboardInterrupt: if the user presses Ctrl-C before the models of the first split and share
-            are completed.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
+        ValueError: if the folder `config.data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before any models are trained and compared.
 
     Source:
         Gusain and Leith (2025), supplement, figure 5.
@@ -232,13 +232,15 @@ class _Study:
         models = dict(zip(("sensitive", "first", "second"), fitted, strict=True))
         models["other start"] = self.fit_model(parts[1], valid, seeds["other start"])
         values = [
-            np.mean([_compare_models(models[a], models[b], test) for a, b in pairs], axis=0)
+            np.mean([_measure_distances(models[a], models[b], test) for a, b in pairs], axis=0)
             for pairs in COMPARISONS.values()
         ]
         p_values = None
         if self.config.full and not number:
-            observed = _compare_models(models["sensitive"], models["first"], test)
-            p_values = self.permute_sets(observed, parts[0] + parts[1], valid, test, seeds["start"])
+            observed = _measure_distances(models["sensitive"], models["first"], test)
+            p_values = self.compute_p_values(
+                observed, parts[0] + parts[1], valid, test, seeds["start"]
+            )
         perplexity, unigram = np.mean(
             [(of_model.value, of_model.unigram or 0.0) for of_model in perplexities], axis=0
         )
@@ -262,7 +264,7 @@ class _Study:
             raise KeyboardInterrupt
         return model
 
-    def permute_sets(
+    def compute_p_values(
         self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
     ) -> Floats:
         """Compute one p-value for each measure by permuting the texts of two models.
@@ -277,7 +279,7 @@ class _Study:
             order = [pool[row] for row in rng.permutation(len(pool))]
             halves = order[: self.texts], order[self.texts :]
             a, b = (self.fit_model(half, valid, seed) for half in halves)
-            as_far += _compare_models(a, b, test) >= observed
+            as_far += _measure_distances(a, b, test) >= observed
         return as_far / (1 + _TEST_PERMUTATIONS)
 
 
@@ -285,7 +287,7 @@ def _cut_text(text: str) -> str:
     return " ".join(text.split()[:_WORDS_PER_TEXT])
 
 
-def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
+def _measure_distances(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
     """Compute all distances (`MEASURES`) between two models."""
     closeness = lm.closeness(a, b, texts)
     assert closeness.states is not None
@@ -301,17 +303,20 @@ def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Distances between the models, and their excess over the control.
+    """Distances between next-word models that are trained on sensitive or on safe texts.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the texts.
-        dropped: number of distinct texts that were left out, because they occur in both sets.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
+        dropped: number of distinct texts that are both in the sensitive and in the safe set. These
+            texts were left out.
         texts: number of training texts of each model.
         held_out: number of held-out texts on which the models are compared. Half of these texts are
-            sensitive. As many other texts serve to choose the epoch and the learning rate.
-        words: number of words of the vocabulary, including the word that replaces unknown words.
-        cells: one `Cell` for each split and share of masked words.
+            sensitive. The same number of other texts is used to choose the epoch and the learning
+            rate.
+        words: number of words in the vocabulary. The number includes one word that replaces all
+            unknown words.
+        cells: one result (`Cell`) for each split of the texts and share of masked words.
     """
 
     corpus: str
@@ -323,20 +328,21 @@ class Result(Tabled[Config]):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Shares of masked words, in ascending order."""
+        """Shares of masked words for which models were trained, in ascending order."""
         return tuple(sorted({cell.level for cell in self.cells}))
 
     def values(self, level: float, comparison: str, measure: str) -> Floats:
-        """Return the distance in each split, as an array with one entry for each split.
+        """Return the distances between two models, as an array with one entry for each split.
 
         Args:
             level: share of masked words, one of `levels`.
-            comparison: which models are compared, a key of `COMPARISONS`.
-            measure: name of the distance, one of `MEASURES`.
+            comparison: name of the comparison of two models, a key of `COMPARISONS`, such as
+                "safe/safe".
+            measure: name of the measure of distance, one of `MEASURES`, such as "CKA".
 
         Raises:
-            TypeError: if a name is not a string.
-            ValueError: if the result does not contain this level, comparison or measure.
+            TypeError: if `comparison` or `measure` is not a string.
+            ValueError: if the result does not contain the level, the comparison or the measure.
         """
         row = list(COMPARISONS).index(choice("comparison", comparison, list(COMPARISONS)))
         column = MEASURES.index(choice("measure", measure, MEASURES))
@@ -346,16 +352,31 @@ class Result(Tabled[Config]):
         return np.array(values)
 
     def excess(self, level: float, measure: str) -> Floats:
-        """Return the distance sensitive/safe minus the distance safe/safe, for each split."""
+        """Return the excess of a distance, one number for each split of the texts.
+
+        The excess is the distance between a sensitive and a safe model, minus the distance between
+        two safe models. `level` is the share of masked words. `measure` is the name of the
+        distance.
+        """
         far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
         return far - near
 
     def mean(self, level: float, comparison: str, measure: str) -> float:
-        """Return the distance averaged over the splits. The arguments are those of `values`."""
+        """Return the distance between two models, averaged over the splits of the texts.
+
+        `level` is the share of masked words. `comparison` is a key of `COMPARISONS`, such as
+        "safe/safe". `measure` is one of `MEASURES`, such as "CKA".
+        """
         return float(self.values(level, comparison, measure).mean())
 
     def is_excess_shown(self, level: float, measure: str) -> bool:
-        """Return True if the 95 % t-interval of the mean excess over the splits lies above 0."""
+        """Return True if the excess of a distance is significantly above 0.
+
+        The excess is the distance between a sensitive and a safe model, minus the distance between
+        two safe models. The result is True if the 95 % t-interval of the mean excess over the
+        splits lies above 0. With one split, the result is False. `level` is the share of masked
+        words. `measure` is the name of the distance.
+        """
         excess = self.excess(level, measure)
         if len(excess) < 2:
             return False
@@ -363,7 +384,7 @@ class Result(Tabled[Config]):
         return bool(excess.mean() > reach)
 
     def findings(self) -> list[str]:
-        """Return one sentence for each distance in the picture, and a conclusion."""
+        """Return one sentence for each measure of distance in the figure, and a conclusion."""
         sentences = []
         for measure in _DRAWN_MEASURES:
             far, near, other = (
@@ -397,7 +418,7 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return the distances between the models as a text table."""
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
@@ -410,9 +431,9 @@ class Result(Tabled[Config]):
             cells = [cell for cell in self.cells if cell.level == level]
             for name in COMPARISONS:
                 values = [self.values(level, name, measure) for measure in MEASURES]
-                rows.append((f"{level:g}", name, *map(write_mean, values)))
+                rows.append((f"{level:g}", name, *map(format_mean, values)))
             marks = ("*" if self.is_excess_shown(level, measure) else "" for measure in MEASURES)
-            excess = (write_mean(self.excess(level, measure)) for measure in MEASURES)
+            excess = (format_mean(self.excess(level, measure)) for measure in MEASURES)
             rows.append((f"{level:g}", "excess", *map(str.__add__, excess, marks)))
             tested = [cell.p_values for cell in cells if cell.p_values is not None]
             rows += [
@@ -426,7 +447,7 @@ class Result(Tabled[Config]):
         return self.join_parts(head, align_rows(rows, left=(0, 1)), "\n".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
@@ -444,10 +465,12 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the distances at the top, and their excess over the control below.
+        """Draw the distances between the models against the share of masked words.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure. The upper panels show the distances. The lower panels show the
+            excess: the distance between a sensitive and a safe model, minus the distance between
+            two safe models.
         """
         picture = make_canvas(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)

@@ -56,19 +56,22 @@ number, the inspection misses noise with only 24 random bits."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A transform that bounds vectors, followed by a noise layer with a claimed epsilon.
+    """A transform that bounds text vectors, followed by a noise layer that claims an epsilon.
 
     Args:
-        name: name of the case in the table.
-        transform: function that takes the module `dpcore.torch` and returns the transform.
-        noise: function that takes the module `dpcore.torch` and the claimed epsilon. It returns the
-            noise layer, or a name from which `PrivateEncoder` makes the layer.
-        faulty: dtypes in which the layer is faulty. The tuple is empty if the layer is correct.
-        repair: name of the case in which the fault is repaired, or "" for a correct layer.
-        delta: claimed delta.
-        skip: names of structural checks that are left out, because this layer has on purpose the
-            property for which they search.
-        what: description of the fault in one line.
+        name: name of the noise layer in the table.
+        transform: function that returns the transform. Its argument is the module `dpcore.torch`.
+        noise: function that returns the noise layer, or a name from which `PrivateEncoder` makes
+            the layer. The arguments of the function are the module `dpcore.torch` and the claimed
+            epsilon.
+        faulty: names of the dtypes for which the noise layer is faulty. The tuple is empty if the
+            layer is correct.
+        repair: name of another `Case`, in which the fault is repaired. The name is "" if the layer
+            is correct.
+        delta: delta that the noise layer claims.
+        skip: names of structural checks that are not run. The noise layer has a property that these
+            checks would report as a fault. The layer has this property on purpose.
+        what: description of the fault in one line, or "" if the layer is correct.
     """
 
     name: str
@@ -82,15 +85,13 @@ class Case(Shown):
 
 
 def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
-    """Encode texts as vectors of 32 entries.
+    """Encode each text as a vector with 32 entries, with a small example encoder.
 
-    The words of a text are hashed to 64 signed counts. A fixed linear layer then maps the counts to
-    the vector.
-
-    The encoder is a small example, made for this experiment only.
+    The words of a text are hashed to 64 signed counts. A fixed linear layer then maps the 64 counts
+    to the 32 entries.
 
     Args:
-        texts: the texts.
+        texts: the texts to encode.
         dtype: dtype of the vectors.
         device: device of the vectors.
 
@@ -110,13 +111,13 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
 
 
 def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> Any:
-    """Return the encoder, followed by the transform and the noise layer of a case.
+    """Return a text encoder, followed by the transform and the noise layer of a case.
 
     Args:
-        case: the case.
-        epsilon: claimed epsilon.
-        dtype: "float32" or "float64".
-        device: torch device, such as "cpu".
+        case: object with the transform and the noise layer.
+        epsilon: epsilon that the noise layer claims.
+        dtype: dtype of the vectors, "float32" or "float64".
+        device: torch device on which all layers run, such as "cpu".
     """
     from .. import torch as bridge
     from ..packages import torch
@@ -175,17 +176,19 @@ _CASES_BY_NAME = {case.name: case for case in CASES}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the layers, the number of audits, and their numbers of draws.
+    """Options of the experiment that audits noise layers behind a text encoder.
 
     Args:
         trials: number of outputs that each audit draws on each of the two inputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
-        seeds: number of audits of each layer. The table shows the mean and the standard deviation
-            of their bounds.
-        device: torch device on which encoder and noise layer run, such as "cpu".
-        epsilon: claimed epsilon.
-        confidence: probability with which each single certified bound holds.
-        layers: names of the audited layers, in the order of the table. The default is all layers.
+        seeds: number of audits of each noise layer. The table shows the mean and the standard
+            deviation of the certified bounds.
+        device: torch device on which the encoder and the noise layer run, such as "cpu".
+        epsilon: epsilon that every noise layer claims.
+        confidence: probability with which each certified bound holds. The probability that all
+            bounds hold together may be lower.
+        layers: names of the audited noise layers, in the order of the table. The default is all
+            layers.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -206,18 +209,19 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """Results of one audit as plain values, so that two runs can be compared with `==`.
+    """Results of one audit of a noise layer, as plain values that can be compared with `==`.
 
     Args:
         seed: seed that reproduces the audit.
-        counts: number of outputs in the counted event, on each of the two inputs.
+        counts: for each of the two inputs, the number of outputs in the counted event and the
+            number of all outputs.
         event: description of the counted event.
-        refuted: True if the audit refuted the claim.
+        refuted: True if the audit refuted the epsilon that the layer claims.
         certified: certified lower bound on epsilon.
-        rounding: lower bound on epsilon that is certified from the low-order bits of the outputs.
-            It is 0 if these bits show no loss.
-        exact: exact privacy loss of the two inputs, computed from the noise that the layer
-            declares.
+        rounding: certified lower bound on epsilon from the low-order bits of the outputs. The bound
+            is 0 if these bits show no loss.
+        exact: exact privacy loss between the two inputs, computed from the noise distribution that
+            the layer declares.
         partial: True if Ctrl-C ended the audit early.
     """
 
@@ -232,7 +236,7 @@ class Found(Shown):
 
     @classmethod
     def of(cls, audit: Audit) -> Found:
-        """Collect these values from the result of an audit."""
+        """Return the most important results of the audit `audit`, as plain values."""
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
         rounding = 0.0 if floats is None else floats.epsilon_lower
@@ -242,13 +246,13 @@ class Found(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Audits and structural inspection of one layer in one dtype.
+    """Audits and structural inspection of one noise layer, for one dtype.
 
     Args:
-        layer: name of the layer.
-        dtype: "float32" or "float64".
-        audits: results of the audits, one for each seed.
-        flags: names of the structural checks that found a fault.
+        layer: name of the noise layer.
+        dtype: dtype of the vectors, "float32" or "float64".
+        audits: results of the audits of this layer, one for each seed.
+        flags: names of the structural checks that found a fault in this layer.
     """
 
     layer: str
@@ -258,77 +262,90 @@ class Row(Shown):
 
     @property
     def case(self) -> Case:
-        """Transform, noise layer and claim."""
+        """Transform and noise layer that were audited and inspected, and the claimed delta."""
         return _CASES_BY_NAME[self.layer]
 
     @property
     def faulty(self) -> bool:
-        """True if the layer is known to be faulty in this dtype."""
+        """True if this noise layer is known to be faulty for this dtype."""
         return self.dtype in self.case.faulty
 
     @property
     def exact(self) -> float:
-        """Exact privacy loss of the two inputs, computed from the noise that the layer declares."""
+        """Exact privacy loss between the two audited inputs.
+
+        The loss is computed from the noise distribution that the layer declares.
+        """
         return self.audits[0].exact
 
     @property
     def certified(self) -> tuple[float, ...]:
-        """Certified lower bounds on epsilon, one for each audit."""
+        """Lower bounds on epsilon that the audits of this layer certify, one for each audit."""
         return tuple(audit.certified for audit in self.audits)
 
     @property
     def rounding(self) -> tuple[float, ...]:
-        """Lower bounds on epsilon from the low-order bits of the outputs, one for each audit."""
+        """Lower bounds on epsilon that come from rounding of floats, one for each audit.
+
+        An audit certifies this bound from the low-order bits of the outputs of the noise layer.
+        """
         return tuple(audit.rounding for audit in self.audits)
 
     @property
     def beyond(self) -> bool:
-        """True if at least one audit refuted the claim."""
+        """True if at least one audit refuted the epsilon that this noise layer claims."""
         return any(audit.refuted for audit in self.audits)
 
     @property
     def fault(self) -> str:
-        """Description of the fault, or "" if the layer has no fault in this dtype."""
+        """Description of the fault, or "" if this noise layer has no fault for this dtype."""
         return self.case.what if self.faulty else ""
 
     @property
     def repair(self) -> str:
-        """Name of the repaired layer, or "" if this layer has no fault in this dtype."""
+        """Name of the layer that repairs the fault, or "" if this layer has no fault.
+
+        A layer can be faulty for one dtype and have no fault for another dtype.
+        """
         return self.case.repair if self.faulty else ""
 
     @property
     def mean(self) -> float:
-        """Mean of the certified lower bounds over the audits."""
+        """Mean of the lower bounds on epsilon that the audits of this layer certify."""
         return mean_and_sd(self.certified)[0]
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the certified lower bounds over the audits."""
+        """Standard deviation of the lower bounds that the audits of this layer certify."""
         return mean_and_sd(self.certified)[1]
 
     @property
     def caught(self) -> bool:
-        """True if an audit refuted the claim, or if the structural inspection found a fault."""
+        """True if the audits or the inspection find a fault in this noise layer.
+
+        An audit finds a fault if it refutes the claimed epsilon. The structural inspection finds a
+        fault if at least one check reports a fault.
+        """
         return self.beyond or bool(self.flags)
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every layer, and inspect the structure of every layer.
+    """Audit every noise layer, and search the structure of every layer for known faults.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the names of the layers.
         threads: number of torch threads. The default is 1, because the tensors are small.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Row` for each layer and dtype.
+        The results, one `Row` for each noise layer and dtype.
 
     Raises:
         ModuleNotFoundError: if torch is not installed. The message of the error states how to
             install the package.
-        ValueError: if this machine does not have the device.
+        ValueError: if this machine does not have the device `config.device`.
         KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
@@ -367,30 +384,31 @@ def _audit_and_inspect(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits and inspections of all layers.
+    """Results of the audits and structural inspections of all noise layers.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each layer and dtype.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each noise layer and dtype.
     """
 
     rows: tuple[Row, ...]
 
     def agreement(self) -> tuple[int, int, int, int]:
-        """Count the faulty and the correct layers, and the caught layers among them.
+        """Count for how many noise layers the experiment finds a fault.
 
-        A layer is caught if an audit refutes its claim, or if the inspection finds a fault.
+        The experiment finds a fault if an audit refutes the claimed epsilon, or if the structural
+        inspection reports a fault. Each layer is counted once for each dtype.
 
         Returns:
-            Four numbers: caught faulty layers, faulty layers, caught correct layers, and correct
-            layers.
+            Four numbers: the faulty layers with a found fault, all faulty layers, the correct
+            layers with a found fault, and all correct layers.
         """
         faults = [row.caught for row in self.rows if row.faulty]
         right = [row.caught for row in self.rows if not row.faulty]
         return sum(faults), len(faults), sum(right), len(right)
 
     def table(self) -> str:
-        """Return the results as a text table, followed by the fault of each faulty layer."""
+        """Return the results of all noise layers as a text table, with a list of the faults."""
         config = self.config
         several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
         caught, faults, wrong, right = self.agreement()
@@ -404,14 +422,14 @@ class Result(Tabled[Config]):
             f"Noise layers behind an encoder of texts: {config.trials:,} trials per side, seed "
             f"{config.seed}{several},\neach bound at {100 * config.confidence:g} % confidence on "
             "its own; two texts, a made-up encoder (words hashed to 32 numbers)",
-            align_columns(_list_columns(config.epsilon), self.rows),
+            align_columns(_make_table_columns(config.epsilon), self.rows),
             f"{caught} of {faults} faults certified beyond the claim or flagged, {wrong} of "
             f"{right} layers without fault.",
             "Faults:\n" + align_rows(repairs, left=(0, 1)) if repairs else "",
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [
             {"layer": row.layer, "dtype": row.dtype, "fault": row.fault, "repair": row.repair}
             | {"claim": self.config.epsilon, "delta": row.case.delta, "exact": row.exact}
@@ -427,10 +445,10 @@ class Result(Tabled[Config]):
         return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bounds and the claim. Each layer and dtype has a separate line.
+        """Draw the certified bounds of each noise layer, and the claimed epsilon.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure, with one row for each layer and dtype.
         """
         rows = sorted(self.rows, key=lambda row: row.faulty)
         claim = self.config.epsilon
@@ -457,7 +475,7 @@ class Result(Tabled[Config]):
         return apply_style(picture)
 
 
-def _list_columns(epsilon: float) -> list[Column]:
+def _make_table_columns(epsilon: float) -> list[Column]:
     def format_claim(delta: float) -> str:
         return f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
 

@@ -44,16 +44,17 @@ of the majority vote, divided by this number."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the number of draws, and the numbers of entries of the inputs.
+    """Options of the experiment that audits published systems.
 
     Args:
-        trials: number of outputs that the majority vote draws on each of the two inputs. The other
-            two attacks draw a tenth of this number.
+        trials: number of outputs that the majority-vote attack draws on each of the two inputs. Two
+            more attacks draw a tenth of this number.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilon: epsilon that every system claims.
-        dims: numbers of entries of the inputs, each at least 2. (ADePT's claim is true for inputs
-            with a single entry.)
-        confidence: probability with which each single certified bound holds.
+        dims: numbers of entries that the inputs can have, each at least 2. With one entry, the
+            claim of ADePT is true.
+        confidence: probability with which each certified bound holds. The probability that all
+            bounds hold together may be lower.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -70,17 +71,20 @@ class Config(SeededSettings):
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
-        """Return the number of draws on each input for one of the `ATTACKS`."""
+        """Return the number of outputs that an attack draws on each of the two inputs.
+
+        `attack` is the name of the attack, a key of `ATTACKS` such as "vote".
+        """
         return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Audit of one system by one attack, on inputs with one number of entries.
+    """Audit of one published system by one attack. All inputs have the same number of entries.
 
     Args:
         dim: number of entries of the inputs.
-        attack: name of the attack, one of `ATTACKS`.
+        attack: name of the attack, a key of `ATTACKS` such as "vote".
         audit: result of the audit.
     """
 
@@ -90,26 +94,30 @@ class Row(Shown):
 
     @property
     def system(self) -> str:
-        """Name of the system's class."""
+        """Name of the class of the audited system."""
         return type(self.audit.mechanism).__name__
 
     @property
     def known(self) -> Any:
-        """Class of the system, whose attributes are `sound`, `fault` and `source`."""
+        """Class of the audited system.
+
+        The class has these attributes: `sound` (True if the claim is true), `fault` (description of
+        the fault) and `source` (the paper).
+        """
         return type(self.audit.mechanism)
 
     @property
     def sound(self) -> bool:
-        """True if the system's claim is true."""
+        """True if the claim of the audited system is known to be true."""
         return bool(self.known.sound)
 
     @property
     def true_loss(self) -> float:
-        """Exact privacy loss of the pair for an attacker who sees the whole output.
+        """Exact privacy loss between the two audited inputs.
 
-        For Laplace noise of scale b, the loss is the L1 distance of the two inputs, divided by b.
-        (Clipping does not change the two inputs, because their norms are within the clip.) For
-        DPText, the loss is infinite.
+        The loss is exact for an attacker who sees the whole output. For Laplace noise of scale b,
+        the loss is the L1 distance between the two inputs, divided by b. The inputs are so small
+        that the system does not clip them. For DPText, the loss is infinite.
 
         Source:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
@@ -125,22 +133,22 @@ class Row(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every published system with each of the `ATTACKS`.
+    """Audit every published system with each of three attacks.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of draws.
         threads: number of threads. The default is one thread per core.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Row` for each number of entries, attack and system.
+        The results, one `Row` for each number of entries, attack and system.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
 
     Source:
-        For the vote: Habernal (2022), section 4.
+        Habernal (2022), section 4, for the majority vote.
 
     Example:
         >>> result = run(Config(trials=10**5, dims=(2,)))
@@ -149,7 +157,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     cells = list(product(config.dims, ATTACKS, SYSTEMS))
     work = partial(_audit_system, config, threads)
-    rows, ended = run_jobs("published systems", cells, work, progress, size=_measure_effort)
+    rows, ended = run_jobs("published systems", cells, work, progress, size=_relative_run_time)
     return Result(config, rows, partial=ended)
 
 
@@ -164,7 +172,7 @@ def _audit_system(
     return Row(dim, attack, audit_cell(config, key, system, system.default_pair(dim), **options))
 
 
-def _measure_effort(cell: tuple[int, str, type[System]]) -> int:
+def _relative_run_time(cell: tuple[int, str, type[System]]) -> int:
     """Return the relative run time of an audit.
 
     The attacks that draw a tenth of the outputs take ten times as long as the majority vote.
@@ -175,19 +183,20 @@ def _measure_effort(cell: tuple[int, str, type[System]]) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of all audits.
+    """Results of the audits of all published systems.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each number of entries, attack and system.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each number of entries of the inputs, attack and system.
     """
 
     rows: tuple[Row, ...]
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
-        """Return the audits with `dim` entries as a dict of dicts.
+        """Return all audits on inputs with `dim` entries, as a dict of dicts.
 
-        The outer keys are the systems, and the inner keys are the attacks.
+        The keys of the outer dict are the names of the systems. The keys of the inner dicts are the
+        names of the attacks.
         """
         rows = [row for row in self.rows if row.dim == dim]
         by_system = group_answers((row.system for row in rows), rows)
@@ -197,17 +206,19 @@ class Result(Tabled[Config]):
         }
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
-        """Count the false and the true claims, and the refuted claims among them.
+        """Count for how many systems the audits refute the claimed epsilon.
 
         Args:
-            dim: number of entries.
-            attack: name of one of the `ATTACKS`. By default, a claim counts as refuted if at least
-                one attack refutes it.
+            dim: number of entries of the audited inputs.
+            attack: name of an attack, a key of `ATTACKS` such as "vote". Only the audits of this
+                attack are counted. By default, a claim is counted as refuted if at least one attack
+                refutes the claim.
 
         Returns:
             Four numbers: refuted false claims, false claims, refuted true claims, and true claims.
-            A true claim can be refuted by chance, with a probability of at most 1 - confidence for
-            each audit. More refuted true claims are a sign of an error in the code.
+            Each audit can refute a true claim by chance, with a probability of at most
+            `1 - confidence`. If true claims are refuted more often, the code probably contains an
+            error.
         """
         hits: dict[bool, list[bool]] = {True: [], False: []}
         for rows in self.at(dim).values():
@@ -217,16 +228,17 @@ class Result(Tabled[Config]):
         return sum(hits[False]), len(hits[False]), sum(hits[True]), len(hits[True])
 
     def missed(self, dim: int) -> tuple[str, ...]:
-        """Describe each false claim that an attack did not refute, in one sentence.
+        """Describe each false claim that at least one attack did not refute.
 
-        The sentence also names the attacks that refuted the claim.
+        The result has one sentence for each published system with such a claim. The sentence also
+        names the attacks that refuted the claim. `dim` is the number of entries of the inputs.
         """
         systems = [tuple(rows.values()) for rows in self.at(dim).values()]
         false = [rows for rows in systems if not rows[0].sound]
         return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
-        """Return one text table for each number of entries, followed by conclusions."""
+        """Return one text table for each number of entries of the inputs, with conclusions."""
         config = self.config
         lines = [
             f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
@@ -238,11 +250,14 @@ class Result(Tabled[Config]):
             f"  {name:<14}  {config.counted(name):,} trials per side: {kind}"
             for name, kind in _ATTACK_DESCRIPTIONS.items()
         ]
-        parts = [_format_part(self, dim) for dim in config.dims if self.at(dim)]
+        parts = [_format_dimension_part(self, dim) for dim in config.dims if self.at(dim)]
         return self.join_parts("\n".join(lines), *parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data. `Audit.from_dict` reads each audit in it."""
+        """Return the results of all audits as a dict of plain data.
+
+        The dict contains each audit in the format that `Audit.from_dict` reads.
+        """
         rows = [
             {"system": row.system, "dim": row.dim, "attack": row.attack, "sound": row.sound}
             | {"fault": row.known.fault, "source": row.known.source, "true_loss": row.true_loss}
@@ -258,10 +273,10 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows, agreement=agreement, missed=missed)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified bounds of every attack, the exact loss and the claim.
+        """Draw the bounds that each attack certifies, the exact loss and the claimed epsilon.
 
         Returns:
-            A matplotlib figure, one panel for each number of entries.
+            A matplotlib figure, with one panel for each number of entries of the inputs.
         """
         picture = drawing.make_canvas(4.6, ax)
         panels = picture.subplots(1, len(self.config.dims), sharey=True, squeeze=False)[0]
@@ -272,7 +287,7 @@ class Result(Tabled[Config]):
         for axes, dim in zip(panels, self.config.dims, strict=True):
             for name, rows in self.at(dim).items():
                 _draw_system(axes, places[name], rows, self.config.epsilon)
-            _set_scale(axes, len(places), self.config.epsilon)
+            _set_loss_axes(axes, len(places), self.config.epsilon)
             axes.axhline(split, color=INK, linewidth=0.6)
             axes.set_title(f"{dim} entries", fontsize=drawing.TEXT, loc="left")
         panels[0].set_yticks(list(places.values()), list(places))
@@ -285,7 +300,10 @@ class Result(Tabled[Config]):
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
-    """List the attacks that refute the claim of one system, from the audits of this system."""
+    """Return the names of the attacks that refute the claim of a system.
+
+    `rows` contains the audits of this system, one for each attack.
+    """
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
@@ -323,7 +341,7 @@ _NOT_REFUTED_NOTE = (
 )
 
 
-def _format_part(result: Result, dim: int) -> str:
+def _format_dimension_part(result: Result, dim: int) -> str:
     columns = [
         Column("system", lambda rows: rows[VOTE].system, left=True),
         Column("claim is", lambda rows: "true" if rows[VOTE].sound else "false", left=True),
@@ -393,7 +411,7 @@ def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: fl
         drawing.draw_arrow(axes, 0.4 * right, right, place, 1.4)
 
 
-def _set_scale(axes: drawing.Axes, systems: int, claim: float) -> None:
+def _set_loss_axes(axes: drawing.Axes, systems: int, claim: float) -> None:
     axes.set_xscale("symlog", linthresh=claim, linscale=1.2)
     for place in range(1, systems):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)

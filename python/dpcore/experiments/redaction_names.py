@@ -62,19 +62,20 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of splits into training and test texts.
+    """Options of the experiment that infers people from texts with masked names.
 
     Args:
         trials: largest number of texts, at least 100.
         seed: int in [0, 2**63). The splits and the attackers get separate seeds derived from this
             seed.
-        seeds: number of splits of the texts. The first split is the one that the data file states;
-            the other splits are random. The default is 3, or 10 if `full` is True, or 1 if `quick`
-            is True.
-        data: folder with the texts, which must contain the files dpnr_ag/ag_data.txt and
+        seeds: number of splits into training, validation and test texts. The data file states the
+            first split. All later splits are random. The default is 3. If `full` is True, the
+            default is 10. If `quick` is True, the default is 1.
+        data: folder with the texts. The folder must contain the files dpnr_ag/ag_data.txt and
             words/names.zip. By default, dpcore generates texts.
         full: True for 10 splits.
-        quick: True for a short run: one split of at most 600 texts, and only two of the people.
+        quick: True for a short run with one split of at most 600 texts. The run infers only two
+            people.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -90,19 +91,22 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Result of one attacker that infers one person, or of a classifier of the topic.
+    """Result of an attack that infers one person from masked texts, or of a topic classifier.
 
     Args:
-        number: number of the split, from 0.
-        policy: name of the masking policy, one of `POLICIES`.
-        reads: what the attacker sees, one of `READS`.
-        target: what is inferred: the name of the person, or `TOPIC`.
-        attacker: name of the classifier with the best result on the validation texts.
-        value: result on the test texts, and the two ends of its 95 % interval. The result is the F1
-            of the class "names the person", or the accuracy for the topic.
-        floor: F1 or accuracy of the best constant prediction.
-        beats_floor: True if the 95 % interval of the difference between the result and `floor` lies
-            above 0.
+        number: index of the split into training and test texts.
+        policy: rule by which words are masked, one of `POLICIES`, such as "first names".
+        reads: what the classifier sees, one of `READS`. If "words", the classifier sees the words
+            without a mask. If "masks", the classifier sees only the number of masks and the number
+            of words.
+        target: name of the inferred person, or `TOPIC` if the classifier infers the topic.
+        attacker: name of the classifier that is best on the validation texts.
+        value: three numbers: the result on the test texts, and the two ends of its 95 % interval.
+            For a person, the result is the F1 of the class "the text names this person". For the
+            topic, the result is the accuracy.
+        floor: F1 or accuracy of the best classifier that predicts the same class for every text.
+        beats_floor: True if the result is significantly above `floor`: the 95 % interval of the
+            difference lies above 0.
         tested: number of test texts.
     """
 
@@ -119,15 +123,15 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Masking(Shown):
-    """Shares of words and texts that a masking policy changes.
+    """Shares of words and texts that one rule for masking names changes.
 
     Args:
-        policy: name of the masking policy, one of `POLICIES`.
+        policy: rule by which words are masked, one of `POLICIES`, such as "first names".
         words: share of the words that are masked.
         texts: share of the texts that contain at least one mask.
-        named: one share for each person. Among the texts that name this person, it is the share in
-            which the name still occurs after masking. The search for the name ignores upper and
-            lower case, and also finds the name inside another word.
+        named: one share for each person. Some texts name the person before masking. The share is
+            the part of these texts in which the name still occurs after masking. The search for the
+            name ignores upper and lower case. The search also finds the name inside a longer word.
     """
 
     policy: str
@@ -151,26 +155,27 @@ class _Material:
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Infer the people and the topic from the masked texts, for every masking policy.
+    """Infer people and topic from texts, for every rule by which names are masked.
 
     Args:
-        config: options of the experiment.
-        threads: not used, but an invalid number raises an error. The attackers are trained on one
-            thread.
+        config: options of the experiment, such as the number of splits.
+        threads: not used. All classifiers are trained on one thread. An invalid number raises an
+            error.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains two `Cell` objects for each split, policy and target.
+        The results, two `Cell` objects for each split, masking rule and target. The targets are the
+        people and the topic.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
             to install the package.
-        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
-        KeyboardInterrupt: if the user presses Ctrl-C before the first attacker is tested.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first classifier is tested.
 
     Source:
-        For the attack on named people: Lyu, He and Li (2020).
+        Lyu, He and Li (2020), for the attack on named people.
 
     Example:
         >>> from importlib.util import find_spec
@@ -183,12 +188,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # Consecutive targets of one split and policy share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
-    work = partial(_make_cells, config, vectors)
+    work = partial(_infer_target, config, vectors)
     done, ended = run_jobs("masked names", jobs, work, progress)
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
         statistics.fmean(text != text.lower() for text in material.corpus.texts),
-        tuple(_describe_masking(material, policy) for policy in POLICIES),
+        tuple(_measure_masking(material, policy) for policy in POLICIES),
         tuple(chain(*done)), partial=ended,
     )  # fmt: skip
 
@@ -212,9 +217,9 @@ def _prepare_texts(config: Config) -> _Material:
     return _Material(corpus, people, redacted)
 
 
-def _describe_masking(material: _Material, policy: str) -> Masking:
+def _measure_masking(material: _Material, policy: str) -> Masking:
     corpus, redacted = material.corpus, material.redacted[policy]
-    masks, words = _count_masks([redacted[text] for text in corpus.texts]).T
+    masks, words = _masks_and_words([redacted[text] for text in corpus.texts]).T
     left = []
     for name in material.people:
         texts = corpus[corpus.attribute(name) == 1].texts
@@ -222,7 +227,7 @@ def _describe_masking(material: _Material, policy: str) -> Masking:
     return Masking(policy, float(masks.sum() / words.sum()), float((masks > 0).mean()), tuple(left))
 
 
-def _count_masks(texts: Sequence[str]) -> Floats:
+def _masks_and_words(texts: Sequence[str]) -> Floats:
     """Return the number of masks and the number of words of each text, shape `(texts, 2)`."""
     words = [redaction.split_words(text) for text in texts]
     return np.array(
@@ -246,7 +251,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
     vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(train)
     redacted = [outputs[text] for text in corpus.texts]
     columns = words.transform(redacted).toarray()
-    rows = np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
+    rows = np.hstack([_masks_and_words(redacted), vectors.encode(redacted), columns])
     return corpus, rows, vectors.dim
 
 
@@ -263,7 +268,7 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
     ]
 
 
-def _make_cells(
+def _infer_target(
     config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
     """Infer one target twice: from the remaining words, and from the counts of masks and words."""
@@ -290,18 +295,19 @@ def _make_cells(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attackers for every masking policy.
+    """Results of the attacks on masked texts, for every rule by which names are masked.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the texts.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
         texts: number of texts.
-        people: names of the people who are inferred.
-        cased: share of the texts that contain a capital letter. In texts without capital letters,
-            masking finds no names.
-        maskings: one `Masking` for each policy, with the shares of masked words and texts.
-        cells: two `Cell` objects for each split, policy and target: one for each kind of input in
-            `READS`.
+        people: names of the people in the texts.
+        cased: share of the texts that contain a capital letter. In a text without capital letters,
+            the search finds no names.
+        maskings: one `Masking` for each masking rule, with the shares of masked words and texts.
+        cells: two results (`Cell`) for each split, masking rule and target. One is for a classifier
+            that sees words. The other is for a classifier that sees only how many masks and how
+            many words a text has.
     """
 
     corpus: str
@@ -313,24 +319,33 @@ class Result(Tabled[Config]):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Names of the inferred people, and `TOPIC`.
+        """Names of the people whom the attack inferred, and `TOPIC` for the topic of a text.
 
         `TOPIC` is missing if the user pressed Ctrl-C before the topic was inferred.
         """
         return tuple(dict.fromkeys(cell.target for cell in self.cells))
 
     def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
-        """Return the results for a policy, an input and a target, one for each completed split."""
+        """Return the results of one attack on masked texts, one for each completed split.
+
+        `policy` is the masking rule, one of `POLICIES`. `reads` states what the classifier sees,
+        and is one of `READS`. `target` is the name of a person, or `TOPIC`.
+        """
         key = (policy, reads, target)
         return tuple(cell for cell in self.cells if (cell.policy, cell.reads, cell.target) == key)
 
     def mean(self, policy: str, reads: str, target: str) -> float:
-        """Return the mean F1 or accuracy over the splits, or NaN without a split."""
+        """Return the mean result of one attack on masked texts, over the completed splits.
+
+        For a person, the result is an F1. For the topic, the result is an accuracy. The mean is NaN
+        if no split is completed. `policy` is the masking rule. `reads` is one of `READS`. `target`
+        is the name of a person, or `TOPIC`.
+        """
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
 
     def table(self) -> str:
-        """Return the masked shares, and the results for each person and the topic, as text."""
+        """Return the shares of masked words, and the results of all attacks, as text."""
         masked = [["masked", "words", "texts", *(f"{name} left" for name in self.people)]]
         for masking in self.maskings[1:]:
             shares = (masking.words, masking.texts, *masking.named)
@@ -338,10 +353,10 @@ class Result(Tabled[Config]):
         rows = [["attacker reads", *self.targets]]
         for policy, reads, label, *_ in KINDS:
             cells = (self.of(policy, reads, target) for target in self.targets)
-            rows.append([label, *map(_write_figure, cells)])
+            rows.append([label, *map(_format_mean_and_interval, cells)])
         floors = (self.of(POLICIES[0], "words", target)[0].floor for target in self.targets)
         return self.join_parts(
-            _write_head(self),
+            _format_names_head(self),
             align_rows(masked),
             align_rows([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]),
             "left: share of the texts on a person in which the name still occurs, in any case or "
@@ -352,7 +367,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         return self.make_record(
             corpus=self.corpus,
             texts=self.texts,
@@ -363,9 +378,10 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the F1 of each person and the accuracy of the topic, with their 95 % intervals.
+        """Draw the F1 for each person and the accuracy for the topic, with 95 % intervals.
 
-        The picture also shows the results of the best constant predictions.
+        The picture also shows the result of the best classifier that predicts the same class for
+        every text.
         """
         picture = make_canvas(3.9, ax)
         people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
@@ -376,7 +392,7 @@ class Result(Tabled[Config]):
         tidy_axes(people, y="F1 of the attack on each person")
         tidy_axes(topic, y="accuracy of the topic")
         made = "generated texts" if self.config.data is None else "AG news on five people"
-        listed = ", ".join(list_hidden(self, self.maskings[1]))
+        listed = ", ".join(list_masked(self, self.maskings[1]))
         picture.suptitle(
             f"Names masked in {self.texts:,} {made}: who is still inferred?\nthe list of first "
             f"names has {listed}; hollow: not above the floor; intervals of the first split",
@@ -401,7 +417,7 @@ LISTED: Final = 0.5
 the person."""
 
 
-def _write_head(result: Result) -> str:
+def _format_names_head(result: Result) -> str:
     config = result.config
     splits = f"mean of {config.seeds} splits" if config.seeds != 1 else "one split"
     return (
@@ -413,7 +429,7 @@ def _write_head(result: Result) -> str:
     )
 
 
-def _write_figure(cells: tuple[Cell, ...]) -> str:
+def _format_mean_and_interval(cells: tuple[Cell, ...]) -> str:
     if not cells:
         return "-"
     _, low, high = cells[0].value
@@ -423,10 +439,10 @@ def _write_figure(cells: tuple[Cell, ...]) -> str:
 
 
 def describe_findings(result: Result) -> list[str]:
-    """Return sentences that state what the attackers infer about people and topic."""
+    """Return sentences on the people and the topic that were inferred from masked texts."""
     sentences = []
     for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):
-        hidden = [name for name in list_hidden(result, masking) if result.of(policy, "words", name)]
+        hidden = [name for name in list_masked(result, masking) if result.of(policy, "words", name)]
         above = [name for name in hidden if result.of(policy, "words", name)[0].beats_floor]
         lines = ", ".join(
             f"{name} {result.mean(POLICIES[0], 'words', name):.2f} -> "
@@ -442,8 +458,11 @@ def describe_findings(result: Result) -> list[str]:
     return [*sentences, f"Accuracy of the topic by what is masked: {shown}."]
 
 
-def list_hidden(result: Result, masking: Masking) -> list[str]:
-    """Return the people whose names a policy masks."""
+def list_masked(result: Result, masking: Masking) -> list[str]:
+    """Return the names of the people whom a masking rule hides.
+
+    A name counts as hidden if few texts about this person contain the name after masking.
+    """
     pairs = zip(result.people, masking.named, strict=True)
     return [name for name, share in pairs if share < LISTED]
 

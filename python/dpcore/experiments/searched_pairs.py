@@ -34,12 +34,13 @@ _QUERY_BOUND: Final = 30.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: number of draws, confidence and bound of the audits.
+    """Options of the experiment that audits mechanisms on fixed and on searched input pairs.
 
     Args:
         trials: number of outputs that each audit draws on each of the two inputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
-        confidence: probability with which each single certified bound holds.
+        confidence: probability with which each certified bound holds. The probability that all
+            bounds hold at once may be smaller.
         bound: name of the method that computes the certified bound, as in `dpcore.audit`.
 
     Raises:
@@ -67,12 +68,12 @@ class _PairAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Audits of one mechanism, on the usual pairs and on the searched pair.
+    """Two audits of one mechanism: on a usual pair of inputs, and on a searched pair.
 
     Args:
         name: name of the mechanism.
-        usual: audit on the best pair among the usual patterns.
-        searched: audit on the pair that dpcore's search found.
+        usual: audit on the best of the input pairs that other audit tools use.
+        searched: audit on the input pair that a search of dpcore found.
     """
 
     name: str
@@ -80,34 +81,34 @@ class Row(Shown):
     searched: Audit
 
     def supremum(self, report: Audit) -> float:
-        """Compute the exact privacy loss on the pair of an audit."""
+        """Compute the exact privacy loss between the two inputs of the audit `report`."""
         return exact_supremum(self.name, (report.pair,))
 
     @property
     def audits(self) -> list[_PairAudit]:
-        """The two audits, each with the exact privacy loss on its pair."""
+        """The two audits of this mechanism, each with the exact loss between its two inputs."""
         both = (("usual", self.usual), ("searched", self.searched))
         return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every mechanism on the usual pairs and on a searched pair.
+    """Audit every mechanism on usual pairs of inputs, and on a searched pair of inputs.
 
     Args:
-        config: options of the experiment.
+        config: options of the experiment, such as the number of draws.
         threads: number of threads. The default is 2.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Row` for each mechanism.
+        The results, one `Row` for each mechanism.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is completed.
 
     Source:
-        For the patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
+        The usual pairs are from Ding et al. (2018), section 5.2, and Bichsel et al. (2021).
 
     Example:
         >>> result = run(Config(trials=20_000))
@@ -137,17 +138,17 @@ def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits of all mechanisms.
+    """Results of the audits on usual and on searched pairs of inputs, for all mechanisms.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each mechanism.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each mechanism.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return the results of the audits of all mechanisms as a text table."""
         config = self.config
         return self.join_parts(
             f"Searched pairs: {config.trials:,} trials per side, seed {config.seed}, "
@@ -156,7 +157,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         rows = [
             {"mechanism": row.name}
             | {
@@ -168,7 +169,7 @@ class Result(Tabled[Config]):
         return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds and exact losses on the two pairs of every mechanism."""
+        """Draw the certified bound and the exact loss for each mechanism and pair of inputs."""
         picture = make_canvas(0.9 + 0.9 * len(self.rows), ax)
         axes = picture.subplots()
         ticks: dict[float, str] = {}

@@ -50,12 +50,13 @@ _TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(Shown):
-    """Domain of input vectors, with its sensitivities as formulas.
+    """Set of vectors (a domain), with formulas for its largest distances.
 
     Args:
         title: name of the domain in the table.
-        domain: function that takes the number of entries and returns the domain.
-        formulas: sensitivities in L1, L2 and Linf as text. The letter d is the number of entries.
+        domain: function that takes the number of entries of a vector and returns the domain.
+        formulas: three texts: the formulas for the largest L1, L2 and Linf distance between two
+            vectors of the domain. The letter d stands for the number of entries.
     """
 
     title: str
@@ -83,11 +84,11 @@ ENTRIES: Final[dict[str, Entry]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the number of entries, and the effort of the searches.
+    """Options of the experiment that checks formulas for the sensitivity of vectors.
 
     Args:
-        trials: number of vectors that all searches together may evaluate. Each search gets an equal
-            part, but at least 8 vectors.
+        trials: number of vectors that all searches together may evaluate. Each search may evaluate
+            an equal part of this number, but at least 8 vectors.
         dim: number of entries of each vector, from 2 to 1024.
         seed: int in [0, 2**63). Every search gets a separate seed derived from this seed.
 
@@ -106,19 +107,21 @@ class Config(Settings):
 
     @property
     def share(self) -> int:
-        """Number of vectors that one search may evaluate."""
+        """Number of vectors that one search for a large distance may evaluate."""
         return max(_MIN_SEARCH_INPUTS, self.trials // (len(ENTRIES) * len(NORMS)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Closed-form sensitivity and search result for one domain and one norm.
+    """Sensitivity of one set of vectors (a domain) in one norm, from a formula and from a search.
+
+    The sensitivity is the largest distance between two vectors of the domain.
 
     Args:
-        name: key of the domain in `ENTRIES`.
-        closed: sensitivity in closed form, with a pair of vectors that attains it.
-        found: result of the search: the largest distance found, which is a lower bound on the
-            sensitivity.
+        name: name of the domain, a key of `ENTRIES` such as "l1_ball".
+        closed: sensitivity from a formula, and two vectors at this distance from each other.
+        found: result of the search for two vectors with a large distance. The distance found is a
+            lower bound on the sensitivity.
     """
 
     name: str
@@ -127,17 +130,17 @@ class Row(Shown):
 
     @property
     def norm(self) -> str:
-        """Norm of the sensitivity: "l1", "l2" or "linf"."""
+        """Norm in which the distance is measured: "l1", "l2" or "linf"."""
         return self.closed.norm
 
     @property
     def title(self) -> str:
-        """Name of the domain in the table."""
+        """Name of this set of vectors in the table."""
         return ENTRIES[self.name].title
 
     @property
     def closed_pair(self) -> tuple[Any, Any]:
-        """The two vectors that attain the closed-form sensitivity."""
+        """The two vectors whose distance should equal the sensitivity from the formula."""
         return self.closed.pair.x, self.closed.pair.x_prime
 
     @property
@@ -147,23 +150,30 @@ class Row(Shown):
 
     @property
     def formula(self) -> str:
-        """Closed-form sensitivity as text, such as "2 C"."""
+        """Formula for the sensitivity of this set of vectors as text, such as "2 C"."""
         return ENTRIES[self.name].formulas[NORMS.index(self.norm)]
 
     @property
     def attained(self) -> float:
-        """Distance of the pair that should attain the closed-form sensitivity."""
+        """Distance between the two vectors that should attain the sensitivity.
+
+        The distance should equal the sensitivity that the formula gives.
+        """
         gap = np.abs(self.closed.pair.x - self.closed.pair.x_prime)
         return float(np.linalg.norm(gap, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
 
     @property
     def error(self) -> float:
-        """Relative difference between `attained` and the closed-form sensitivity."""
+        """Relative difference between the distance `attained` and the sensitivity.
+
+        `attained` is computed from two vectors. The sensitivity is computed from a formula. The
+        difference should be 0, up to rounding.
+        """
         return abs(self.attained / self.closed.value - 1.0)
 
     @property
     def reached(self) -> float:
-        """Largest distance that the search found, divided by the closed-form sensitivity.
+        """Largest distance that the search found, divided by the sensitivity from the formula.
 
         The value should be at most 1, up to rounding.
         """
@@ -173,27 +183,27 @@ class Row(Shown):
 def release_input(x: Floats) -> Floats:
     """Return the input vector unchanged.
 
-    The search looks for the sensitivity of this function.
+    The sensitivity of this function is the largest distance between two inputs.
     """
     return x
 
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Check the closed-form sensitivity of every domain and norm.
+    """Check the formula for the sensitivity of every set of vectors, in every norm.
 
     Args:
-        config: options of the experiment.
-        threads: not used, because each search runs on one thread.
+        config: options of the experiment, such as the number of entries.
+        threads: not used. Each search runs on one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Row` for each domain and norm. If the user presses Ctrl-C,
-        the result contains only the completed rows.
+        The results, one `Row` for each set of vectors and norm. If the user presses Ctrl-C, the
+        result contains only the completed rows.
 
     Raises:
-        KeyboardInterrupt: if the user presses Ctrl-C before the first search has found a pair.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first search is completed.
 
     Example:
         >>> result = run(Config(trials=3000, dim=4))
@@ -215,25 +225,25 @@ def _check_closed_form(config: Config, name: str, norm: Norm) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Closed-form sensitivities and search results for all domains.
+    """Sensitivities of all sets of vectors, from formulas and from searches.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each domain and norm.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each set of vectors and norm.
     """
 
     rows: tuple[Row, ...]
 
     @property
     def above(self) -> int:
-        """Number of searches that found a distance above the closed-form sensitivity.
+        """Number of searches that found a distance above the sensitivity from the formula.
 
-        The number is 0 if all closed forms are correct.
+        The number is 0 if all formulas are correct.
         """
         return sum(row.found.refuted for row in self.rows)
 
     def table(self) -> str:
-        """Return all results as a text table."""
+        """Return the sensitivities from formulas and from searches as a text table."""
         config = self.config
         least = min((row.reached for row in self.rows), default=0.0)
         return self.join_parts(
@@ -246,14 +256,15 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw closed-form sensitivities, distances of their pairs, and search results.
+        """Draw the sensitivity of every set of vectors, from the formula and from the search.
 
-        The axis is logarithmic.
+        The distance axis is logarithmic. The picture also shows the distance between two vectors
+        that should attain the sensitivity.
 
         Returns:
             A matplotlib figure.

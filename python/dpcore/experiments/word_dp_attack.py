@@ -39,7 +39,7 @@ from ..text.words.mechanism import TableMechanism
 from .base import Column, align_columns, check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
-from .running import Tabled, cell_seed, estimate_renyi, mean_and_sd, run_jobs, time_run, write_mean
+from .running import Tabled, cell_seed, estimate_renyi, format_mean, mean_and_sd, run_jobs, time_run
 from .word2vec_leakage.leakage import train_word2vec
 
 NAME = "word-dp-attack"
@@ -87,20 +87,20 @@ _COUNT_SMOOTHING: Final = 0.5
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, and the number of splits.
+    """Options of the experiment that attacks texts rewritten by word-level DP mechanisms.
 
     Args:
-        trials: largest number of texts in the sensitive set. The other set has the same number of
-            texts.
-        seed: int in [0, 2**63). The splits, draws and attackers get separate seeds derived from
-            this seed.
+        trials: largest number of texts in the set of sensitive texts. The set of other texts has
+            the same size.
+        seed: int in [0, 2**63). The splits of the texts, the mechanisms and the attacks get
+            separate seeds derived from this seed.
         seeds: number of random splits of the texts. The table shows the mean and the standard
-            deviation over the splits. The default is 3, or 1 if `quick` is True.
-        data: folder with the texts, which must contain the file medical/abstracts.csv. By default,
-            dpcore generates texts.
-        full: True to add twelve attackers (the usual text classifiers), which take 15 to 25 seconds
-            for each split.
-        quick: True for a short run: one split, and four combinations of mechanism and epsilon.
+            deviation over the splits. The default is 3. If `quick` is True, the default is 1.
+        data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
+            default, dpcore generates texts.
+        full: True to add twelve classifiers to the attack. They take 15 to 25 seconds for each
+            split.
+        quick: True for a short run with one split and four combinations of mechanism and epsilon.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -116,42 +116,45 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Values of epsilon at which each mechanism is attacked."""
+        """Dict from the name of each mechanism to the epsilons at which it is attacked."""
         return _QUICK_GRID if self.quick else GRID
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Results of all attacks on one mechanism at one epsilon.
+    """Results of all attacks on texts that one word-level DP mechanism rewrites, at one epsilon.
 
     Args:
-        mechanism: name of the mechanism's class, or "none" for unchanged texts.
-        epsilon: parameter epsilon of the mechanism, or 0 for "none".
-        loss: largest privacy loss of any two input words, in nats. It is infinite if an output is
-            possible for only one of two words.
-        is_exact: True if `loss` is exact. False if `loss` is an upper bound, computed from the law
-            of the noise.
+        mechanism: name of the class of the mechanism, or "none" for unchanged texts.
+        epsilon: parameter epsilon of the mechanism, or 0 for unchanged texts.
+        loss: largest privacy loss between any two input words, in nats. The loss is infinite if an
+            output is possible for only one of two words.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound, computed from the
+            distribution of the noise.
         kept: share of the words that the mechanism left unchanged, in the first split.
-        accuracy: accuracy of the attack on the set of a text, for each split. The attack is the
-            better of two logistic regressions on the validation texts.
+        accuracy: accuracy of an attack that infers whether a rewritten text is sensitive, one
+            number for each split. The attack tries two logistic regressions, and uses the one that
+            is better on the validation texts.
         interval: 95 % confidence interval of `accuracy` in the first split.
-        majority: accuracy of the best constant prediction in the first split.
-        boosted_trees: accuracy of scikit-learn's boosted trees, for each split. Their input is the
-            mean word vector of a text.
-        informed: accuracy, for each split, of an attacker who knows the original training texts and
-            the table of output probabilities of each word. It is empty if the mechanism has no such
-            table.
-        usual: accuracy of the best of the twelve additional attackers, for each split. It is empty
-            if `full` is False.
-        divergences: estimated divergences KL and D_2 from the rewritten sensitive set to the other
-            rewritten set, shape `(splits, 2)`. The estimates are not bounds.
-        beliefs: statements on the reliability of the estimates of KL and D_2 in the first split.
-        null: the same estimates for permuted labels, three permutations for each split, shape
-            `(splits x 3, 2)`.
-        linked: share of the rewritten texts that were linked to the right original, and the two
-            ends of its confidence interval.
-        linked_texts: number of rewritten texts in the attack that links texts.
-        linked_words: number of words of each of these texts.
+        majority: accuracy of the best classifier that predicts the same set for every text, in the
+            first split.
+        boosted_trees: accuracy of the same attack by boosted trees of scikit-learn, for each split.
+            The input of the trees is the mean word vector of a text.
+        informed: accuracy of the same attack by an attacker with more knowledge, for each split.
+            The attacker knows the original training texts, and the output probabilities of each
+            word. The tuple is empty if the mechanism has no table of output probabilities.
+        usual: accuracy of the same attack by the best of twelve additional classifiers, for each
+            split. The tuple is empty if the option `full` is False.
+        divergences: estimated KL divergence and Renyi divergence of order 2, shape `(splits, 2)`.
+            The divergences are from the rewritten sensitive texts to the rewritten other texts. The
+            estimates are not bounds.
+        beliefs: two texts on the reliability of the two estimates in the first split.
+        null: the same two divergences, estimated after a permutation of the labels, shape
+            `(3 * splits, 2)`. There are three permutations for each split.
+        linked: three numbers: the share of rewritten texts for which an attack found the right
+            original text, and the two ends of the confidence interval of this share.
+        linked_texts: number of rewritten texts in the attack that searches for originals.
+        linked_words: number of words of each text in this attack.
     """
 
     mechanism: str
@@ -173,7 +176,7 @@ class Cell(Shown):
     linked_words: int
 
     def mean(self, name: str) -> float:
-        """Return the mean over the splits of the field `name`, such as "accuracy"."""
+        """Return the mean over the splits of a field of this result, such as "accuracy"."""
         return statistics.fmean(getattr(self, name))
 
 
@@ -190,27 +193,26 @@ class _Texts:
 
 @time_run("gensim.models", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Attack the texts that every mechanism rewrites, at every epsilon.
+    """Rewrite texts with every word-level DP mechanism at every epsilon, and attack them.
 
     Args:
-        config: options of the experiment.
-        threads: not used, but an invalid number raises an error. The mechanisms use all cores, and
-            the attackers use one core.
+        config: options of the experiment, such as the number of splits.
+        threads: not used. The mechanisms use all cores, and the attacks use one core. An invalid
+            number raises an error.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Cell` for each mechanism and epsilon.
+        The results, one `Cell` for each mechanism and epsilon, and one for unchanged texts.
 
     Raises:
         ModuleNotFoundError: if gensim or scikit-learn is not installed. The message of the error
             states how to install the package.
-        FileNotFoundError: if the folder `data` does not contain a file that the experiment needs.
+        FileNotFoundError: if a file is missing in the folder `config.data`.
         KeyboardInterrupt: if the user presses Ctrl-C before the first mechanism is attacked.
 
     Source:
-        Gusain and Leith (2025), figure 4. The docstring of each mechanism names the source of the
-        mechanism.
+        Gusain and Leith (2025), figure 4. The docstring of each mechanism names its paper.
 
     Example:
         >>> from importlib.util import find_spec
@@ -218,15 +220,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    corpus, prepared = _prepare_sets(config)
+    corpus, prepared = _read_and_embed_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
-    cells, ended = run_jobs("word attack", jobs, partial(_make_cell, config, prepared), progress)
+    cells, ended = run_jobs(
+        "word attack", jobs, partial(_attack_mechanism, config, prepared), progress
+    )
     vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"
     size = len(prepared.texts) // 2
     return Result(config, corpus, vectors, prepared.covered, size, cells, partial=ended)
 
 
-def _prepare_sets(config: Config) -> tuple[str, _Texts]:
+def _read_and_embed_sets(config: Config) -> tuple[str, _Texts]:
     """Return the source of the texts, and the two sets with word vectors.
 
     The word vectors are trained on texts that belong to neither set.
@@ -260,7 +264,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     return origin, _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(has_vector))
 
 
-def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
+def _attack_mechanism(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
     """Attack the texts that one mechanism rewrites, in all splits."""
     mechanism = _make_mechanism(name, prepared.vectors, epsilon)
     # One call is used, because every call prepares the rows of a large table again.
@@ -268,7 +272,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     rewritten = _rewrite_texts(mechanism, config.seeds * [*prepared.texts], seed)
     size = len(prepared.texts)
     seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
-    deals = [_deal_parts(size // 2, seed) for seed in seeds]
+    deals = [_assign_split_parts(size // 2, seed) for seed in seeds]
     ratios = _find_log_ratios(prepared, mechanism, deals)
     splits = [
         _attack_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
@@ -280,7 +284,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
 
     linkage, first = _link_texts(config, prepared, mechanism), splits[0]
     return Cell(
-        name, epsilon, *_worst_loss(mechanism), _find_kept_share(prepared, rewritten[:size]),
+        name, epsilon, *_worst_loss(mechanism), _unchanged_share(prepared, rewritten[:size]),
         collect("accuracy"), first["interval"], first["majority"], collect("boosted_trees"),
         collect("informed"), collect("usual"), collect("divergences"), first["beliefs"],
         tuple(chain(*collect("null"))), (linkage.share, *linkage.interval), linkage.texts,
@@ -328,7 +332,7 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
     return words.link(ranked, originals, outputs)
 
 
-def _deal_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
+def _assign_split_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
     """Assign each text of two equally large sets at random to "train", "valid" or "test"."""
     rng = np.random.default_rng(seed)
     ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
@@ -399,7 +403,7 @@ def _find_log_ratios(
     return list(np.log(laws[:, 1]) - np.log(laws[:, 0]))
 
 
-def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
+def _unchanged_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     """Return the share of the words with a vector that the mechanism left unchanged."""
     vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
@@ -448,15 +452,16 @@ def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the attacks on all mechanisms.
+    """Results of the attacks on texts that word-level DP mechanisms rewrite.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the texts.
-        vectors: number of words with vectors, and the dimension of the vectors, as text.
-        covered: share of the words in the texts that have a vector.
-        texts: number of texts of each set.
-        cells: one `Cell` for each mechanism and epsilon.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the texts are generated.
+        vectors: text that states the number of words with vectors, and the dimension of the
+            vectors.
+        covered: share of the words in the texts for which there is a word vector.
+        texts: number of texts in each of the two sets (sensitive texts and other texts).
+        cells: one result (`Cell`) for each mechanism and epsilon.
     """
 
     corpus: str
@@ -474,17 +479,17 @@ class Result(Tabled[Config]):
         return {(cell.mechanism, cell.epsilon): cell for cell in self.cells}[key]
 
     def table(self) -> str:
-        """Return the results as a text table, with the cases in which the source's claim holds."""
+        """Return the results of all attacks as a text table, followed by conclusions."""
         columns = [column for column in _COLUMNS if column.head != "usual" or self.config.full]
         return self.join_parts(
             _write_head(self),
             align_columns(columns, self.cells),
-            _write_legend(self),
+            _format_table_notes(self),
             "\n".join(describe_claim(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data, which `json.dumps` writes as strict JSON."""
+        """Return this result as a dict of plain data, which `json.dumps` can write."""
         return self.make_record(
             corpus=self.corpus,
             vectors=self.vectors,
@@ -495,7 +500,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw accuracy, linked texts, privacy loss and unchanged words against epsilon."""
+        """Draw the success of the attacks against the parameter epsilon of each mechanism."""
         picture = make_canvas(4.8, ax)
         (attack, informed, linkage), (loss, kept, divergence) = picture.subplots(2, 3, sharex=True)
         for name in GRID:
@@ -562,7 +567,7 @@ def _write_head(result: Result) -> str:
     )
 
 
-def _write_legend(result: Result) -> str:
+def _format_table_notes(result: Result) -> str:
     first = result.cells[0]
     return (
         "worst loss: nats for any two words, exact; inf where two words have unlike lists of "
@@ -581,7 +586,10 @@ def _write_legend(result: Result) -> str:
 
 
 def describe_claim(result: Result) -> list[str]:
-    """Return sentences that state for which mechanisms the attack is accurate at low epsilon."""
+    """Return sentences on whether the attacks are accurate at a low epsilon.
+
+    Gusain and Leith state that the attacks are accurate. Each sentence is about one mechanism.
+    """
     sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "
         "better of attack and trees\nexceeds the floor by more than the whole width of its interval"
@@ -605,7 +613,7 @@ def describe_claim(result: Result) -> list[str]:
     return sentences
 
 
-def _write_divergence(cell: Cell, order: int) -> str:
+def _format_divergence(cell: Cell, order: int) -> str:
     mean = statistics.fmean(orders[order] for orders in cell.divergences)
     return f"{mean:.2f}{'' if cell.beliefs[order] == ESTIMATE else '?'}"
 
@@ -615,12 +623,12 @@ _COLUMNS: Final = (
     Column("epsilon", "epsilon", lambda epsilon: f"{epsilon:g}" if epsilon else ""),
     Column("worst loss", lambda row: f"{row.loss:.4g}{'' if row.is_exact else ' (bound)'}"),
     Column("kept", "kept", ".3f"),
-    Column("attack", "accuracy", write_mean),
-    Column("trees", "boosted_trees", write_mean),
-    Column("informed", "informed", lambda values: write_mean(values) if values else "-"),
-    Column("usual", "usual", write_mean),
-    Column("KL", lambda cell: _write_divergence(cell, 0)),
-    Column("D_2", lambda cell: _write_divergence(cell, 1)),
+    Column("attack", "accuracy", format_mean),
+    Column("trees", "boosted_trees", format_mean),
+    Column("informed", "informed", lambda values: format_mean(values) if values else "-"),
+    Column("usual", "usual", format_mean),
+    Column("KL", lambda cell: _format_divergence(cell, 0)),
+    Column("D_2", lambda cell: _format_divergence(cell, 1)),
     Column("null D_2", lambda cell: statistics.fmean(orders[1] for orders in cell.null), ".2f"),
     Column("linked", "linked", lambda share: "{:.2f} [{:.2f}, {:.2f}]".format(*share)),
 )

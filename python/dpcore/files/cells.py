@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import about, integer, invalid, message
-from ..mechanisms.answers import rows_of, to_object_array
+from ..errors import integer, invalid, message, tag
+from ..mechanisms.answers import answer_rows, to_object_array
 from ..records import Array
 from .columns import (
     ALL,
@@ -75,17 +75,21 @@ _REASONS: Final = {
 
 
 class Kind(NamedTuple):
-    """Type of a column, with the reason that a report shows.
+    """Type of a column in a file, with the reason why dpcore chose this type.
 
     Args:
-        name: name of the type, one of `KINDS`.
-        reason: reason for the type, such as "texts, because line 7 has '007'".
-        width: for the type "digits", the number of digits of every cell. Otherwise 0.
-        base: for the type "digits", the type that the column has if its numbers are not codes. For
-            JSON, the type of the values.
-        has_words: True if the column has too many words to be a column of numbers.
-        table: for a JSON column that is compared with a table, the format of the table. Texts are
-            then stripped, and empty texts are missing values, as in the table.
+        name: name of the type, one of the strings in `KINDS`, such as "number" or "text".
+        reason: reason for the type, as shown in a report, such as "texts, because line 7 has
+            '007'".
+        width: number of digits of each cell if the type is "digits", otherwise 0. The type "digits"
+            is for whole numbers that all have the same number of digits and may be codes.
+        base: if the type is "digits", the type of the column under the assumption that its numbers
+            are not codes. If the column comes from JSON, the type of its values.
+        has_words: True if the column contains too many different words, such as NA, to be a column
+            of numbers.
+        table: format of a table, if this column comes from JSON and is compared with a column of
+            the table. Spaces around texts are then removed, and empty texts are missing values, as
+            in the table. For any other column, "".
     """
 
     name: str
@@ -96,9 +100,12 @@ class Kind(NamedTuple):
     table: str = ""
 
     def widen(self, other: Kind) -> Kind:
-        """Return this type, or its base type if only one column has the type "digits".
+        """Return a type for this column that can also be the type of another column.
 
-        The base type is also returned if the numbers of digits in the two columns differ.
+        The type "digits" is for whole numbers that may be codes. If this type is not "digits", the
+        function returns this type. If both types are "digits" with the same number of digits, it
+        also returns this type. Otherwise it returns the type that this column has if its numbers
+        are not codes.
         """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
@@ -106,12 +113,14 @@ class Kind(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Type of a column that was read from text, and the spellings of its numbers.
+    """Type of a column that was read from a text file, and how its numbers are written.
+
+    The spelling of a number is the way in which it is written: 1.5 and 1.50 are two spellings.
 
     Args:
         kind: type of the column.
         codes: for each cell, the index of its spelling in `spellings`. None for a column of texts.
-        spellings: whole numbers that encode the ways in which numbers are written.
+        spellings: the spellings that occur in the column, each encoded as a whole number.
         is_unread: True if the column must be read again, because it was read with a wrong type.
     """
 
@@ -276,16 +285,19 @@ class _ColumnBuilder:
 def join_numbers(
     pieces: list[tuple[int, dict[str, Any]]], kind: Kind, title: str, is_asked: bool
 ) -> tuple[Array, Cells]:
-    """Join the slices of a column of numbers to one array.
+    """Join the slices of a column of numbers to one array; a slice is a part of the file.
 
-    Words such as NA remain texts, and empty cells become None.
+    Words such as NA remain texts in the array, and empty cells become None.
+
+    The result is a pair. The first entry is the array. The second entry contains the type of the
+    column and the spellings of its numbers.
 
     Args:
-        pieces: for each slice, its number of rows and the parsed column.
+        pieces: for each slice, the number of its rows and the values of this column in the slice.
         kind: type of the column.
         title: name of the column in messages.
-        is_asked: True if the user chose numbers. Texts such as '007' are then converted to numbers,
-            even if they lose digits.
+        is_asked: True if the user chose a type of numbers for this column. Texts such as '007' are
+            then converted to numbers, even if they lose digits.
     """
     rows = sum(size for size, _ in pieces)
     numbers, codes = np.empty(rows), np.empty(rows, np.uint8)
@@ -309,12 +321,15 @@ def join_numbers(
     if others:
         column[[*others]] = to_object_array([*others.values()])
         if is_asked and None not in others.values():
-            column = rows_of("outputs", column.tolist(), "")
+            column = answer_rows("outputs", column.tolist(), "")
     return column, Cells(kind, codes, tuple(spellings))
 
 
 def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
-    """Convert a column of texts to the type `kind`. Empty texts become None."""
+    """Convert the texts of a column to values of the type `kind`; empty texts become None.
+
+    The name `title` of the column is used in error messages.
+    """
     if kind in _CONVERTERS:
         return to_object_array(
             [
@@ -323,7 +338,7 @@ def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
             ]
         )
     items = [text or None for text in texts]
-    return to_object_array(items) if None in items else rows_of("outputs", items, "")
+    return to_object_array(items) if None in items else answer_rows("outputs", items, "")
 
 
 def _read_decimal(text: str) -> Any:
@@ -348,19 +363,20 @@ def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
         if not any(map(str.isdigit, text)):
             return text
     nouns = {"number": "a number", "whole": "a whole number", "decimal": "a decimal number"}
-    raise about(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
+    raise tag(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
 
 
 def find_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
-    """Return the type of a column, as its cells show it, or as the user chose it with `dtype`.
+    """Return the type of a column: the type that the user chose, or one that fits all its cells.
 
     Args:
-        pieces: for each slice, its number of rows and the parsed column.
+        pieces: for each slice (part of the file), the number of its rows and the values of this
+            column in the slice.
         title: name of the column in messages.
-        dtype: type that the user chose, or None.
-        noun: "line" or "row", for messages.
+        dtype: type that the user chose, or None if the user did not choose a type.
+        noun: word that messages use for a position in the file: "line" or "row".
 
     Raises:
         ValueError: if `dtype` is a type of numbers, but the column contains words.
@@ -370,7 +386,7 @@ def find_kind(
         return kind
     if kind.has_words and dtype != "text":
         text = message("dtype", f"'text' for {title}", dtype)
-        raise about(ValueError(f"{text} ({kind.reason})"), "dtype")
+        raise tag(ValueError(f"{text} ({kind.reason})"), "dtype")
     return Kind(dtype, f"{_REASONS[dtype]}, as dtype= asks", base=dtype)
 
 
@@ -413,12 +429,12 @@ def _find_shown_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kin
 
 
 def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read columns of a table in a text file, or of a file with one output per line.
+    """Read the requested columns of a text file, which holds a table or one output per line.
 
     Args:
         file: the file.
-        request: the columns to read.
-        settings: settings, such as the separator.
+        request: the columns to read, as the user chose them.
+        settings: settings for reading, such as the character between cells.
 
     Raises:
         ValueError: if the file cannot be read as a table. The message names the line and the cell.
@@ -483,7 +499,9 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of every row of a table, without empty lines.
+    """Yield the line number and the cells of each row of a table in a text file.
+
+    Empty lines are skipped. The first row, often a header, is included.
 
     Args:
         file: the file.
@@ -507,12 +525,14 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool:
-    """Return True if a number occurs in two spellings, such as 1.5 and 1.50.
+    """Return True if the same number is written in two ways in a column, such as 1.5 and 1.50.
 
     Args:
         numbers: the numbers, shape `(size,)`.
-        codes: for each number, the index of its spelling in `spellings`.
-        spellings: whole numbers that encode spellings. An encoded spelling may occur repeatedly.
+        codes: for each number, the index of its spelling (the way in which it is written) in
+            `spellings`.
+        spellings: spellings, each encoded as a whole number. The same spelling may occur more than
+            once in this list.
     """
     used = {spellings[code] for code in np.unique(codes)} - {_NO_NUMBER}
     classes, styles = ({each >> 16 for each in used}, {each & 0xFFFF for each in used})
@@ -535,7 +555,10 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
 
 
 def describe_spelling(spelling: int) -> str:
-    """Describe in words the spelling that a whole number encodes, such as "2 decimals"."""
+    """Describe in words how a number is written, such as "2 decimals".
+
+    The argument `spelling` is a whole number that encodes the way in which the number is written.
+    """
     if spelling == _NO_NUMBER:
         return "no number"
     decimals, exponent = spelling & 63, (spelling >> 6) & 3
@@ -552,19 +575,20 @@ def describe_spelling(spelling: int) -> str:
 
 
 def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
-    """Return, for each table, the columns that must be read again, with their new types.
+    """Return, for each table, which columns must be read again, and with which types.
 
-    In a table of outputs on x and a table of outputs on x', corresponding columns must have the
-    same type.
+    One table contains outputs on the input x, and the other table contains outputs on x'.
+    Corresponding columns of the two tables must have the same type. The result contains one dict
+    for each table. The dict maps the number of a column to the new type of this column.
 
     Args:
-        tables: the two tables, or one table.
-        places: for each table, the numbers of its output columns. Columns at the same position
-            correspond to each other.
+        tables: the two tables, or only one table.
+        places: for each table, the numbers of its columns of outputs. Columns at the same position
+            of the two lists correspond to each other.
 
     Raises:
-        ValueError: if a table from CSV or lines is combined with lists, objects or booleans of
-            JSON.
+        ValueError: if one table comes from JSON and contains lists, objects or booleans, and the
+            other table comes from CSV or from a file with one output per line.
     """
     again: list[dict[int, Kind]] = [
         {place: cells.kind for place, cells in table.cells.items() if cells.is_unread}
@@ -604,7 +628,7 @@ def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Seq
         if kinds[place].base == VALUES:
             text = f"must be numbers and texts where {tables[1 - place].name} is a table"
             error = ValueError(f"outputs in {tables[place].name} {text}, got {VALUES}")
-            raise about(error, "outputs")
+            raise tag(error, "outputs")
         if kind.name == JSON:
             reason = f"texts, because {tables[at].name} has {reason}"
             kind = Kind("text", reason)
@@ -617,7 +641,7 @@ def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Seq
 
 
 def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
-    """Return the types that the user chose with `dtype`, by the numbers of the columns."""
+    """Return the types that the user chose for columns, as a dict from column number to type."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
     places = find_dtype_places(table, request, settings.dtype)
@@ -625,10 +649,14 @@ def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[in
 
 
 def find_dtype_places(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
-    """Return the numbers of the columns in `dtypes`, by the names or numbers that the user gave.
+    """Find the columns of a table for which the user chose a type.
+
+    The entries of `dtypes` are names or numbers of columns. The result maps each entry to the
+    number of the column in `table`.
 
     Raises:
-        ValueError: if the table lacks such a column. A name may be missing in JSON objects.
+        ValueError: if the table lacks one of these columns. If the rows of the table are JSON
+            objects, a missing name is not an error.
     """
     places = {}
     for name in dtypes:
@@ -697,7 +725,7 @@ def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
         if _are_separated_by(lines[1:-1] or lines[1:], other):
             text = f"sep must be given, for nearly all lines of {file.name} hold {other!r} equally"
             keep = f"sep={other!r} splits them, sep=',' keeps one column"
-            raise about(ValueError(f"{text} often between numbers ({keep})"), "sep")
+            raise tag(ValueError(f"{text} often between numbers ({keep})"), "sep")
 
 
 def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
@@ -716,7 +744,7 @@ def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Return True if a text is a number for Python's `float`, without an underscore."""
+    """Return True if Python's `float` accepts a text and the text has no underscore."""
     try:
         float(text)
     except ValueError:

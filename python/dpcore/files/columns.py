@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, integer, invalid, mistyped
-from ..mechanisms.answers import rows_of, to_object_array
+from ..errors import integer, invalid, mistyped, tag
+from ..mechanisms.answers import answer_rows, to_object_array
 from ..packages import has_all
 from ..records import Array
 from ..results.evidence import MOST_NAMES, TableRead
@@ -37,14 +37,14 @@ _PANDAS_INDEX_PREFIX: Final = "__index_level_"
 
 
 class Found(NamedTuple):
-    """File from which a table was read, and how it was read.
+    """Description of the file from which a table was read, and of how it was read.
 
     Args:
         kind: format of the file, or "frame" for a data frame.
         header: True if the first row was read as a header. None if the format has no header.
-        sep: character that separates cells.
-        encoding: encoding of the text.
-        sha256: SHA-256 of the file, in hexadecimal digits.
+        sep: character that separates the cells of a row, or "" if there is none.
+        encoding: character encoding of the text, or "" for a data frame.
+        sha256: SHA-256 hash of the file, in hexadecimal digits, or "" for a data frame.
     """
 
     kind: str = "frame"
@@ -55,20 +55,23 @@ class Found(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Columns that a user chose in a file.
+    """Choice of a user: which columns of a file or data frame dpcore must read.
 
     Args:
-        kind: format of the file, a name from `formats.FORMATS`.
-        column: columns that contain the outputs, by name, number, range ("3-50") or pattern ("o*"),
-            or a list of these. None if the user did not choose columns.
-        label: column that states for each row if its output was drawn on x or on x'. None if the
-            table lacks such a column.
-        exclude: columns to leave out, in the same form as `column`, or None.
-        names: for the second of two tables, the column names of the first table, to which column
-            numbers refer. Otherwise None.
+        kind: format of the file, one of the names in `formats.FORMATS`.
+        column: columns that contain the outputs of the mechanism. The value is a name, a number, a
+            range ("3-50"), a pattern of names ("o*"), or a list of these. None if the user did not
+            choose columns.
+        label: column that states for each row if the output in the row was drawn on x or on x'.
+            None if the table has no such column.
+        exclude: columns that must not be read, in the same form as `column`. None if the user
+            excluded no columns.
+        names: column names of the first of two tables, if this request is for the second table.
+            Column numbers in the request refer to these names. Otherwise None.
         groups: column that states the group of each row, such as a person. The rows of one group
             may depend on each other. None means that all rows are independent.
-        kinds: types of text columns that are already decided, by the numbers of the columns.
+        kinds: types of columns that are already decided, as a dict from column number to type. None
+            if no type is decided.
     """
 
     kind: str
@@ -81,39 +84,42 @@ class Request(NamedTuple):
 
     @property
     def columns(self) -> list[Any]:
-        """Chosen columns of outputs, label and groups as a list, with None for each missing choice.
+        """All columns that the user named: the output columns, the label column, the groups column.
 
-        For a range of columns, the list contains the first number of the range.
+        The label column states if an output was drawn on x or on x'. The groups column states which
+        rows belong together. A choice that the user did not make is None in this list.
+
+        For a range of columns such as "3-50", the list contains only the first number.
         """
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
         return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
 
     @property
-    def is_broad(self) -> bool:
-        """True if the choice contains a range or a pattern, or only excludes columns."""
+    def is_by_pattern(self) -> bool:
+        """True if the user chose columns by a range or a pattern, or only excluded some columns."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
 
     @property
     def is_open(self) -> bool:
-        """True if the user neither chose nor excluded columns."""
+        """True if the user neither chose columns of outputs nor excluded columns."""
         return self.column is None and self.exclude is None
 
 
 class Table(NamedTuple):
-    """A table, as a tuple of columns of equal length.
+    """A table that was read from a file or a data frame, as a tuple of columns of equal length.
 
     Args:
         name: name of the file, or of the argument that holds the data frame.
         names: name of each column, empty for a column without a name. None if the table has no
             header.
-        columns: arrays with one entry per row. A column that is not needed is an array of the same
-            length, without the values.
-        found: file from which the table was read, and how it was read.
-        whole: array that holds all columns, or None.
-        is_sparse: True if a row may lack a column, as JSON objects may.
-        cells: types of the text columns that were read, by the numbers of the columns.
+        columns: one array per column, with one entry per row. If a column was not needed, its array
+            has the same length but does not contain the values.
+        found: description of the file from which the table was read, and of how it was read.
+        whole: one array that holds all columns, or None if there is no such array.
+        is_sparse: True if some rows may have no entry in a column, as with JSON objects.
+        cells: types of the columns that were read from text, as a dict from column number to type.
     """
 
     name: str
@@ -128,13 +134,14 @@ class Table(NamedTuple):
 def describe_table(
     table: Table, places: Sequence[int], width: int, by_position: bool = False
 ) -> TableRead:
-    """Describe for a report how a table was read, and which of its columns.
+    """Describe, for a report, how a table was read and which of its columns were read.
 
     Args:
         table: the table.
         places: numbers of the columns that were read.
         width: number of columns of the file.
-        by_position: True if columns were matched by their position, not by their name.
+        by_position: True if the columns of two tables were matched by their positions and not by
+            their names.
     """
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
@@ -154,18 +161,19 @@ def describe_table(
 def select_columns(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return the outputs in a table, and the names of their columns.
+    """Return the outputs that a table contains, and the names of the columns of outputs.
 
     Args:
         table: the table.
-        column: name or number of a column, pattern of names ("o*"), range of numbers ("3-50"), or a
-            list of these. "*" means the columns of `default`. None is allowed if the table has only
-            one column, or if its columns have no names.
+        column: columns of outputs: a name, a number, a pattern of names ("o*"), a range of numbers
+            ("3-50"), or a list of these. "*" means all columns in `default`. None has the same
+            meaning, but is allowed only if the table has only one column, or if its columns have no
+            names.
         default: numbers of the columns that "*" chooses. None means all columns.
 
     Returns:
         The outputs, of shape `(size,)` for one column and `(size, columns)` for several columns,
-        and the names of the columns for messages.
+        and a tuple with the names of the columns for messages.
 
     Raises:
         TypeError: if `column` has the wrong type.
@@ -176,16 +184,16 @@ def select_columns(
 
 
 def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
-    """Join columns of a table to one array, and return their names.
+    """Join columns of a table to one array; return the array and the names of the columns.
 
     Args:
         table: the table.
         places: numbers of the columns.
 
     Returns:
-        An array of shape `(size,)` for one column, and `(size, columns)` for several columns, and
-        the names of the columns for messages. The names are empty if each column has more than one
-        dimension.
+        An array of shape `(size,)` for one column, and `(size, columns)` for several columns, and a
+        tuple with the names of the columns for messages. The tuple is empty if each column has more
+        than one dimension.
 
     Raises:
         ValueError: if the columns have different shapes.
@@ -211,23 +219,23 @@ def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str
 
 
 def choose_places(
-    table: Table,
-    request: Request,
-    default: Sequence[int] | None = None,
-    is_final: bool = False,
+    table: Table, request: Request, default: Sequence[int] | None = None, is_final: bool = False
 ) -> list[int]:
-    """Return the numbers of the columns of outputs that a user chose.
+    """Return the numbers of the columns of a table that a user chose as columns of outputs.
 
     Args:
         table: the table.
         request: the choice of the user.
-        default: numbers of the columns that "*" and patterns may choose. None means all columns.
-        is_final: True to raise an error if the user must choose columns but did not.
+        default: numbers of the columns that "*" and patterns of names may choose. If the user chose
+            no columns, all columns in `default` are taken. None means all columns of the table.
+        is_final: True to raise an error if the user did not choose columns although the table has
+            several columns with names.
 
     Raises:
         TypeError: if a choice has the wrong type.
-        ValueError: if the table lacks a column, or if the choice excludes all columns. With
-            `is_final`, also if the user must choose columns.
+        ValueError: if the table lacks a chosen column, or if the choice excludes all columns. If
+            `is_final` is True, also if no column is left, or if the user must choose columns but
+            did not.
     """
     request = translate_numbers(request, table)
     column, names = request.column, table.names or ()
@@ -247,7 +255,7 @@ def choose_places(
             else:
                 places.append(place_of(table, entry))
         # A column that matches two patterns is taken once.
-        places = list(dict.fromkeys(places)) if request.is_broad else places
+        places = list(dict.fromkeys(places)) if request.is_by_pattern else places
     left_out = _list_excluded(table, request)
     rest = [place for place in places if place not in left_out]
     if places and not rest:
@@ -260,7 +268,11 @@ def choose_places(
 
 
 def translate_numbers(request: Request, table: Table) -> Request:
-    """Replace column numbers, which refer to the first of two tables, by its column names."""
+    """Replace the column numbers in a request for the second of two tables by column names.
+
+    Column numbers in the request refer to the first table. The names are taken from the first
+    table, so that the request finds the same columns in the second table.
+    """
     names = request.names
     if names is None or table.names in (None, names):
         return request._replace(names=None)
@@ -300,7 +312,7 @@ def _require_names(table: Table, request: Request, places: Sequence[int]) -> Non
             text = f"column {place} of {table.name} must have a name, got none"
             hint = f"choose others with column=, or exclude={place}"
             error = ValueError(f"{text} (if it numbers the rows, {hint})")
-            raise about(error, "column")
+            raise tag(error, "column")
 
 
 def _list_excluded(table: Table, request: Request) -> set[int]:
@@ -316,7 +328,7 @@ def _list_excluded(table: Table, request: Request) -> set[int]:
 
 
 def check_excluded(tables: Sequence[Table], request: Request) -> None:
-    """Raise an error if an entry of `exclude` does not exclude a column of any table."""
+    """Raise an error if a column that the user excluded is in none of the tables."""
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
@@ -350,14 +362,15 @@ def _read_range(entry: Any, table: Table, argument: str) -> range | None:
 
 
 def selects_all_columns(column: Any) -> bool:
-    """Return True if a choice is "*", which means all columns."""
+    """Return True if the user's choice of columns is "*", the symbol for all columns."""
     return isinstance(column, str) and column == ALL
 
 
 def list_needed_places(table: Table, request: Request) -> list[int]:
-    """Return the numbers of the columns to read.
+    """Return the numbers of the columns of a table that must be read for a request.
 
-    If the user must choose columns but did not, these are only the columns of label and groups.
+    These columns contain the outputs, the labels (x or x') and the groups of rows. If the user must
+    choose columns of outputs but did not, the columns of outputs are left out.
     """
     others = list_label_and_groups(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
@@ -368,7 +381,12 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
 
 
 def list_label_and_groups(table: Table, request: Request) -> dict[int, str]:
-    """Return the numbers of the columns of label and groups, each with a name for messages."""
+    """Find the columns of a table that contain the labels and the groups of the rows.
+
+    A label states if the output in the row was drawn on x or on x'. Rows in the same group may
+    depend on each other. The result maps the number of each column to a name of this column for
+    messages.
+    """
     request, others = translate_numbers(request, table), dict[int, str]()
     if request.label is not None:
         others[place_of(table, request.label, "label")] = "the label"
@@ -383,26 +401,30 @@ def list_label_and_groups(table: Table, request: Request) -> dict[int, str]:
 def columns_with_placeholders(
     columns_read: Mapping[Any, Array], keys: Iterable[Any], size: int
 ) -> tuple[Array, ...]:
-    """Return the column of each key, or an array without values for a column that was not read."""
+    """Return one array of length `size` for each key: the column with this key, if it was read.
+
+    For a column that was not read, the array has the same length but does not contain the values.
+    """
     nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
     return tuple(columns_read.get(key, nothing) for key in keys)
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """Return a mask of the outputs that were drawn on x, from a label of each output.
+    """Return a mask that is True for the outputs that were drawn on x, from the labels.
 
     Args:
-        labels: label of each output, a bool, a number or a text, shape `(size,)`.
-        place: location of the labels, for messages.
-        label_x: label of the outputs on x. None means that 1, true, in and x stand for x, and that
-            0, false, out and x_prime stand for x'.
+        labels: one label per output, shape `(size,)`. A label is a bool, a number or a text that
+            states if the output was drawn on the input x or on x'.
+        place: words for messages that state where the labels are, such as the name of the file.
+        label_x: the label that stands for x. None means that 1, true, in and x stand for x, and
+            that 0, false, out and x_prime stand for x'.
 
     Returns:
         An array of shape `(size,)`, True for outputs on x, and False for outputs on x'.
 
     Raises:
-        ValueError: if a label is missing or unknown. With `label_x`, also if the labels do not have
-            exactly two values, or if `label_x` is neither of them.
+        ValueError: if a label is missing or unknown. If `label_x` is given, also if the labels do
+            not have exactly two different values, or if `label_x` is not one of the two values.
 
     Example:
         >>> are_x(np.array(["x", "x_prime", "x"])).tolist()
@@ -421,7 +443,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         if lost:
             requirement = _LABEL_REQUIREMENT if label_x is None else "given"
             error = invalid(f"label in row {lost[0] + 1}{place}", requirement, labels[lost[0]])
-            raise about(error, "label")
+            raise tag(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
     values, which = np.unique(plain, return_inverse=True)
     # 1 and 0 appear as 1.0 and 0.0 in a column of floats.
@@ -443,20 +465,22 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         if len(unknown) == len(texts):
             demanded = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
             error = ValueError(f"labels{place} must have {demanded}, got {len(texts)}: {shown}")
-            raise about(error, "label")
+            raise tag(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
             name, label = f"label in row {row + 1}{place}", values.tolist()[unknown[0]]
-            raise about(invalid(name, _LABEL_REQUIREMENT, label), "label")
+            raise tag(invalid(name, _LABEL_REQUIREMENT, label), "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
     return np.array(sides, dtype=bool)[which.ravel()]
 
 
 def list_wanted(column: Any, argument: str = "column") -> list[Column]:
-    """Convert a choice of columns to a list of names and numbers.
+    """Convert a user's choice of columns to a list of names and numbers of columns.
+
+    A single name or number becomes a list with one entry.
 
     Raises:
-        TypeError: if the choice holds an object other than names and numbers.
+        TypeError: if the choice contains an object that is neither a name nor a number.
         ValueError: if the choice is empty.
     """
     columns = [column] if isinstance(column, (str, int, np.integer)) else column
@@ -471,10 +495,10 @@ def list_wanted(column: Any, argument: str = "column") -> list[Column]:
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """Return the number of a column that is given by its name or number.
+    """Return the number of a table's column that is given by its name or by its number.
 
     Raises:
-        ValueError: if the table lacks this column. The message lists the names of the columns.
+        ValueError: if the table lacks this column, or if several columns have this name.
     """
     if not isinstance(column, str):
         return integer(argument, column, 0, len(table.columns) - 1)
@@ -486,7 +510,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
     if column not in table.names:
         options = ", ".join(map(repr, table.names))
         text = f"{argument} must be one of {options} in {table.name}, got {column!r}"
-        raise about(ValueError(text), argument)
+        raise tag(ValueError(text), argument)
     return table.names.index(column)
 
 
@@ -494,16 +518,17 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 
 
 def read_columns(value: Any, name: str, request: Request) -> Table | None:
-    """Read columns of a table of pandas, polars or pyarrow, or of a structured array.
+    """Read the requested columns of a pandas, polars or pyarrow table, or of a structured array.
 
     Args:
         value: any object.
         name: name of the table in messages.
-        request: the columns to read. Other columns are not converted.
+        request: the columns to read, as the user chose them. Other columns are not converted to
+            arrays. All fields of a structured array are read.
 
     Returns:
-        The table, in which missing values are None. A NaN in an array of numpy floats remains NaN.
-        The result is None if `value` is not such a table.
+        The table. Missing values become None, but a NaN in a column of numpy floats remains NaN. If
+        `value` is not a table of these packages, the result is None.
     """
     names = list_names(value)
     if names is None:
@@ -517,7 +542,10 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """Return the column names of a table or the field names of an array, or None without names."""
+    """Return the column names of a data frame, or the field names of a structured array.
+
+    If `value` is neither a data frame nor a structured array, return None.
+    """
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
@@ -537,15 +565,16 @@ def _get_column_at(frame: Any, place: int) -> Any:
 
 
 def convert_column(values: Any) -> Array:
-    """Convert a column of a data frame to an array.
+    """Convert a column of a data frame to a numpy array.
 
     Args:
         values: a pandas or polars Series, or a column of a pyarrow table.
 
     Returns:
-        An array of shape `(size,)`. It holds objects if values have several types, or are missing
-        (None). A NaN in a column of numpy floats remains NaN. Missing times are NaT. Times with a
-        time zone are converted to UTC.
+        An array of shape `(size,)`. If the values have several types, or if some values are
+        missing, the array has dtype object. A missing value is then None. A NaN in a column of
+        numpy floats remains NaN. A missing time is NaT. Times with a time zone are converted to
+        UTC.
     """
     is_arrow = has_all(values, "to_pylist")
     to_list = values.to_pylist if is_arrow else values.to_list
@@ -568,16 +597,19 @@ def convert_column(values: Any) -> Array:
             return objects
     if array.dtype.kind in "mM":
         return add_zone(array, zone)
-    return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array
+    return answer_rows("outputs", to_list(), "") if array.dtype.kind == "O" else array
 
 
 def add_zone(array: Array, zone: Any) -> Array:
-    """Store the original time zone with an array of times in UTC, unless the zone is None."""
+    """Store the original time zone of an array of UTC times in the dtype of this array.
+
+    If `zone` is None, the array is returned unchanged.
+    """
     if zone is None:
         return array
     return array.view(np.dtype(array.dtype, metadata={_ZONE: str(zone)}))
 
 
 def zone_of(array: Array) -> str | None:
-    """Return the original time zone of an array of times in UTC, or None without a time zone."""
+    """Return the stored original time zone of an array of UTC times, or None if none is stored."""
     return dict(array.dtype.metadata or {}).get(_ZONE)

@@ -26,12 +26,13 @@ from .opened import STDIN, HashedFile, Settings, open_file, read_all_parts, requ
 
 
 class Reader(Settings):
-    """Settings for the reading of files, and a list of the files that were read.
+    """Settings for reading files with outputs, and descriptions of the files that were read.
 
     Args:
-        format: format of the files, a name from `FORMATS`. None means that the ending of the file
-            name determines the format.
-        **settings: arguments of `Settings`.
+        format: format of the files, one of the names in `FORMATS`, such as "csv". None means that
+            the ending of each file name determines the format.
+        **settings: further settings, such as `header` or `sep`: the arguments of the class
+            `Settings`.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -44,12 +45,13 @@ class Reader(Settings):
         self.tables: list[TableRead] = []
 
     def find_kind(self, path: Path) -> str:
-        """Return the format of a file, a name from `FORMATS`.
+        """Return the format in which a file is to be read, one of the names in `FORMATS`.
 
-        With a separator, the format "lines" becomes "csv".
+        The format is the one that the user gave, or the one that the ending of the file name shows.
+        If the user gave a separator of cells, the format "lines" is replaced by "csv".
 
         Raises:
-            ValueError: if the format is not given, and the ending of the file name is unknown.
+            ValueError: if the user gave no format, and the ending of the file name is unknown.
         """
         name = path.name.lower().removesuffix(".gz")
         kind = self.format or KINDS.get(Path(name).suffix)
@@ -63,10 +65,11 @@ class Reader(Settings):
 
 
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
-    """Read the chosen columns of a file.
+    """Read the columns that a user chose from a file, and return them as a table.
 
-    A text column that must be read again as another type has no values yet. Its entry in
-    `Table.cells` has ``is_unread=True``.
+    Some columns of a text file must be read a second time, because later cells have another type
+    than the first cells. Such a column has no valid values yet. Its entry in `Table.cells` has
+    ``is_unread=True``.
     """
     return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
 
@@ -74,14 +77,14 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
 def read_again(
     path: Path, request: Request, reader: Reader, table: Table, kinds: Mapping[int, Kind]
 ) -> Table:
-    """Read a text file a second time, with given types of its columns.
+    """Read a text file a second time, now with the given types of its columns.
 
     Args:
         path: the file.
-        request: the columns to read.
-        reader: settings for the file.
-        table: result of the first reading.
-        kinds: types of columns, by the numbers of the columns.
+        request: the columns to read, as the user chose them.
+        reader: settings for reading the file.
+        table: the table that the first reading of this file returned.
+        kinds: types of columns, as a dict from column number to type.
 
     Raises:
         ValueError: if the file has changed since the first reading.
@@ -218,14 +221,16 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> 
 
 
 class Format(NamedTuple):
-    """A file format.
+    """A file format, with the function that reads files in this format.
 
     Args:
-        endings: endings of the file names. Each ending may be followed by .gz.
-        content: description of the content of such a file, for the documentation.
-        read: function `(file, request, settings)` that reads such a file.
-        is_text: True if the file is text, so that a user may choose the types of its columns.
-        hint: short description for the command line.
+        endings: endings of file names in this format, such as ".csv". Each ending may be followed
+            by .gz.
+        content: description of what a file in this format contains, for the documentation.
+        read: function `(file, request, settings)` that reads a file in this format.
+        is_text: True if files in this format are text. A user may choose the types of the columns
+            of a text file.
+        hint: short description of the format for the help text of the command line, or "".
     """
 
     endings: tuple[str, ...]
@@ -267,13 +272,16 @@ KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endi
 """Names of file formats, by the endings of file names."""
 
 
-def is_text(table: Table | None) -> bool:
+def is_text_file(table: Table | None) -> bool:
     """Return True if a table was read from a text file, such as CSV or JSON."""
     return table is not None and table.found.kind in FORMATS and FORMATS[table.found.kind].is_text
 
 
 def list_endings() -> str:
-    """Return a text that lists the first file ending of each format, for the command line."""
+    """Return a text with the first file ending of each format, such as ".csv, .tsv or .json".
+
+    The command-line help contains this text.
+    """
     hints = (each.hint and f" ({each.hint})" for each in FORMATS.values())
     first = [each.endings[0] + hint for each, hint in zip(FORMATS.values(), hints, strict=True)]
     return f"{', '.join(first[:-1])} or {first[-1]}"

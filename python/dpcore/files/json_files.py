@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import invalid, show
-from ..mechanisms.answers import rows_of, to_object_array
+from ..mechanisms.answers import answer_rows, to_object_array
 from ..mechanisms.spellings import PLAIN_CLASSES, read_number
 from ..records import Array
 from .cells import (
@@ -51,10 +51,13 @@ digits. The last class stands for texts."""
 
 
 def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read a JSON file that holds a list of outputs, a list of objects, or lists by column name.
+    """Read a JSON file with outputs, and return the requested columns as a table.
+
+    The file must contain a list of outputs, a list of objects (one per row, with column names as
+    keys), or one object that maps each column name to a list.
 
     Raises:
-        ValueError: if the file does not have this form.
+        ValueError: if the file does not have one of these three forms.
         MemoryError: if the free memory cannot hold the file.
     """
     if file.size is not None:
@@ -84,15 +87,17 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
 
 
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
-    """Read a file with one JSON value per line, an output or an object with column names.
+    """Read a file with one JSON value per line, and return the requested columns as a table.
+
+    Each value is an output, or each value is an object that maps column names to entries of a row.
 
     Raises:
-        ValueError: if the file does not have this form.
+        ValueError: if the file does not have one of these two forms.
         MemoryError: if the free memory cannot hold the outputs.
     """
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
-    chosen_names = chosen if chosen and by_name and not request.is_broad else None
+    chosen_names = chosen if chosen and by_name and not request.is_by_pattern else None
     names: dict[str, Any] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
@@ -176,7 +181,7 @@ class _Types:
             if column.dtype != object:
                 self.has_whole_floats = bool((column == np.rint(column)).any())
 
-    def find_cells(self, has_spellings: bool) -> Cells:
+    def find_column_type(self, has_spellings: bool) -> Cells:
         """Return the type of the column, and if the column must be read again as text."""
         has_both = int in self.types and self.has_whole_floats
         types = self.types - {type(None)}
@@ -259,7 +264,7 @@ class _JsonColumns:
                     items, requested, dtypes.get(place), title
                 )
             else:
-                cells[place] = self._types[name].find_cells(self.has_spellings)
+                cells[place] = self._types[name].find_column_type(self.has_spellings)
                 columns[name] = _join_pieces(pieces, cells[place])
         source = Found(request.kind, None, "", file.encoding, file.sha256)
         if names is None and not columns:
@@ -368,18 +373,19 @@ def _replace_number_texts(value: Any) -> Any:
 def _as_column(items: list[Any], types: set[type] | None = None) -> Array:
     kinds = types or set(map(type, items))
     if (kinds and kinds <= {int, float}) or kinds in ({str}, {bool}):
-        return rows_of("outputs", items, "")
+        return answer_rows("outputs", items, "")
     return to_object_array(items)
 
 
 def parse_json(name: str, text: str, line: int, decoder: json.JSONDecoder | None = None) -> Any:
-    """Parse a JSON text.
+    """Convert a JSON text to Python objects.
 
     Args:
         name: name of the file in messages.
-        text: the text.
-        line: line number of the beginning of the text.
-        decoder: JSON decoder. None means a decoder that refuses repeated names in an object.
+        text: the JSON text.
+        line: number of the line in the file on which the text begins.
+        decoder: JSON decoder to use. None means a decoder that raises an error if an object
+            contains the same name twice.
 
     Raises:
         ValueError: if the text is not JSON, or is nested to more than 64 levels. The message names

@@ -38,16 +38,19 @@ _WORKING_COPIES: Final = 2.0
 
 
 class Settings:
-    """Settings for the reading of text files.
+    """Settings of a user for reading text files with outputs.
 
     Args:
-        header: "yes" if the first row is a header, "no" if not, or "auto" to detect a header.
+        header: "yes" if the first row contains the column names, "no" if it does not, and "auto" if
+            dpcore must detect this.
         sep: character that separates the cells of a CSV file. None means that dpcore detects it.
-        encoding: encoding of the file. None means the encoding that a byte order mark shows, or
-            UTF-8 without such a mark.
-        bar: progress bar to which the number of read bytes is added, or None.
-        dtype: type of all columns, "number", "whole", "decimal" or "text", or a mapping from
-            columns to types. The types of other columns are determined from their cells.
+        encoding: character encoding of the file. If `encoding` is None, a byte order mark at the
+            beginning of the file determines the encoding. A file without such a mark is read as
+            UTF-8.
+        bar: progress bar that shows the number of bytes read so far, or None for no progress bar.
+        dtype: one type for all columns ("number", "whole", "decimal" or "text"), or a mapping from
+            names or numbers of columns to types. For a column without a given type, dpcore
+            determines the type from the cells.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -98,13 +101,13 @@ def _check_encoding(encoding: Any) -> str:
 
 
 class HashedFile(io.RawIOBase):
-    """An opened file that computes the SHA-256 of its bytes while they are read.
+    """An opened file that computes the SHA-256 hash of its bytes while the bytes are read.
 
     Args:
-        raw: the file, or standard input.
+        raw: the open file, or standard input, in binary mode.
         name: name of the file in messages.
         size: size of the file in bytes, or None if it is unknown.
-        bar: progress bar to which the number of read bytes is added, or None.
+        bar: progress bar that shows the number of bytes read so far, or None for no progress bar.
     """
 
     def __init__(self, raw: BinaryIO, name: str, size: int | None, bar: Progress | None) -> None:
@@ -118,11 +121,11 @@ class HashedFile(io.RawIOBase):
             bar.begin(f"reading {name}", size)
 
     def readable(self) -> bool:
-        """Return True, because the file can be read."""
+        """Return True, because this file object can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return the number of bytes, which is 0 at the end."""
+        """Read bytes of this file into a buffer; return the number of bytes, or 0 at the end."""
         size: int = self._raw.readinto(buffer)  # type: ignore[attr-defined]
         self._hash.update(memoryview(buffer)[:size])
         self.position += size
@@ -132,13 +135,16 @@ class HashedFile(io.RawIOBase):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the whole file, which is first read to its end."""
+        """SHA-256 hash of this whole file, in hexadecimal digits.
+
+        If the file was not read to its end, the rest of the file is read now.
+        """
         while self.read(_BUFFER_BYTES):
             pass
         return self._hash.hexdigest()
 
     def open_bytes(self) -> io.BufferedReader[Any]:
-        """Return a reader of the bytes of the file, which decompresses a gzip file."""
+        """Return a reader of the bytes of this file; a gzip file is decompressed."""
         buffered: io.BufferedReader[Any] = io.BufferedReader(self, _BUFFER_BYTES)
         self._opened.append(buffered)
         if buffered.peek(2)[:2] != _GZIP_MAGIC:
@@ -147,12 +153,13 @@ class HashedFile(io.RawIOBase):
         return io.BufferedReader(unpacked, _BUFFER_BYTES)
 
     def open_text(self, encoding: str | None, newline: str | None = None) -> io.TextIOWrapper:
-        """Return a reader of the text of the file.
+        """Return a reader of the text in this file; a gzip file is decompressed.
 
         Args:
-            encoding: encoding of the file. None means the encoding that a byte order mark shows, or
-                UTF-8 without such a mark.
-            newline: treatment of line ends, as in `open`.
+            encoding: character encoding of the file. If `encoding` is None, a byte order mark at
+                the beginning of the file determines the encoding. A file without such a mark is
+                read as UTF-8.
+            newline: treatment of line ends, as the argument `newline` of Python's `open`.
         """
         buffered = self.open_bytes()
         name = self._find_encoding(buffered.peek(4), encoding)
@@ -161,9 +168,12 @@ class HashedFile(io.RawIOBase):
         return text
 
     def make_utf8_reader(self, encoding: str | None) -> Callable[[int], bytes]:
-        """Return a function `(size)` that reads about `size` bytes and returns the text as UTF-8.
+        """Return a function that reads parts of this file and returns their text as UTF-8 bytes.
 
-        At the end of the file, the function returns b"".
+        The returned function has one argument, the approximate number of bytes to read.
+
+        At the end of the file, it returns b"". The argument `encoding` is the character encoding of
+        the file, or None to detect it.
         """
         buffered = self.open_bytes()
         head = buffered.peek(4)
@@ -196,7 +206,9 @@ class HashedFile(io.RawIOBase):
         return name
 
     def check_memory(self, taken: float) -> None:
-        """Estimate the memory that the whole file needs; raise an error if it is not free.
+        """Raise an error if the free memory is too small for the content of this whole file.
+
+        The memory for the whole file is estimated from the part that was read so far.
 
         Args:
             taken: number of bytes of memory that the part read so far needs.
@@ -213,9 +225,10 @@ class HashedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_file(path: Path, settings: Settings) -> Iterator[HashedFile]:
-    """Open a file, or standard input, in a context.
+    """Return a context manager that opens a file, or standard input if the path is "-".
 
-    The bytes of a pipe are stored in `settings.kept`, because a pipe can be read only once.
+    A pipe can be read only once. The bytes of a pipe or of standard input are therefore stored in
+    `settings.kept`.
 
     Raises:
         ValueError: if the file cannot be decoded or decompressed, or changes while it is read. The
@@ -288,13 +301,13 @@ def _open_standard_input() -> BinaryIO:
 def read_all_parts(name: str, read: Callable[[int], Any]) -> list[Any]:
     """Read a whole file in parts, and return the parts.
 
-    After each part, the function checks the free memory, because a small compressed file may
-    contain a lot of data.
+    After each part, the function checks that enough memory is free, because a small compressed file
+    may contain a lot of data.
 
     Args:
         name: name of the file in messages.
-        read: function `(size)` that returns at most `size` bytes or characters, and an empty value
-            at the end of the file.
+        read: function `(size)` that returns the next bytes or characters of the file, at most
+            `size` of them. At the end of the file, it returns an empty value.
 
     Raises:
         MemoryError: if the free memory cannot hold the file.
@@ -308,12 +321,12 @@ def read_all_parts(name: str, read: Callable[[int], Any]) -> list[Any]:
 
 
 def require_memory(name: str, size: float, taken: float = 0.0) -> None:
-    """Raise an error if the free memory cannot hold outputs and a copy of them.
+    """Raise an error if the free memory cannot hold the outputs of a file and a copy of them.
 
     Args:
-        name: name of the outputs in the message.
+        name: name of the file or the outputs in the message.
         size: number of bytes of all outputs.
-        taken: number of bytes of outputs that are already in memory.
+        taken: number of these bytes that are already in memory.
 
     Raises:
         MemoryError: if the outputs and their copy need more memory than is free.
@@ -325,7 +338,7 @@ def require_memory(name: str, size: float, taken: float = 0.0) -> None:
 
 
 def measure_free_memory() -> float | None:
-    """Return the number of bytes of memory that are free, or None if it is unknown."""
+    """Return how many bytes of memory are free on this computer, or None if this is unknown."""
     limits = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()

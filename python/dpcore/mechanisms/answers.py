@@ -25,10 +25,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, masked, mistyped
+from ..errors import has_masked, invalid, mistyped
 from ..events.event import numpy_of
 from ..packages import converts_to_array, has_all, is_tensor
-from .spellings import Lines, restore_numbers
+from .spellings import Lines, apply_format
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that become equal arrays. Only the name of the type distinguishes these rows."""
@@ -56,12 +56,12 @@ _IMMUTABLE_TYPES: Final = (
 
 
 def is_frame(value: Any) -> bool:
-    """Return True if a value is a table like a pandas DataFrame."""
+    """Return True if a value is a table with named columns, like a pandas DataFrame."""
     return has_all(type(value), "columns", "index", "iloc", "dtypes")
 
 
 def is_table_class(cls: type) -> bool:
-    """Return True for a class of tables that `table_to_mapping` can convert."""
+    """Return True if objects of a class are tables that `table_to_mapping` can convert."""
     kinds = ("iloc", "index"), ("to_pydict",), ("get_columns",)
     return any(has_all(cls, *kind) for kind in kinds)
 
@@ -69,7 +69,8 @@ def is_table_class(cls: type) -> bool:
 def has_named_columns(value: Any) -> bool:
     """Return True for a table of pandas, polars or pyarrow, and for an array with fields.
 
-    The result is also True for a series with categories, or with an index other than 0, 1, 2, ...
+    The result is also True for a pandas Series that has categories, or whose index is not the
+    default.
     """
     if is_series(value):
         return numbering_of(value.index) != (0, 1) or has_all(value.dtype, "categories")
@@ -82,7 +83,7 @@ def _list_fields(value: Any) -> tuple[str, ...]:
 
 
 def is_series(value: Any) -> bool:
-    """Return True if a value is a column like a pandas Series."""
+    """Return True if a value is one column with an index, like a pandas Series."""
     cls = type(value)
     return has_all(cls, "iloc", "to_frame") and not has_all(cls, "columns")
 
@@ -92,15 +93,15 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
 
     Args:
         frame: a table like a pandas DataFrame.
-        fields: names of the fields in other calls. () means that other calls returned a table of
-            numbers. None means that other calls are unknown.
+        fields: field names of the arrays from other calls of the same mechanism. () means that
+            these arrays had no fields. None means that other calls are unknown.
 
     Returns:
-        An array of shape `(size, columns)` if all columns hold numbers of one kind and the index
-        numbers the rows. Otherwise a structured array with one field per column. Its last field is
-        the index if the index does not number the rows, with the name ``index.name`` or "index".
+        An array of shape `(size, columns)` if all columns contain numbers of one kind and the index
+        contains only row numbers. Otherwise a structured array with one field per column. An index
+        with other contents is the last field, called ``index.name`` or "index".
     """
-    columns = [_column_to_array(column) for column in _columns_of(frame)]
+    columns = [_column_to_array(column) for column in _list_columns(frame)]
     kinds = {column.dtype.kind for column in columns}
     index = numbering_of(frame.index) is None
     if fields is not None:
@@ -121,16 +122,17 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
 
 
 def table_to_mapping(table: Any) -> dict[Any, Any]:
-    """Convert a table to a mapping from column names to lists.
+    """Convert a table to a dictionary from the name of a column to the list of its values.
 
     Args:
         table: a pandas DataFrame or Series, a polars DataFrame, a pyarrow Table, or an array with
             fields.
 
     Returns:
-        The columns, in their order. A Series gives its values by their labels, or two lists
-        "values" and "index" if labels repeat. The mapping also holds the categories, the names of
-        index and columns, and an index other than 0, 1, 2, ...
+        The dictionary, in the order of the columns. The values of a Series have their index labels
+        as keys, or the one key "values" if labels repeat or are only row numbers. The dictionary
+        also contains the categories, the names of the index and of the columns, and the index if it
+        is not 0, 1, 2, ...
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
@@ -151,12 +153,12 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         names["name of the columns"] = table.columns.name
     if number != (0, 1) and not has_labels:
         name = names.pop("name of the index")
-        _add_entry(columns_read, "index" if name is None else name, labels)
+        _add_renamed_entry(columns_read, "index" if name is None else name, labels)
     for what, name in names.items():
         if name is not None:
-            _add_entry(columns_read, what, name)
+            _add_renamed_entry(columns_read, what, name)
     for what, categories in _list_categories(table).items():
-        _add_entry(columns_read, what, list(categories))
+        _add_renamed_entry(columns_read, what, list(categories))
     return columns_read
 
 
@@ -167,7 +169,7 @@ def column_names(answer: Any) -> tuple[Any, ...]:
     return tuple(answer.columns.tolist()) if is_frame(answer) else ()
 
 
-def _columns_of(table: Any) -> list[Any]:
+def _list_columns(table: Any) -> list[Any]:
     """Return a list of the columns of a data frame, or a list with a series itself."""
     if is_series(table):
         return [table]
@@ -176,7 +178,7 @@ def _columns_of(table: Any) -> list[Any]:
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
-    columns = [_column_to_array(column).tolist() for column in _columns_of(table)]
+    columns = [_column_to_array(column).tolist() for column in _list_columns(table)]
     if is_series(table):
         if labels and len(set(labels)) == len(labels):
             return dict(zip(labels, columns[0], strict=True)), True
@@ -186,7 +188,7 @@ def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bo
     return dict(zip(names, columns, strict=True)), False
 
 
-def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
+def _add_renamed_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
     """Add an entry to a mapping; append "_" to its name while the name is already a key."""
     while name in mapping:
         name = f"{name}_"
@@ -194,9 +196,9 @@ def _add_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
 
 
 def numbering_of(index: Any) -> tuple[int, int] | None:
-    """Return start and step of an index that numbers the rows, or None for any other index.
+    """Return the first number and the step of a table index that contains only row numbers.
 
-    Such an index is a range with any step, or consists of consecutive whole numbers.
+    Such an index is a range, or has consecutive whole numbers. For other indexes, return None.
     """
     if has_all(index, "start", "step") and isinstance(index.start, int):
         return index.start, int(index.step)
@@ -207,10 +209,10 @@ def numbering_of(index: Any) -> tuple[int, int] | None:
 
 
 def find_answer_facts(answer: Any) -> dict[str, Any]:
-    """Return the facts that all rows of one call share, by their names in messages.
+    """Return a dictionary of facts about one return value of a mechanism, such as its type.
 
     Args:
-        answer: return value of the mechanism, before it becomes an array.
+        answer: return value of a mechanism, before it is converted to an array.
 
     Example:
         >>> find_answer_facts(np.zeros((2, 3)))
@@ -249,14 +251,14 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
     if frame.attrs:
         facts["attrs of the frame"] = (repr(frame.attrs),)
-    for column in _columns_of(frame):
+    for column in _list_columns(frame):
         if has_all(column.dtype, "tz"):
             facts[f"time zone of column {column.name!r}"] = (str(column.dtype.tz),)
         if has_all(column.dtype, "ordered"):
             facts[f"order of the categories of column {column.name!r}"] = (
                 bool(column.dtype.ordered),
             )
-    facts |= _list_time_types({column.name: column for column in _columns_of(frame)})
+    facts |= _list_time_types({column.name: column for column in _list_columns(frame)})
     numbering = numbering_of(frame.index)
     return facts if numbering is None else facts | {"start of the index": numbering}
 
@@ -265,7 +267,7 @@ def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
     """Return the categories of each column that has categories, by their names in messages."""
     return {
         f"categories of column {column.name!r}": tuple(column.dtype.categories)
-        for column in _columns_of(table)
+        for column in _list_columns(table)
         if has_all(column.dtype, "categories") and column.dtype.categories is not None
     }
 
@@ -293,34 +295,34 @@ def _make_unique(names: list[Any]) -> list[str]:
     return unique_names
 
 
-def rows_of(
+def answer_rows(
     name: str,
     answer: Any,
     requirement: str,
     shape: tuple[int, ...] | None = None,
     keeps_forms: bool = False,
 ) -> npt.NDArray[Any]:
-    """Convert an answer, the return value of a mechanism, to an array with one row per output.
+    """Convert the return value of a mechanism to an array with one row per output.
 
     Args:
-        name: name of the answer in messages.
-        answer: an array, or a sequence of outputs of any type.
-        requirement: requirement that messages state.
-        shape: shape that an output had in other answers, or None. If the result is an array of
-            objects, its rows get this shape.
-        keeps_forms: True to store rows of several types as objects.
+        name: name of the return value in error messages.
+        answer: the return value: an array, or a sequence of outputs of any type.
+        requirement: text for error messages that states what the return value must be.
+        shape: shape of an output in other calls, or None if it is not known. If the result is an
+            array of objects, its rows get this shape.
+        keeps_forms: True stores the rows as objects if they have different types.
 
     Returns:
-        The array that numpy makes from the answer, if numpy changes no value. Otherwise a 1-d array
-        of objects.
+        The array that numpy makes, if numpy does not change a value. Otherwise a 1-d array of
+        objects.
 
     Raises:
-        TypeError: if the answer cannot be read as an array.
+        TypeError: if the return value cannot be converted to an array.
 
     Example:
-        >>> rows_of("outputs", [("a", 1.5), ("b", 2.0)], "an array").tolist()
+        >>> answer_rows("outputs", [("a", 1.5), ("b", 2.0)], "an array").tolist()
         [('a', 1.5), ('b', 2.0)]
-        >>> rows_of("outputs", [[1], [1, 2]], "an array").shape
+        >>> answer_rows("outputs", [[1], [1, 2]], "an array").shape
         (2,)
     """
     if isinstance(answer, (list, tuple)):
@@ -340,31 +342,31 @@ def rows_of(
         raise mistyped(name, requirement, answer) from None
 
 
-def outputs_of(
+def to_outputs(
     name: str,
     answer: Any,
     size: int,
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """Convert the answer of a mechanism to an array, and check that it has `size` rows.
+    """Convert the return value of a mechanism to an array, and check that it has `size` rows.
 
     Args:
-        name: name of the outputs in messages.
-        answer: an array, a sequence of outputs of any type, or a data frame.
+        name: name of the outputs in error messages.
+        answer: return value: an array, a sequence of outputs of any type, or a data frame.
         size: requested number of outputs.
-        shape: shape that an output had in other calls, or None.
-        fields: field names that a data frame had in other calls, or None.
+        shape: shape of an output in other calls, or None if it is not known.
+        fields: field names of the arrays from other calls, or None if they are not known.
 
     Returns:
         The outputs, shape `(size, ...)`.
 
     Raises:
-        TypeError: if the answer or a row cannot be read.
-        ValueError: if entries are masked, or if the number of rows is not `size`.
+        TypeError: if the return value or a row of it cannot be converted.
+        ValueError: if entries are masked, or the number of rows is not `size`.
 
     Example:
-        >>> outputs_of("outputs", ["a", None], 2).dtype
+        >>> to_outputs("outputs", ["a", None], 2).dtype
         dtype('O')
     """
     refuse_unreadable(name, (answer,))
@@ -373,14 +375,14 @@ def outputs_of(
     if is_frame(answer):
         outputs = frame_to_rows(answer, fields)
     else:
-        outputs = rows_of(name, answer, "an array", shape, keeps_forms=True)
+        outputs = answer_rows(name, answer, "an array", shape, keeps_forms=True)
     if outputs.ndim == 0 or len(outputs) != size:
         raise invalid(name, f"an array with {size} rows, one per output", outputs.shape)
     return outputs
 
 
 def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Make a 1-d object array whose entries are the given rows.
+    """Return a 1-d numpy array of objects whose entries are the given rows.
 
     Example:
         >>> to_object_array([(1, 2), (3, 4)]).shape
@@ -395,27 +397,27 @@ def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 @lru_cache(maxsize=256)
 def is_immutable(cls: type) -> bool:
-    """Return True for a class whose objects cannot change."""
+    """Return True for a class whose objects cannot change after they were created."""
     return issubclass(cls, _IMMUTABLE_TYPES) and not issubclass(cls, np.void)
 
 
 @lru_cache(maxsize=256)
 def is_opaque(cls: Any) -> bool:
-    """Return True for a class whose objects have no parts, and are equal only to themselves."""
+    """Return True for a class whose objects have no readable contents and equal only themselves."""
     has_parts = has_all(cls, "__len__", "__contains__") or is_dataclass(cls)
     return cls.__eq__ is object.__eq__ and not has_parts and not converts_to_array(cls)
 
 
 def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy of an answer, which later calls of the function cannot change.
+    """Return a copy of a return value, so that later calls of the function cannot change it.
 
     Args:
         answer: return value of a function. Objects whose contents Python cannot read (such as
             compiled objects) are not copied.
-        memo: dictionary in which `copy.deepcopy` records the mutable objects that it copied.
+        memo: dictionary in which `copy.deepcopy` stores the objects that it has copied.
 
     Raises:
-        Exception: if a mutable object cannot be copied.
+        Exception: if an object that can change cannot be copied.
     """
     cls: Any = type(answer)
     if is_immutable(cls) or is_opaque(cls):
@@ -427,14 +429,14 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
 
 @dataclass
 class AnswerKeeper:
-    """Answers of one function, in the state in which the function returned them.
+    """Return values of one function, each in the state in which the function returned it.
 
-    The first 16 answers are copied. If the function returns the same mutable object twice, all
-    later answers are copied, too.
+    The first 16 values are copied. If the function returns the same mutable object twice, all later
+    values are copied, too.
 
     Args:
-        name: name of the function in messages.
-        values: answers so far.
+        name: name of the function in error messages.
+        values: list of the return values so far.
     """
 
     name: str
@@ -448,7 +450,7 @@ class AnswerKeeper:
     _watched: set[type] = field(default_factory=set)
 
     def add(self, answer: Any) -> None:
-        """Add an answer.
+        """Add a return value of the function to the stored values.
 
         Raises:
             TypeError: if the function returns the same object again, and this object has changed or
@@ -499,22 +501,22 @@ class AnswerKeeper:
 
 
 def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
-    """Raise an error for outputs of a type that cannot be read, with advice on another type.
+    """Raise an error if outputs have a type that cannot be read; the error suggests another type.
 
     Args:
-        name: name of the outputs in messages.
-        rows: the outputs, or a tuple that holds the whole answer.
+        name: name of the outputs in error messages.
+        rows: the outputs, or a tuple whose entry is the return value with all outputs.
 
     Raises:
         TypeError: if an output is an iterator, a coroutine, a sparse matrix or a graph.
-        ValueError: if entries of an array are masked.
+        ValueError: if an array has masked entries.
     """
     for cls in set(map(type, rows)):
         advice = _suggest_return_value(cls)
         if advice is not None:
             raise mistyped(name, advice, next(row for row in rows if type(row) is cls))
         if issubclass(cls, np.ndarray) and cls is not np.ndarray:
-            for row in filter(masked, rows):
+            for row in filter(has_masked, rows):
                 requirement = "an array without masked entries (return its .filled(value))"
                 raise invalid(name, requirement, row)
 
@@ -534,11 +536,11 @@ def _suggest_return_value(cls: type) -> str | None:
     return None
 
 
-def refuse_nested(name: str, rows: Sequence[Any]) -> None:
-    """Raise an error for outputs that contain themselves, or are nested too deeply.
+def refuse_deep_nesting(name: str, rows: Sequence[Any]) -> None:
+    """Raise an error if outputs contain themselves, or are nested too deeply.
 
     Args:
-        name: name of the outputs in messages.
+        name: name of the outputs in error messages.
         rows: the outputs.
 
     Raises:
@@ -564,9 +566,10 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
 
 
 def item_types_of(answer: Any, depth: int = 0) -> Any:
-    """Return the types of an answer and of its contents, which are lost in an array.
+    """Return the type of an output and the types of its contents.
 
-    Contents at more than 16 levels are left out.
+    These types are lost when the output is stored in an array. Contents that are nested more than
+    16 levels deep are left out.
 
     Example:
         >>> item_types_of((1, np.float64(0.5))) == (tuple, (int, float))
@@ -583,19 +586,19 @@ def item_types_of(answer: Any, depth: int = 0) -> Any:
 
 
 def has_both_zeros(array: npt.NDArray[Any]) -> bool:
-    """Return True if an array of two dimensions or more contains both 0.0 and -0.0."""
+    """Return True if an array of two or more dimensions contains both 0.0 and -0.0."""
     signs = np.signbit(array[array == 0.0]) if array.ndim > 1 and array.dtype.kind == "f" else []
     return len(set(signs)) > 1
 
 
 def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[Any] | None:
-    """Return an array whose dtype also stores the original types of the rows.
+    """Store the original types of the rows in the dtype of an array, and return the array.
 
-    The result is None if the original rows could not be restored from it.
+    The result is None if the original rows cannot be restored from this array.
 
     Args:
-        array: rows that all have the same types.
-        signature: the types, a result of `item_types_of`.
+        array: array of rows that all have the same types.
+        signature: types of a row, as `item_types_of` returns them.
     """
     if array.dtype == object or not array.size:
         return array
@@ -611,15 +614,15 @@ def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[An
 
 
 def read_item_types(array: npt.NDArray[Any]) -> Any:
-    """Return the row types that an array stores, or None if its dtype determines them."""
+    """Return original types of rows from the dtype of an array, or None if they are unknown."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
-    """Return the rows of an array as they were before, such as lists or tuples of numbers."""
+    """Convert the rows of an array back to their original types, such as tuples of numbers."""
     signature = read_item_types(array)
     if isinstance(signature, str):
-        return restore_numbers(array.tolist(), signature)
+        return apply_format(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
         return array.tolist()  # type: ignore[no-any-return]
     container, classes = signature
@@ -632,7 +635,7 @@ def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return outputs as a 1-d object array, in which rows of numbers are lists.
+    """Convert outputs to a 1-d array of objects; a row of numbers becomes a list or a tuple.
 
     Example:
         >>> rows_to_objects(np.zeros((1, 2))).tolist()
@@ -645,14 +648,14 @@ def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Join the outputs of several calls in one array.
+    """Join the outputs of several calls of a mechanism in one array.
 
     Args:
         parts: at least one array, each of shape `(size, ...)`.
 
     Returns:
-        An array of shape `(sum of sizes, ...)`. If the shapes differ, or if numpy would change
-        values (such as numbers to strings), the result is a 1-d object array.
+        An array of shape `(sum of sizes, ...)`. If the shapes differ, or numpy would change values
+        (such as numbers to strings), the result is a 1-d array of objects.
 
     Example:
         >>> join_outputs([np.zeros(1), np.array(["a"])]).tolist()
@@ -677,7 +680,7 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def estimate_output_bytes(outputs: npt.NDArray[Any]) -> float:
-    """Estimate the number of bytes per output in a file, as the mean over 32 outputs.
+    """Estimate how many bytes an output needs in a file, as the mean over up to 32 outputs.
 
     Example:
         >>> estimate_output_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
@@ -728,7 +731,7 @@ def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
 
 
 def is_deep(rows: Any) -> bool:
-    """Return True if lists are nested too deeply for numpy, or contain themselves."""
+    """Return True if lists are nested too deeply for numpy (16 levels), or contain themselves."""
     for _ in range(_MAX_AXES):
         if not isinstance(rows, (list, tuple)) or not rows:
             return False

@@ -21,12 +21,12 @@ def _identity_log_tails(noise: Identity, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):
-    """No noise: the output is equal to the input. This baseline gives no privacy.
+    """Mechanism without noise and without privacy: the output is equal to the input.
 
     This baseline is for audits and experiments, not for releasing data.
 
     Source:
-        Habernal (2022), section 5, the baseline that copies the input.
+        Habernal (2022), section 5, for the baseline that copies the input.
 
     Example:
         >>> import dpcore
@@ -45,13 +45,13 @@ def _random_bits_log_tails(noise: RandomBits, a: Logs, up: bool) -> Tails:
 @register_law(log_votes=_random_bits_log_tails, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
-    """Fair bits: every entry of an output is 0.0 or 1.0, each with probability 1/2.
+    """Mechanism of random bits: each output entry is 0.0 or 1.0, each with probability 1/2.
 
-    This baseline is for audits and experiments, not for releasing data. The output does not depend
-    on the input, except for its number of entries. Epsilon is therefore 0.
+    This baseline is for audits and experiments, not for releasing data. An output has as many
+    entries as the input, and does not depend on their values. Therefore epsilon is 0.
 
     Source:
-        Habernal (2022), section 5, the baseline that ignores the input.
+        Habernal (2022), section 5, for the baseline that ignores the input.
 
     Example:
         >>> import dpcore

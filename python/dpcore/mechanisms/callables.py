@@ -35,10 +35,10 @@ from .answers import (
     is_opaque,
     is_table_class,
     item_types_of,
-    outputs_of,
     refuse_unreadable,
     table_to_mapping,
     to_object_array,
+    to_outputs,
 )
 from .declarations import mechanism_attribute
 
@@ -61,9 +61,9 @@ _GeneratorStyle = Literal["position", "keyword"]
 def make_generator(
     seed: int, purpose: int, side: int, block: int, *further: int
 ) -> np.random.Generator:
-    """Make the numpy Generator for one block of a mechanism's outputs, or for a part of a block.
+    """Make a numpy Generator for a block (the outputs of one call), or for a part of a block.
 
-    All numbers together determine the generator: equal numbers give equal generators.
+    The arguments together determine the generator. Equal arguments give equal generators.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
@@ -75,12 +75,12 @@ def check_mechanism(
     """Check that a user's mechanism is a callable `(x, size, rng)`, and return it.
 
     Args:
-        given: the mechanism.
-        requirement: requirement that an error message states.
+        given: the object that the user passed as a mechanism.
+        requirement: text for the error message that states what the mechanism must be.
 
     Raises:
-        TypeError: if the mechanism is a class, if it cannot be called, or if it returns one answer
-            per call. From such a function, `dpcore.repeat` makes a mechanism.
+        TypeError: if the mechanism is a class, cannot be called, or is a function that returns one
+            output per call. `dpcore.repeat` makes a mechanism from a function of this kind.
     """
     if isinstance(given, type) or not callable(given):
         raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
@@ -102,15 +102,15 @@ def _advise_on_mistake(mechanism: Any) -> str:
 
 
 def refuse_wrong_parameters(function: Any, name: str) -> None:
-    """Raise an error for a function with the arguments (x, size), or (x, rng, size) in this order.
+    """Raise an error if a function has the parameters (x, size) or (x, rng, size) in this order.
 
     Args:
-        function: user's function. Other objects raise no error.
-        name: name of the function in the message.
+        function: function of the user. Other objects raise no error.
+        name: name of the argument in the error message, such as "mechanism".
 
     Raises:
-        TypeError: if the arguments have these names. For name "mechanism", also if the second
-            argument is a setting, such as ``epsilon=1.0``.
+        TypeError: if the parameters have these names. If `name` is "mechanism", also if the second
+            parameter is a setting, such as ``epsilon=1.0``.
     """
     if not inspect.isroutine(function):
         return
@@ -179,12 +179,12 @@ def call_mechanism(
 ) -> npt.NDArray[Any]:
     """Call a Python mechanism once, and return its outputs as an array with `size` rows.
 
-    The outputs are copied if the mechanism still refers to their memory, and thus may change them
-    later. Exceptions of the mechanism are raised unchanged.
+    If the mechanism still refers to the memory of the outputs and may change it later, the outputs
+    are copied. Exceptions of the mechanism are raised unchanged.
     """
     name = f"outputs of {name_of(mechanism)}"
     # Do not give the answer another name, because `_has_other_references` counts references.
-    outputs = outputs_of(name, mechanism(x, size, rng), size, shape, fields)
+    outputs = to_outputs(name, mechanism(x, size, rng), size, shape, fields)
     outputs = outputs.copy() if _has_other_references(outputs) else outputs
     return _copy_shared_rows(outputs) if outputs.dtype == object else outputs
 
@@ -196,17 +196,18 @@ def explain_failures(
     size: int,
     make_rng: Callable[[int, int], np.random.Generator],
 ) -> Iterator[None]:
-    """Return a context that adds a note to a mechanism's exception if only one input causes it.
+    """Return a context that adds a note to an exception if only one of two inputs causes it.
 
-    After an exception, the mechanism is called on x and on x' until a call fails again. It is then
-    called three more times on each input.
+    In the `with` block, a mechanism is called. If the call raises an exception, the mechanism is
+    called on x and on x' until a call fails again. Then the mechanism is called three more times on
+    each of the two inputs. If only the calls on one input fail, the note names this input.
 
     Args:
-        mechanism: the mechanism.
-        inputs: x and x'.
-        size: number of outputs of the call that may fail.
+        mechanism: mechanism that is called in the `with` block.
+        inputs: the two inputs x and x'.
+        size: number of outputs of the call in the `with` block.
         make_rng: function `(side, number)` that returns a generator for x (side 0) or x' (side 1).
-            Number 0 is the generator of the call that failed.
+            For number 0, it returns the generator of the call that failed.
     """
     try:
         yield
@@ -227,7 +228,7 @@ def _add_note_on_failures(
         return False
 
     sizes = [size]
-    if one_by_one(mechanism):
+    if unbatched(mechanism):
         # Without a seed, calls may be slow, and the same call would not fail again.
         is_seeded = mechanism_attribute(mechanism, "reproducible") is True
         most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
@@ -239,7 +240,7 @@ def _add_note_on_failures(
     for number in range(1, _REPEATED_FAILURES):
         # Make more calls than the first failure needed, so that a random failure on both inputs is
         # seen on both.
-        more = _REPEATED_FAILURES * rows if one_by_one(mechanism) else rows
+        more = _REPEATED_FAILURES * rows if unbatched(mechanism) else rows
         failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
     if min(failures) > 0 or not any(failures):
         return
@@ -259,10 +260,11 @@ def _add_note_on_failures(
 def call_on_device(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
-    """Call a mechanism that returns tensors.
+    """Call a mechanism that returns a tensor, and return its outputs.
 
-    The tensor stays on its device if events can read it there. Otherwise it becomes an array. It is
-    not copied, because the audit reads it before the next call of the mechanism.
+    If an audit can evaluate its events (sets of outputs) on the device of the tensor, the outputs
+    stay there. Otherwise they become a numpy array. The outputs are not copied. Therefore they must
+    be used before the next call of the mechanism.
     """
     tensor = mechanism.tensor(x, size, rng)
     # The name is computed only for messages: the text of a whole model takes longer than a block of
@@ -276,17 +278,17 @@ def call_on_device(
 
 
 def makes_tensors(mechanism: Any) -> bool:
-    """Return True if a mechanism has a method `tensor(x, size, rng)` and a `device_type`."""
+    """Return True if the attributes of a mechanism show that it can return tensors."""
     # A user's class may have one of the two attributes for another purpose.
     made = callable(mechanism_attribute(mechanism, "tensor"))
     return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
 def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
-    """Return a context in which torch uses the mechanism's `torch_threads`, if it has this value.
+    """Return a context in which torch uses the number of threads that a mechanism asks for.
 
-    For 2^17 numbers, two threads are hardly faster than one thread, and much slower on a busy
-    machine.
+    This number is the attribute `torch_threads` of the mechanism. If the attribute is missing, the
+    context has no effect.
     """
     n_threads = (
         mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
@@ -296,7 +298,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def set_torch_threads(count: int) -> Iterator[None]:
-    """Return a context in which torch uses `count` threads; torch must already be imported."""
+    """Return a context in which torch (already imported) uses `count` threads."""
     torch = imported_module("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -306,19 +308,20 @@ def set_torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def one_by_one(mechanism: Any) -> bool:
-    """Return True if a mechanism calls a user's function (or a command) once for each output."""
+def unbatched(mechanism: Any) -> bool:
+    """Return True if a mechanism calls a user's function or a command once for each output."""
     is_stated = mechanism_attribute(mechanism, "reproducible") is not None
     return is_stated and not makes_tensors(mechanism)
 
 
-def runs_on(mechanism: Any) -> str:
-    """Return the device and the torch version on which a mechanism's random numbers depend.
+def device_text(mechanism: Any) -> str:
+    """Return text with the device and the torch version that a mechanism uses for random numbers.
 
-    The result is empty if the mechanism does not return tensors.
+    Other devices or versions may give other random numbers. The text is empty if the mechanism does
+    not return tensors.
 
     Example:
-        >>> runs_on(lambda x, size, rng: rng.normal(x, 1.0, size))
+        >>> device_text(lambda x, size, rng: rng.normal(x, 1.0, size))
         ''
     """
     if not makes_tensors(mechanism):
@@ -381,16 +384,17 @@ _USUAL_HOLDER_COUNTS = _count_usual_references()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Raised(Shown):
-    """An output of a mechanism that stands for an exception which the user's function raised.
+    """Output that stands for an exception: the user's function raised it and returned no output.
 
-    An audit counts it like any other output. The message is part of the output, because the caller
-    of the function can read it. Two such outputs are equal if their names and messages are equal.
-    To sort a list that also holds other outputs, such as numbers, use ``key=repr``.
+    An audit counts this object like any other output. The message is part of the output, because
+    the caller of the function can read it. Two objects of this class are equal if their names and
+    messages are equal. To sort a list that also contains other outputs, such as numbers, use
+    ``key=repr``.
 
     Args:
-        name: name of the exception's class, such as "ValueError". For a command, "exit status 3" or
-            "signal 11".
-        message: text of the exception. For a command, the text that the command wrote.
+        name: name of the exception's class, such as "ValueError". For a command that failed, a text
+            such as "exit status 3" or "signal 11".
+        message: text of the exception. For a command that failed, the text that the command wrote.
 
     Example:
         >>> Raised("ValueError") == Raised("ValueError"), Raised("KeyError") < Raised("ValueError")
@@ -404,7 +408,7 @@ class Raised(Shown):
 
     @classmethod
     def of(cls, error: Exception) -> Raised:
-        """Return the output that stands for an exception."""
+        """Return the output that stands for `error`, with the class name and text of `error`."""
         message = ""
         with suppress(Exception):
             # A user's class of exceptions may raise in `str`.
@@ -417,16 +421,17 @@ class Raised(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repeated(Shown):
-    """A mechanism that calls a function once for each output; `dpcore.repeat` makes it.
+    """Mechanism that calls a function once for each output. `dpcore.repeat` makes such mechanisms.
 
     Args:
         fn: the function, `fn(x)` or `fn(x, rng)`.
-        seeded: source of the function's randomness. "rng" is the numpy Generator that the function
-            gets. "global" are the global generators of Python, numpy and torch. "own" is any other
-            source.
-        catch: classes of exceptions that count as outputs.
+        seeded: source of the function's randomness. "rng" stands for the numpy Generator that the
+            function gets, "global" for the global generators of Python, numpy and torch, and "own"
+            for any other source.
+        catch: classes of exceptions that count as outputs of the mechanism.
         thread_safe: True if several threads may call the function at once.
-        title: name in reports. If it is empty, the report shows the name of the function.
+        title: name of the mechanism in reports. If it is empty, reports show the name of the
+            function.
     """
 
     fn: Callable[..., Any]
@@ -438,12 +443,12 @@ class Repeated(Shown):
 
     @property
     def reproducible(self) -> bool:
-        """True if the seed of an audit determines the outputs, False with seeded="own"."""
+        """True if the seed of an audit determines the outputs; False if `seeded` is "own"."""
         return self.seeded != "own"
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports."""
+        """Name of this mechanism in reports."""
         return self.title or f"repeat({dotted_name(self.fn)})"
 
     def __repr__(self) -> str:
@@ -478,20 +483,21 @@ class Repeated(Shown):
         orders: Sequence[tuple[int, int]],
         turn: int,
     ) -> list[npt.NDArray[Any]]:
-        """Call the function `size` times on each of two inputs, alternating between the inputs.
+        """Call the function `size` times on each of two inputs, in turns.
 
-        If the function keeps a state between calls, a slow change of this state then affects the
-        two inputs equally.
+        In each turn, the function is called `turn` times on one input and then `turn` times on the
+        other input. If the function keeps a state between calls, a slow change of the state
+        therefore affects the two inputs equally.
 
         Args:
             inputs: the two inputs.
             size: number of outputs for each input.
             rngs: a generator for each of the two inputs.
-            orders: order of the inputs in each turn, (0, 1) or (1, 0).
-            turn: number of calls on each input in one turn.
+            orders: for each turn, the order of the two inputs, (0, 1) or (1, 0).
+            turn: number of calls on each of the two inputs in one turn.
 
         Returns:
-            Two arrays, the outputs on the first and on the second input.
+            Two arrays: the outputs on the first input, and the outputs on the second input.
         """
         functions = [self._bind_generator(rng) for rng in rngs]
         answers = [AnswerKeeper(dotted_name(self.fn)) for _ in inputs]
@@ -515,7 +521,7 @@ Catch = tuple[type[Exception], ...]
 
 
 def check_catch(catch: Any) -> Catch:
-    """Check that a value is one or several classes of exceptions; return them as a tuple."""
+    """Check that `catch` is one or several classes of exceptions, and return a tuple."""
     kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -526,7 +532,10 @@ def check_catch(catch: Any) -> Catch:
 def call_and_keep(
     answers: AnswerKeeper, fn: Callable[[Any], Any], x: Any, size: int, catch: Catch
 ) -> None:
-    """Call a function `size` times on `x`; add its answers and caught exceptions to `answers`."""
+    """Call a function `size` times on the input `x`, and add the return values to `answers`.
+
+    If a call raises an exception of a class in `catch`, a `Raised` object is added.
+    """
     add, append = answers.add, answers.values.append
     for _ in count_with_progress(size):
         try:
@@ -538,7 +547,7 @@ def call_and_keep(
 
 
 def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
-    """Return answers as an array, which holds objects if exceptions count as outputs."""
+    """Return the stored return values of a function as an array with one row per call."""
     if not catch:
         return stack_answers(answers.values, answers.name)
     # Convert these scalars to Python's numbers.
@@ -558,51 +567,54 @@ def repeat(
 ) -> Repeated:
     """Make a mechanism from a function that returns one output per call.
 
-    The mechanism returns its outputs in an array:
+    The mechanism calls the function `size` times, and returns the outputs in an array:
 
     - Numbers are stacked into shape `(size,)`.
-    - Arrays, lists and tuples of numbers are stacked into shape `(size, ...)` if they all have the
-      same shape.
-    - Tables (of pandas, polars or pyarrow, or arrays with fields) become mappings from column names
-      to lists. The mapping also holds the index and the names of the table, unless they are the
-      defaults. A pandas Series with the default index is treated as an array.
-    - All other outputs are stored unchanged in a 1-d object array, such as strings, mappings, sets,
-      None, and lists of different lengths.
+    - Arrays, lists or tuples of numbers are stacked into shape `(size, ...)` if all have the same
+      shape.
+    - Tables (of pandas, polars or pyarrow, or arrays with fields) become dictionaries from column
+      names to lists. A dictionary also has the index of the table, and the names of the index and
+      of the columns, unless these are the defaults. A pandas Series with the default index is
+      treated as an array.
+    - All other outputs, such as strings, dictionaries, sets, None, and lists of different lengths,
+      are stored unchanged in a 1-d array of objects.
 
-    The shape of an output and the names in it are part of the output. Therefore a difference in
-    shapes or names may also refute a claim.
+    The shape of an output and the column names in an output are part of the output. Therefore a
+    difference in shapes or names between the two inputs may also refute a claim.
 
     A function with its own source of randomness (such as a secure generator, or OpenDP) can be
-    audited unchanged. The certified bound holds, because the draws are independent. But a seed does
-    not repeat such an audit, and the attribute `reproducible` of the mechanism is False.
+    audited unchanged. The certified bound holds if the outputs are independent. But a second audit
+    with the same seed gives other outputs, and the attribute `reproducible` of the mechanism is
+    False.
 
     Args:
         fn: the function, `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to the parameter
-            named `rng`. Without such a parameter, it is passed to the second parameter, unless this
-            parameter has a default.
-        seeded: source of the randomness of `fn`. None chooses "rng" if `fn` has a parameter for the
-            generator, and "own" otherwise.
+            with the name `rng`. If `fn` has no parameter of this name, the generator is passed to
+            the second parameter, unless the second parameter has a default.
+        seeded: source of the randomness of `fn`. With None, it is "rng" if `fn` has a parameter for
+            the generator, and "own" otherwise.
 
-            - "rng" is the numpy Generator that `fn` gets.
-            - "global" stands for Python's `random`, `numpy.random` and, if torch is imported,
-              torch's default generators. They are seeded before each call of the mechanism. Their
-              state is restored afterwards.
-            - "own" is any other source. The function is called as `fn(x)`.
-        catch: one or several classes of exceptions that count as outputs. An exception of these
-            classes becomes the output `Raised(class name, message)`, and all outputs are stored in
-            an object array. Other exceptions are raised.
-        thread_safe: True if several threads may call `fn` at once. Not allowed with "global".
+            - "rng" stands for the numpy Generator that `fn` gets.
+            - "global" stands for the global generators of Python's `random`, of `numpy.random` and,
+              if torch is imported, of torch. These generators are seeded before each call of the
+              mechanism. Their state is restored after the call.
+            - "own" stands for any other source. The function is called as `fn(x)`.
+        catch: a class of exceptions, or several classes, that count as outputs. An exception of one
+            of these classes becomes the output `Raised(class name, message)`, and all outputs are
+            stored in an array of objects. Other exceptions are raised.
+        thread_safe: True if several threads may call `fn` at once. It must be False if `seeded` is
+            "global".
         name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can be pickled.
 
     Raises:
-        TypeError: if `fn` is not callable, if `catch` holds an object other than classes of
-            exceptions, or if `name` is not a string.
+        TypeError: if `fn` is not callable, `catch` has an entry that is not a class of exceptions,
+            or `name` is not a string.
         ValueError: if `fn` can be called neither as `fn(x)` nor as `fn(x, rng)`. Also if `seeded`
-            is unknown, or contradicts the signature of `fn` or `thread_safe`. Also if `seeded` is
-            None, but the signature of `fn` cannot be read.
+            is unknown, or contradicts the parameters of `fn` or `thread_safe`. Also if `seeded` is
+            None and Python cannot read the parameters of `fn`.
 
     Example:
         >>> import numpy as np
@@ -638,7 +650,9 @@ def repeat(
 
 
 def is_user_code(mechanism: Any) -> bool:
-    """Return True if a mechanism is a user's Python function or object, with or without `repeat`.
+    """Return True if a mechanism is a Python function or object that a user wrote.
+
+    The result is also True for a mechanism that `repeat` made from a function of the user.
 
     Example:
         >>> import dpcore
@@ -653,7 +667,7 @@ def is_user_code(mechanism: Any) -> bool:
 
 
 def is_thread_safe(mechanism: Any) -> bool:
-    """Return True if `repeat` made a mechanism whose function several threads may call at once."""
+    """Return True if a mechanism was made by `repeat` with `thread_safe=True`."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
@@ -699,19 +713,19 @@ def _find_generator_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
 
 
 def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """Put all answers of a function in one array.
+    """Put all return values of a function in one array.
 
     Args:
-        answers: return values of the calls.
-        name: name of the function in messages.
+        answers: list of the return values, one for each call.
+        name: name of the function in error messages.
 
     Returns:
-        An array with one row for each answer. Numbers, and rows of numbers of one shape, are
-        stacked. All other answers are stored in a 1-d object array.
+        An array with one row for each return value. Numbers, and lists or arrays of numbers with
+        equal shapes, are stacked. All other values are stored in a 1-d array of objects.
 
     Raises:
-        TypeError: if an answer has a type that cannot be read.
-        ValueError: if entries of an answer are masked.
+        TypeError: if a return value has a type that cannot be read.
+        ValueError: if a return value has masked entries.
 
     Example:
         >>> stack_answers([1.5, 2.0], "f"), stack_answers(["a", None], "f")

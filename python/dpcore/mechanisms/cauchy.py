@@ -46,14 +46,14 @@ class Cauchy(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s. It is computed as ``s = b tan(pi (u - 1/2))``, with u uniform on
-    [0, 1). The tails of s are so heavy that s has neither a mean nor a variance.
+    The entries of x get independent noise. The noise is computed as ``s = b tan(pi (u - 1/2))``,
+    with u uniform on [0, 1). The tails of s are so heavy that s has neither a mean nor a variance.
 
-    The pure privacy loss is finite. For one entry and two inputs at distance d, the largest log
-    ratio of the two densities is ``2 asinh(d / (2 b))``. This loss is smaller than d/b, the loss of
-    Laplace noise with the same scale. For large d, the loss grows as ``2 ln(d/b)``. For n entries
-    and an L1 distance of d, the largest loss is ``2 n asinh(d / (2 n b))``. It is attained if all
-    entries differ equally.
+    The privacy loss for delta = 0 is finite. For one entry and two inputs at distance d, the loss
+    is the largest log ratio of the two densities. It is ``2 asinh(d / (2 b))``. This loss is
+    smaller than d/b, the loss of Laplace noise with the same scale. For large d, the loss grows as
+    ``2 ln(d/b)``. For n entries and an L1 distance of d, the largest loss is
+    ``2 n asinh(d / (2 n b))``. This loss is reached if the distance d/n is the same in all entries.
 
     Args:
         scale: scale b of the noise, in the units of x. ``abs(s) <= b`` has probability 1/2.
@@ -63,8 +63,9 @@ class Cauchy(Primitive):
         ValueError: if `scale` is not in (0, 1e290].
 
     Source:
-        Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. The loss is the
-        logarithm of the largest ratio of 1 + s^2 and 1 + (s + d/b)^2, a generalised eigenvalue.
+        Nissim, Raskhodnikova and Smith (2007), noise for smooth sensitivity. With s in units of b,
+        the loss is the logarithm of the largest ratio of 1 + s^2 and 1 + (s + d/b)^2. This ratio is
+        a generalised eigenvalue.
 
     Example:
         >>> import dpcore

@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ..errors import about, invalid, mistyped, real, show
+from ..errors import invalid, mistyped, real, show, tag
 from ..report.shown import Shown
 from ..suggestions import suggest_arguments
 from ..visible import make_visible
@@ -60,17 +60,17 @@ _ARGUMENTS_REQUIREMENT: Final = (
 
 @dataclass(frozen=True, repr=False)
 class Tool(Shown):
-    """A mechanism that runs a command for every block of outputs; `dpcore.command` makes it.
+    """Mechanism that runs a command to draw outputs. `dpcore.command` makes such mechanisms.
 
-    A block is the part of the outputs that an audit draws in one call.
+    The command runs once for each block (the outputs that an audit draws in one call).
 
     Args:
         arguments: the program and its arguments. `{x}` stands for the input, and `{size}` for the
-            number of answers.
-        timeout: number of seconds for which a process may write no output. Defaults to 60 seconds,
-            plus 0.1 seconds for each answer.
-        catch: exit statuses that count as outputs of the mechanism. A negative number means that a
-            signal ended the process.
+            number of outputs.
+        timeout: longest time without output from a run, in seconds. With None, it is 60 seconds
+            plus 0.1 seconds for each output.
+        catch: exit statuses that count as outputs of the mechanism. A negative number stands for
+            the signal that ended the run. With `catch`, the command runs once for each output.
     """
 
     arguments: tuple[str, ...]
@@ -86,12 +86,15 @@ class Tool(Shown):
 
     @property
     def reproducible(self) -> bool | None:
-        """True if each answer has its own process (with `catch`), otherwise None (unknown)."""
+        """True if each output comes from a separate run of the command; otherwise None.
+
+        None means that it is not known whether the seed of an audit determines the outputs.
+        """
         return True if self.catch else None
 
     @property
     def name(self) -> str:
-        """The command on one line, as a user types it in a shell."""
+        """The command of this mechanism on one line, as a user types it in a shell."""
         plain = _UNQUOTED_PATTERN.fullmatch
         quoted = (
             argument if plain(argument) else shlex.quote(argument) for argument in self.arguments
@@ -163,35 +166,34 @@ def command(
 ) -> Tool:
     """Make a mechanism from a command, to audit a program in any language.
 
-    dpcore runs the command once for each block of outputs (the outputs of one call), without a
-    shell. The program must write one answer per line to stdout, draw each answer independently, and
-    end with status 0. A line of JSON is read as its value (a number, a list, an object), and any
-    other line as a text.
+    dpcore runs the command once for each block (the outputs of one call), without a shell. The
+    program must write one output per line to stdout, draw each output independently, and end with
+    status 0. If a line is JSON, the output is the JSON value, such as a number, a list or an
+    object. Otherwise the output is the line as a text.
 
     For each run, the environment variable `DPCORE_SEED` contains a random whole number below 2^31.
-    If the program seeds its generator with this number, an audit with the same seed gives the same
-    result. A program that does not use the number can also be audited. The report then states that
-    the seed does not repeat the audit.
+    If the program seeds its random generator with this number, a second audit with the same seed
+    gives the same result. A program that does not use the number can also be audited. The report
+    then states that a second audit with the same seed gives other outputs.
 
     Args:
         arguments: the program and its arguments. dpcore replaces `{x}` in the arguments by the
-            input, and `{size}` by the number of answers. An input that is a text is inserted
-            unchanged, and any other input as JSON.
-        timeout: number of seconds for which a run may write no output to stdout. Defaults to 60
-            seconds, plus 0.1 seconds for each answer.
+            input, and `{size}` by the number of outputs. A text is inserted unchanged, and any
+            other input is inserted as JSON.
+        timeout: longest time without output to stdout from a run, in seconds. Defaults to 60
+            seconds, plus 0.1 seconds for each output.
         catch: one or several exit statuses that count as outputs of the mechanism, such as 3. A
             signal is given as `signal.SIGSEGV` or -11. With `catch`, dpcore runs the command once
-            for each answer, with 1 for `{size}`. A run that ends with status 3 gives the output
+            for each output, with 1 for `{size}`. If a run ends with status 3, the output is
             `Raised("exit status 3", message)`. The message is the text that the program wrote.
 
     Returns:
         The mechanism `(x, size, rng) -> outputs`. It can be pickled.
 
     Raises:
-        TypeError: if `arguments` is not a list of texts, or if `catch` holds an object other than
-            exit statuses.
-        ValueError: if the program is not found, or if `{x}` or `{size}` is missing in the
-            arguments.
+        TypeError: if `arguments` is not a list of texts, or `catch` has an entry that is not an
+            exit status.
+        ValueError: if the program is not found, or `{x}` or `{size}` is missing in the arguments.
 
     Example:
         >>> import sys
@@ -412,7 +414,7 @@ class _RunningCommand:
         text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):
             text = f"{text}; its stderr ends:\n{stderr_end}"
-        error = about(kind(text), self._name)
+        error = tag(kind(text), self._name)
         vars(error)["status"] = None
         return error
 

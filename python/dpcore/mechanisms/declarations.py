@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from ..errors import instance, invalid, mistyped
 from ..pairs.differences import list_to_array, pair_to_floats
-from ..records import Pair, Record, attribute_of
-from ..report.plain import Form, declare_form, decode_fields, encode_fields
+from ..records import Pair, Record, get_optional
+from ..report.plain import Form, decode_fields, encode_fields, register_codec
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that show that a `loss` is a privacy loss: a mechanism must have one of them."""
@@ -34,14 +34,16 @@ NATIVE: Final[dict[str, type[Any]]] = {}
 class Mechanism(Protocol):
     """Type of a mechanism that can be audited: a callable `(x, size, rng) -> outputs`.
 
-    Every noise of dpcore, every published system and every function of this form is a mechanism.
-    From a function that returns one output per call, `dpcore.repeat` makes a mechanism.
+    Every noise of dpcore (such as `dpcore.Laplace`), every published system in dpcore, and every
+    function with these three parameters is a mechanism. `dpcore.repeat` makes a mechanism from a
+    function that returns one output per call.
 
     A mechanism may have these attributes:
 
-    - `claim`: the epsilon that the mechanism claims;
-    - `delta`: the delta of this claim;
-    - `default_pair`: a function `(dim)` that returns the two inputs to audit by default;
+    - `claim`: the claimed epsilon;
+    - `delta`: the claimed delta;
+    - `default_pair`: a function `(dim)` that returns two inputs with `dim` entries. They are
+      audited if the user does not state inputs;
     - `thread_safe`: True if several threads may call the mechanism at once.
 
     `dpcore.mechanisms.declarations.MechanismAttributes` lists all attributes.
@@ -61,49 +63,56 @@ class Mechanism(Protocol):
 
 
 class MechanismAttributes:
-    """Optional attributes of a mechanism.
+    """Optional attributes of a mechanism, with their default values.
 
-    The values of this class are the defaults, which hold for a mechanism without the attribute. In
-    `(a) -> b`, the attribute is a function of a that returns b. The rows of the table of a
-    mechanism are the distributions of its output, one row for each input.
+    An entry `(a) -> b` below means that the attribute is a function of a that returns b. Some
+    mechanisms have a table of probabilities. A row of the table is the distribution of the output
+    for one input. A column is one output.
 
     Attributes:
         name: name of the mechanism in reports. Defaults to the name of the function or class.
         claim: claimed epsilon.
-        delta: delta of the claim.
-        claim_advice: advice for users who audit the mechanism without a claim.
+        delta: claimed delta.
+        claim_advice: text with advice for users who audit the mechanism without a claim.
         norm: norm in which the distance of neighbouring inputs is measured, "l1", "l2" or "linf".
-        sensitivity: largest distance of two neighbours in that norm.
-        default_pair: `(dim)` -> the `Pair` of inputs to audit by default.
-        default_trials: number of outputs on x, and as many on x', that an audit by pytest counts.
-        default_trials_on: `(pair)` -> number of outputs on x, and as many on x', that an audit of
-            this pair counts, or None for the usual number.
-        speaking_of: `(neighbour)` -> mechanism with the privacy guarantee for this neighbour
+        sensitivity: largest distance between two neighbouring inputs in this norm.
+        default_pair: `(dim)` -> a `Pair` of inputs with `dim` entries. The pair is audited if the
+            user does not state inputs.
+        default_trials: number of trials of an audit by pytest. A trial counts one output on x and
+            one output on x'.
+        default_trials_on: `(pair)` -> number of trials of an audit of this pair. None means the
+            usual number.
+        speaking_of: `(neighbour)` -> the same mechanism, with the privacy claim for this neighbour
             relation.
-        as_mechanism: `()` -> mechanism for which the object stands, if it is not a mechanism.
-        clean: `(x)` -> vector to which the noise is added, or None if it is unknown.
-        loss: `(pair, delta)` -> exact privacy loss of the two inputs for the declared noise, or
-            None if it is unknown.
+        as_mechanism: `()` -> mechanism to audit, for an object that is not a mechanism itself.
+        clean: `(x)` -> vector to which the mechanism adds noise on input x. None if it is unknown.
+        loss: `(pair, delta)` -> exact privacy loss between the two inputs, if the noise is as
+            declared. None if it is unknown.
         log_ratio: `(outputs, pair)` -> ln P(output|x) - ln P(output|x') for each output.
         notes_on: `(pair)` -> tuple of notes for the reader of a report.
-        log_rows: `(start, stop)` -> natural logarithms of the probabilities in rows of the table.
-        loss_rows: `(start, stop)` -> largest privacy losses of rows against all rows of the table,
-            and the outputs that attain them.
-        distance_rows: `(start, stop)` -> distances of inputs to all inputs.
-        largest_losses: `(numbers)` -> largest privacy loss of each numbered word.
-        infinite_loss_note: note for a table with an infinite privacy loss.
+        log_rows: `(start, stop)` -> rows `start` to `stop` - 1 of the table, as natural logarithms
+            of the probabilities.
+        loss_rows: `(start, stop)` -> largest privacy loss, and the output with this loss, for each
+            pair of one of these rows and any row of the table.
+        distance_rows: `(start, stop)` -> distances between the inputs of these rows and all inputs.
+        largest_losses: `(numbers)` -> for each row whose index is in `numbers`, the largest privacy
+            loss against any other row.
+        infinite_loss_note: text for the report if a privacy loss in the table is infinite.
         input_names: names of the inputs, one for each row of the table.
         output_names: names of the outputs, one for each column of the table.
         words: names of the rows, if the inputs are words.
-        thread_safe: True if several threads may call the mechanism at once, False if not, None if
-            this is not stated.
-        reproducible: for a function that returns one output per call, True if the generator
-            determines its outputs, False if not. None for other mechanisms.
-        takes_lists: True if the mechanism gets lists of numbers as lists, not as arrays.
+        thread_safe: True if several threads may call the mechanism at once, False if they may not,
+            None if it is not known.
+        reproducible: for a mechanism that calls a function once for each output: True if the random
+            generator determines the outputs, False if it does not. None for other mechanisms.
+        takes_lists: True if an input that is a list of numbers is passed as a list. False if it is
+            converted to an array.
         encodes_once: True if the first call on an input takes longer than later calls.
-        seeded_by: name, in messages, of the source from which the randomness must come.
-        way_to_draw: advice, in messages, on how to draw outputs that do not share their noise.
-        tensor: `(x, size, rng)` -> outputs as a torch tensor.
+        seeded_by: text for error messages that names the source from which the randomness must
+            come.
+        way_to_draw: text for error messages that states how to draw outputs that do not share their
+            noise.
+        tensor: `(x, size, rng)` -> `size` outputs as a torch tensor.
         device_type: type of the torch device that draws the outputs, such as "cuda".
         torch_threads: number of torch threads to use while outputs are drawn.
     """
@@ -122,13 +131,13 @@ class MechanismAttributes:
 
 
 def mechanism_attribute(mechanism: Any, name: str) -> Any:
-    """Return an attribute of a mechanism, or the attribute's default in `MechanismAttributes`.
+    """Return an attribute of a mechanism; if it is missing, its default in `MechanismAttributes`.
 
     Example:
         >>> mechanism_attribute(print, "delta"), mechanism_attribute(print, "claim")
         (0.0, None)
     """
-    return attribute_of(MechanismAttributes, mechanism, name)
+    return get_optional(MechanismAttributes, mechanism, name)
 
 
 def is_native(mechanism: Any) -> bool:
@@ -138,8 +147,8 @@ def is_native(mechanism: Any) -> bool:
         mechanism: any object.
 
     Returns:
-        True for an instance of a class in `NATIVE`. False for an instance of a subclass, because
-        the core does not call methods that a subclass may have changed.
+        True if the class of the object is in the list `NATIVE`. False for a subclass of a class in
+        the list, because the compiled core would ignore methods that the subclass has changed.
 
     Example:
         >>> from dpcore import Laplace
@@ -156,7 +165,7 @@ def _decode_native(record: Mapping[str, Any]) -> Any:
     return NATIVE[name](**decode_fields(NATIVE[name], record, "native"))
 
 
-declare_form(
+register_codec(
     "native",
     Form(
         is_native,
@@ -167,18 +176,19 @@ declare_form(
 
 
 def inputs_of(mechanism: Any, pair: Pair) -> Pair:
-    """Return the two inputs in the form in which a mechanism gets them.
+    """Convert two inputs to the types that a mechanism gets.
 
-    Lists of numbers become arrays, because most mechanisms compute with arrays. With a list,
-    `x * 2` would repeat the entries of x.
+    Lists of numbers become arrays, because most mechanisms compute with arrays. If x were a list,
+    `x * 2` would repeat its entries.
 
     Args:
         mechanism: any mechanism.
         pair: the two inputs, as the user passed them.
 
     Returns:
-        The pair itself if the mechanism's `takes_lists` is True. Otherwise a pair in which lists
-        and tuples of numbers are arrays. For native mechanisms, the arrays have dtype float64.
+        `pair` without a change if the attribute `takes_lists` of the mechanism is True. Otherwise a
+        pair in which lists and tuples of numbers are arrays. If the mechanism is a noise of the
+        compiled core, the arrays have dtype float64.
     """
     if mechanism_attribute(mechanism, "takes_lists"):
         return pair
@@ -190,22 +200,22 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StatedLogRatio(Record, word="StatedLogRatio"):
-    """Function that returns the log-likelihood ratio of outputs, as the mechanism computes it.
+    """Function that returns the log-likelihood ratio of each output, as a mechanism computes it.
 
-    The ratio is ln P(output|x) - ln P(output|x'). An attack compares the ratio with a threshold,
-    and the audit counts the outputs above it, on x and on x'. The certified bound depends only on
-    these counts. Therefore the bound holds even if the ratio is wrong.
+    The ratio is ln P(output|x) - ln P(output|x'). The event of an attack is that the ratio is above
+    a threshold. An audit counts the outputs in this event, on x and on x'. The certified bound
+    depends only on these counts. Therefore the bound holds even if the ratio is wrong.
 
     Args:
         mechanism: object with a method `log_ratio(outputs, pair)`.
         pair: the two inputs x and x'.
 
     Raises:
-        TypeError: if the mechanism has no method `log_ratio`, or if `pair` is not a `Pair`.
+        TypeError: if the mechanism has no method `log_ratio`, or `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): no event with the same probability on x' has a larger probability
-        on x.
+        Neyman and Pearson (1933): among all events with the same probability on x', such an event
+        has the largest probability on x.
 
     Example:
         >>> from dpcore.calibration import L2Laplace
@@ -245,9 +255,10 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
 
 
 def list_stated_scores(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
-    """Return a tuple with the log-likelihood ratio of a mechanism, as a function of outputs.
+    """Return a tuple with one function that computes the log-likelihood ratio of each output.
 
-    The tuple is empty if the mechanism has no method `log_ratio`.
+    The ratio is ln P(output|x) - ln P(output|x'), from the method `log_ratio` of the mechanism. If
+    the mechanism has no method `log_ratio`, the tuple is empty.
 
     Args:
         mechanism: any mechanism.
@@ -258,9 +269,10 @@ def list_stated_scores(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]
 
 
 def find_noiseless_pair(mechanism: Any, pair: Pair) -> Pair | None:
-    """Return the vectors to which a mechanism adds noise on x and on x'.
+    """Return two vectors: those to which a mechanism adds noise, on input x and on input x'.
 
-    The result is None if the mechanism has no method `clean`, or if `clean` returns None.
+    The vectors come from the method `clean` of the mechanism. The result is None if the mechanism
+    has no method `clean`, or `clean` returns None.
 
     Args:
         mechanism: any mechanism.
@@ -286,14 +298,15 @@ def find_noiseless_pair(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """Compute the exact privacy loss of two inputs, for the noise that the mechanism should have.
+    """Compute the exact privacy loss between two inputs for the noise that a mechanism declares.
 
-    The result is None if the mechanism has no method `loss`, or if `loss` returns None.
+    The loss comes from the method `loss` of the mechanism. The result is None if the mechanism has
+    no method `loss`, or `loss` returns None.
 
     Args:
         mechanism: any mechanism.
-        pair: the two inputs.
-        delta: delta of the claim.
+        pair: the two inputs x and x'.
+        delta: the delta at which the loss (the smallest epsilon) is computed.
     """
     loss = _get_method(mechanism, "loss")
     stated_loss = None if loss is None else loss(inputs_of(mechanism, pair), delta)
@@ -301,7 +314,11 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
-    """Return the notes of a mechanism on two inputs, for the reader of a report."""
+    """Return the notes of a mechanism for a report on two inputs, as a tuple of strings.
+
+    The notes come from the method `notes_on` of the mechanism. The tuple is empty if the mechanism
+    has no such method.
+    """
     notes = _get_method(mechanism, "notes_on")
     stated_notes = () if notes is None else notes(inputs_of(mechanism, pair))
     if not isinstance(stated_notes, tuple):

@@ -48,9 +48,9 @@ class DPTextNoise(native.Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    The formula is wrong: for Laplace noise, u must be uniform on [-1/2, 1/2). As published, the
-    noise is never negative, and its logarithm is undefined (NaN) for u above 1/2. Implementations
-    treat this NaN in different ways. The argument `nan` chooses one of these ways.
+    The published formula is wrong. For Laplace noise, u must be uniform on [-1/2, 1/2). As
+    published, the noise is never negative. The logarithm is undefined (NaN) for u above 1/2.
+    Implementations treat this NaN in different ways. The argument `nan` chooses one of these ways.
 
     Args:
         scale: scale b of the noise, in the units of x.
@@ -62,12 +62,12 @@ class DPTextNoise(native.Primitive):
               1/2.
 
     Raises:
-        TypeError: if `scale` is not a number, or if `nan` is not a string.
-        ValueError: if `scale` is not in (0, 1e300], or if `nan` is not one of the three names.
+        TypeError: if `scale` is not a number, or `nan` is not a string.
+        ValueError: if `scale` is not in (0, 1e300], or `nan` is not one of the three names.
 
     Source:
         Beigi, Shu, Guo, Wang and Liu (2019), equation 9, for the formula. Habernal (2022), theorem
-        3.1, for the error in it.
+        3.1, for the error in the formula.
 
     Example:
         >>> import dpcore

@@ -12,10 +12,10 @@ from . import native
 
 
 def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
-    """Compute log probabilities at thresholds `a` for exponential noise with this scale.
+    """Compute two arrays of log probabilities of exponential noise, for thresholds `a`.
 
-    If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
-    ln P(noise <= a) and ln P(noise > a).
+    If `up` is True, the arrays are ln P(noise >= a) and ln P(noise < a). Otherwise they are ln
+    P(noise <= a) and ln P(noise > a). The noise has mean `scale`.
     """
     above = -np.maximum(a / scale, 0.0)
     below = native.log_complement(above)
@@ -38,12 +38,12 @@ class Exponential(native.Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s, with the density ``exp(-s/b) / b``. The output is never below
-    the input. Therefore the noise is not differentially private for any epsilon: outputs between x
-    and a larger x' are impossible on x'.
+    The entries of x get independent noise s, with the density ``exp(-s/b) / b``. The output is
+    never below the input. Therefore the noise is not differentially private for any epsilon. If x'
+    is larger than x, outputs between x and x' are possible on x but impossible on x'.
 
-    The exponential mechanism chooses an answer by its utility. To audit the exponential mechanism,
-    write a function `(x, size, rng)` that returns `size` answers.
+    The exponential mechanism is a different mechanism, which chooses an output by its utility. To
+    audit the exponential mechanism, write a function `(x, size, rng)` that returns `size` outputs.
 
     Args:
         scale: scale b of the noise, in the units of x. The noise has mean b and variance b^2.
@@ -68,7 +68,7 @@ class Exponential(native.Primitive):
         object.__setattr__(self, "scale", native.positive("scale", self.scale))
 
     def notes_on(self, pair: Any) -> tuple[str, ...]:
-        """Return a note for the report, that this noise is not the exponential mechanism."""
+        """Return a note for a report: this noise is not the exponential mechanism."""
         return (
             "Exponential adds one-sided noise. It is not the exponential mechanism, which is "
             "audited as a function (x, size, rng) that chooses an answer",

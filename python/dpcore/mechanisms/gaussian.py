@@ -19,7 +19,10 @@ def _gaussian_log_tails(noise: Gaussian, a: Logs, up: bool) -> Tails:
 
 
 def sensitivity_over_sigma(sigma: Any, sensitivity: Any) -> float:
-    """Check two numbers and return sensitivity / sigma, which determines the privacy profile."""
+    """Check two numbers, and return `sensitivity` divided by `sigma`.
+
+    For Gaussian noise, this ratio determines delta as a function of epsilon.
+    """
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 
@@ -48,7 +51,7 @@ class Gaussian(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s.
+    The entries of x get independent noise.
 
     Args:
         sigma: standard deviation of the noise, in the units of x.

@@ -47,20 +47,20 @@ class Laplace(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s.
+    The entries of x get independent noise.
 
     Args:
         scale: scale b of the noise, in the units of x. The noise has mean 0 and variance 2 b^2.
-        variant: textbook formula that turns a uniform number into noise: "two_branch", "sign" or
-            "centred". The three formulas give the same bits for every uniform number that dpcore
-            draws, a multiple of 2^-53.
+        variant: textbook formula that computes the noise from a uniform number: "two_branch",
+            "sign" or "centred". dpcore draws uniform numbers that are multiples of 2^-53. For these
+            numbers, the three formulas give the same bits.
 
     Raises:
-        TypeError: if `scale` is not a number, or if `variant` is not a string.
-        ValueError: if `scale` is not in (0, 1e300], or if `variant` is not one of the three names.
+        TypeError: if `scale` is not a number, or `variant` is not a string.
+        ValueError: if `scale` is not in (0, 1e300], or `variant` is not one of the three names.
 
     Source:
-        Dwork, McSherry, Nissim and Smith (2006); Habernal (2022), equations 4 to 7, for the three
+        Dwork, McSherry, Nissim and Smith (2006). Habernal (2022), equations 4 to 7, for the three
         formulas.
 
     Example:

@@ -20,7 +20,7 @@ from .. import _core
 from ..errors import choice, mistyped, real, vector
 from ..pairs.differences import Norm
 from ..report.shown import Shown
-from ..streams import SAMPLE, Rng, block_of, check_size, prepare_out_array, seed_of, threads_of
+from ..streams import SAMPLE, Rng, block_trials, check_size, prepare_out_array, seed_of, threads_of
 from .declarations import NATIVE
 
 Logs = npt.NDArray[np.float64]
@@ -32,9 +32,10 @@ LARGEST = 1e300
 
 
 def log_complement(log_p: Any) -> Any:
-    """Compute ln(1 - p) from ln p <= 0, accurately for p near 0 and near 1.
+    """Compute ln(1 - p) from ln p, accurately also for p near 0 and near 1.
 
-    The formula changes at p = 1/2, as in Maechler (2012), Accurately computing log(1 - exp(-a)).
+    There are two formulas, for p below 1/2 and above 1/2, as in Maechler (2012), Accurately
+    computing log(1 - exp(-a)).
     """
     log_p = np.minimum(log_p, 0.0)
     with np.errstate(divide="ignore"):
@@ -44,13 +45,13 @@ def log_complement(log_p: Any) -> Any:
 
 
 class Cost(NamedTuple):
-    """Privacy that a noise gives to two inputs at a given distance.
+    """Privacy loss of a mechanism that adds noise, for all pairs of inputs up to a given distance.
 
     Args:
-        epsilon: smallest epsilon that holds with delta 0. It is inf if no finite epsilon holds.
-        reason: derivation of epsilon, in one line.
-        mu: for Gaussian noise, distance / sigma, which determines the whole privacy profile. None
-            for other noise.
+        epsilon: smallest epsilon that holds with delta 0; inf if no finite epsilon holds.
+        reason: text of one line that states how epsilon was computed.
+        mu: for Gaussian noise, the distance divided by sigma. This ratio determines delta as a
+            function of epsilon. None for other noise.
     """
 
     epsilon: float
@@ -60,25 +61,25 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
-    """Known facts about the distribution of a noise.
+    """Facts that dpcore knows about the distribution of a kind of noise.
 
-    None means that a fact is unknown. Each entry of an input has its own draw of the noise.
+    A fact is None if it is unknown. The entries of an input get independent noise.
 
     Args:
         log_votes: function `(noise, thresholds, up)` that returns two arrays of natural logarithms
-            of probabilities. If `up` is True, they are ln P(noise >= threshold) and
-            ln P(noise < threshold). Otherwise they are ln P(noise <= threshold) and
-            ln P(noise > threshold). If the noise may be NaN, its probability is part of the second
-            one. Small probabilities have a small relative error.
-        support: function `(noise)` that returns the smallest and the largest possible noise, in
-            real numbers.
-        cost: function `(noise, distance, entries)` that returns a `Cost`, the privacy of all pairs
-            of inputs with at most this distance that differ in at most this number of entries. The
-            distance must be above 0, and the number of entries at least 1.
-        norm: norm of the distance in `cost`, "l1" or "l2".
+            of probabilities. If `up` is True, the arrays are ln P(noise >= threshold) and ln
+            P(noise < threshold). Otherwise they are ln P(noise <= threshold) and ln P(noise >
+            threshold). If the noise may be NaN, the second array includes the probability of NaN.
+            Small probabilities have a small relative error.
+        support: function `(noise)` that returns the smallest and the largest possible value of the
+            noise.
+        cost: function `(noise, distance, entries)` that returns a `Cost`, the privacy loss for
+            pairs of inputs. The pairs have at most this distance (above 0), and differ in at most
+            this number of entries (at least 1).
+        norm: norm in which the distance in `cost` is measured, "l1" or "l2".
         blind: True if the output is only the noise, and does not depend on the input.
-        traced: name that a traced function uses for this distribution, "laplace", "normal" or
-            "exponential". Empty if it has no such name.
+        traced: name of the numpy method that draws this noise: "laplace", "normal" or
+            "exponential". Empty for other noise.
 
     Example:
         >>> from dpcore.mechanisms import Uniform
@@ -96,22 +97,29 @@ class Law(Shown):
 
 
 def real_line_support(noise: object) -> tuple[float, float]:
-    """Return (-inf, inf), the support of noise that can take any real value."""
+    """Return (-inf, inf): the smallest and largest value of noise that can be any real number."""
     return -math.inf, math.inf
 
 
 def nonnegative_support(noise: object) -> tuple[float, float]:
-    """Return (0, inf), the support of noise that is never negative."""
+    """Return (0, inf): the smallest and largest value of noise that is never negative."""
     return 0.0, math.inf
 
 
 def cost_over_scale(apart: float, scale: float, norm: str) -> Cost:
-    """Return the privacy of noise whose largest privacy loss is distance / scale."""
+    """Return the privacy loss of noise for which epsilon is `apart` / `scale`.
+
+    `apart` is the largest distance between two inputs, in the norm `norm`.
+    """
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Return a function for `Law.cost` of noise for which no finite epsilon holds."""
+    """Return a function that returns an infinite epsilon and the reason for it, as a `Cost`.
+
+    The function is for the field `cost` of a `Law`. `reason` is a text that states why no finite
+    epsilon holds for a noise.
+    """
     return lambda noise, apart, entries: Cost(math.inf, reason)
 
 
@@ -119,18 +127,18 @@ def positive(name: str, value: Any) -> float:
     """Check that a number is above 0 and at most 1e300, and return it as a float.
 
     Args:
-        name: name of the number in messages.
+        name: name of the number in error messages.
         value: the number.
 
     Raises:
         TypeError: if the value is not a number.
-        ValueError: if the value is out of range.
+        ValueError: if the number is out of range.
     """
     return real(name, value, low=0.0, high=LARGEST, open_low=True)
 
 
 class Native(Shown):
-    """Base class of native mechanisms, whose outputs the compiled core of dpcore draws."""
+    """Base class of mechanisms whose outputs are drawn by the compiled core of dpcore."""
 
     __slots__ = ()
 
@@ -149,17 +157,17 @@ class Native(Shown):
         return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
-        """Return the steps of the mechanism (clipping, noise, factor) for `dim` entries."""
+        """Return the clipping, noise and factor that define this mechanism for `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
 
 class Primitive(Native):
-    """Base class of mechanisms that only add noise."""
+    """Base class of mechanisms of the compiled core that only add noise to the input."""
 
     __slots__ = ()
 
     def steps(self, dim: int) -> Steps:
-        """Return steps that only add the noise, for any number of entries."""
+        """Return the steps of this mechanism: only noise, without clipping, and with factor 1."""
         return Steps(self)
 
 
@@ -170,9 +178,10 @@ _LAWS: dict[type[Primitive], Law] = {}
 
 
 def register_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
-    """Return a decorator that registers a class of noise, with the facts of its `Law`.
+    """Return a decorator that registers a class of noise in dpcore, with facts about its noise.
 
-    Place the decorator above `dataclass`, because `dataclass` replaces the class.
+    The arguments are fields of `Law`. Place the decorator above `dataclass`, because `dataclass`
+    replaces the class.
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
@@ -183,20 +192,24 @@ def register_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
 
 
 def list_declared() -> tuple[type[Primitive], ...]:
-    """List the registered classes of noise, in the order of their registration."""
+    """Return all registered classes of noise, in the order in which they were registered."""
     return tuple(_LAWS)
 
 
 def law_of(noise: Primitive) -> Law:
-    """Return the known facts about a noise; all facts are unknown if dpcore lacks the noise."""
+    """Return the facts that dpcore knows about a noise.
+
+    All facts are unknown if the class of the noise is not registered.
+    """
     return _LAWS.get(type(noise), Law())
 
 
-def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute log probabilities that the noise reaches thresholds `a`, and that it does not.
+def log_tails(noise: Primitive, a: Logs, up: bool) -> Tails | None:
+    """Compute the log probabilities that noise reaches each threshold `a`, and that it does not.
 
-    If `up` is True, they are ln P(noise >= a) and ln P(noise < a). Otherwise they are
-    ln P(noise <= a) and ln P(noise > a). The result is None if the distribution is unknown.
+    If `up` is True, the arrays are ln P(noise >= a) and ln P(noise < a). Otherwise they are ln
+    P(noise <= a) and ln P(noise > a). The result is None if the distribution of the noise is
+    unknown.
     """
     votes = law_of(noise).log_votes
     # Noise passes a threshold outside the range of float64 always or never.
@@ -209,12 +222,12 @@ class ClipStep(Shown):
     """Clipping of a vector x to a ball around 0: ``x min(1, radius / norm(x))``.
 
     Args:
-        norm: "l1" or "l2".
+        norm: norm that is limited, "l1" or "l2".
         radius: radius of the ball, in the units of x, in (0, 1e300].
 
     Raises:
-        TypeError: if `norm` is not a string, or if `radius` is not a number.
-        ValueError: if `norm` is another string, or if `radius` is out of range.
+        TypeError: if `norm` is not a string, or `radius` is not a number.
+        ValueError: if `norm` is another string, or `radius` is out of range.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -235,15 +248,15 @@ class ClipStep(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(Shown):
-    """Steps of a native mechanism for one input x: ``(clip(x) + noise) * factor``.
+    """Description of a mechanism that computes ``(clip(x) + noise) * factor`` from the input x.
 
     Args:
-        noise: noise of dpcore, such as `dpcore.Laplace`.
-        clip: clipping of the input, before the noise is added. None means no clipping.
-        factor: number by which the noisy vector is multiplied, in (0, 1e300].
+        noise: noise of dpcore that is added, such as `dpcore.Laplace`.
+        clip: clipping of the input before the noise is added. None means that x is not clipped.
+        factor: number in (0, 1e300] by which the noisy vector is multiplied.
 
     Raises:
-        TypeError: if an argument has the wrong type.
+        TypeError: if an argument has a wrong type.
         ValueError: if `factor` is out of range.
 
     Source:
@@ -269,7 +282,10 @@ class Steps(Shown):
 
 
 def describe_natively(mechanism: Native, dim: int) -> tuple[Any, ...]:
-    """Return the names and numbers that describe a native mechanism to the compiled core."""
+    """Describe a mechanism to the compiled core of dpcore, as a tuple of names and numbers.
+
+    `dim` is the number of entries of an input.
+    """
     steps = mechanism.steps(dim)
     values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
     numbers = [value for value in values if not isinstance(value, str)]
@@ -287,16 +303,16 @@ def fill_outputs(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Draw outputs of a native mechanism, or of an instance of a subclass, as `dpcore.sample` does.
+    """Draw outputs of a mechanism with the compiled core, as `dpcore.sample` does.
 
     Args:
-        mech: the mechanism.
+        mech: a mechanism whose outputs the compiled core can draw.
         x: the input, a vector of shape `(dim,)`.
         size: number of outputs.
-        rng: source of the randomness, as for `dpcore.sample`.
-        out: array of shape `(size, dim)` to fill. None makes a new array.
-        dtype: dtype of the new array.
-        threads: number of threads. None means that dpcore chooses it.
+        rng: None, an int seed or a numpy Generator.
+        out: array of shape `(size, dim)` that is filled with the outputs. None makes a new array.
+        dtype: dtype of the new array, if `out` is None.
+        threads: number of threads. With None, dpcore chooses the number.
 
     Returns:
         The outputs, shape `(size, dim)`.
@@ -306,6 +322,6 @@ def fill_outputs(
     out = prepare_out_array(out, (size, point.size), dtype)
     if np.may_share_memory(point, out):
         point = point.copy()
-    run = (seed_of(rng), SAMPLE, 0, block_of(point.size))
+    run = (seed_of(rng), SAMPLE, 0, block_trials(point.size))
     _core.sample(describe_natively(mech, point.size), point, out, run, 0, threads_of(threads))
     return out

@@ -52,9 +52,10 @@ _encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", "
 
 
 class Spelled:
-    """A value that a tool wrote in an unusual way.
+    """Value that a program wrote in an unusual way, such as 1.50 for the number 1.5.
 
-    The attribute `form` describes how it was written, such as ``written "0.00"`` for 1.50.
+    The attribute `form` is a text that describes the way of writing. For 1.50, it is
+    ``written "0.00"``.
     """
 
     form: str
@@ -64,34 +65,34 @@ class Spelled:
 
 
 class SpelledInteger(Spelled, int):
-    """An integer that was written in an unusual way."""
+    """Integer that a program wrote in an unusual way, such as +5."""
 
 
 class SpelledTruth(Spelled, int):
-    """A boolean that was written in an unusual way, such as with a space."""
+    """Boolean that a program wrote in an unusual way, such as with a space before it."""
 
 
 class SpelledNothing(Spelled):
-    """A null of JSON that was written in an unusual way, such as with a space."""
+    """JSON null that a program wrote in an unusual way, such as with a space before it."""
 
     def __init__(self, value: None) -> None:
         """Make an object that stands for None, because None cannot have attributes."""
 
 
 class SpelledFloat(Spelled, float):
-    """A floating-point number that was written in an unusual way."""
+    """Floating-point number that a program wrote in an unusual way, such as 1.50."""
 
 
 class SpelledText(Spelled, str):
-    """A text that was written with quotation marks."""
+    """Text that a program wrote with quotation marks."""
 
 
 class SpelledList(Spelled, list[Any]):
-    """A list whose JSON text differs from the text that Python writes."""
+    """List that a program wrote as JSON, in another way than Python writes it."""
 
 
 class SpelledDict(Spelled, dict[Any, Any]):
-    """A JSON object whose text differs from the text that Python writes."""
+    """JSON object that a program wrote in another way than Python writes it."""
 
 
 PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
@@ -106,13 +107,15 @@ _SPELLED_CLASSES: Final[dict[Any, Any]] = {
 
 
 class Lines(list[Any]):
-    """A list of the answers that a tool wrote, one per line.
+    """List of the outputs that a program wrote, one per line, as Python values.
 
     Attributes:
-        has_forms: True if an answer, or a value inside an answer, was written in an unusual way.
-        pattern: format in which all numbers were written, such as "%.6f". "usual" is the format of
-            Python. "whole" is the same format, but 2.0 is written as 2. A carriage return is added
-            to the format if each line ends with one. None if an array can hold all answers.
+        has_forms: True if an output, or a value inside an output, was written in an unusual way,
+            such as 1.50 for 1.5.
+        pattern: format in which all numbers were written, such as "%.6f". "usual" stands for the
+            format of Python. "whole" stands for the format of Python with 2 in place of 2.0. If
+            each line ends with a carriage return, the format ends with a carriage return, too. None
+            if the numbers were written as Python writes them, or do not have one format.
     """
 
     has_forms = False
@@ -126,9 +129,11 @@ def _add_written_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Read a number, and store its spelling if it is unusual.
+    """Convert text to a number. If the number is written in an unusual way, store this way.
 
-    The result is a Decimal if the number has more digits than float64 can represent.
+    For an unusual way of writing, such as 1.50 for 1.5, the result has an attribute `form`, a text
+    that describes the way of writing. The result is a Decimal if the number has more digits than
+    float64 can represent.
 
     Example:
         >>> read_number("1.5"), type(read_number("1.50")).__name__, read_number("1.50").form
@@ -161,8 +166,12 @@ def _read_digits(text: str) -> str:
     return re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
 
 
-def restore_numbers(values: Sequence[float], pattern: str) -> list[Any]:
-    """Return numbers as if they had been written in the format `pattern`, see `Lines`."""
+def apply_format(values: Sequence[float], pattern: str) -> list[Any]:
+    """Return numbers as if a program had written them in the format `pattern`.
+
+    `pattern` is a format such as "%.6f", or one of the names that the docstring of `Lines`
+    describes. Numbers in an unusual format have an attribute `form`, which describes the format.
+    """
     name = pattern.rstrip("\r")
     texts = [name % value if "%" in name else json.dumps(value) for value in values]
     if name == "whole":
@@ -181,7 +190,9 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def parse_line(line: str) -> Any:
-    """Read one line as JSON, as a number in the format of another language, or else as a text.
+    """Convert one line of a program's output to a value: JSON, a number, or else a text.
+
+    A number may be written as in another programming language, such as -.5.
 
     Example:
         >>> [parse_line(line) for line in ("0.5", "NaN", "-.5", "[1, 2]", "never", "007", "")]
@@ -219,7 +230,10 @@ def parse_line(line: str) -> Any:
 
 
 def parse_lines(lines: list[str]) -> Lines:
-    """Read every line as JSON, as a number or else as a text, and return all answers."""
+    """Convert each line of a program's output to a value, and return the values.
+
+    A value is the content of the JSON in the line, a number, or else a text.
+    """
     ending = "\r" * all(line.endswith("\r") for line in lines)
     bare = [line[:-1] for line in lines] if ending else lines
     joined = ",".join(bare)
@@ -235,13 +249,13 @@ def parse_lines(lines: list[str]) -> Lines:
                     return numbers
     values = {line: parse_line(line) for line in set(lines)}
     answers = Lines(values[line] for line in lines)
-    answers.has_forms = any(map(_has_written_form, values.values()))
+    answers.has_forms = any(map(_has_spelled_items, values.values()))
     return answers
 
 
-def _has_written_form(value: Any, depth: int = 0) -> bool:
+def _has_spelled_items(value: Any, depth: int = 0) -> bool:
     if type(value) is list:
-        return depth > _MAX_AXES or any(_has_written_form(inner, depth + 1) for inner in value)
+        return depth > _MAX_AXES or any(_has_spelled_items(inner, depth + 1) for inner in value)
     # Arrays are never made from mappings.
     return isinstance(value, (Spelled, Decimal, dict))
 

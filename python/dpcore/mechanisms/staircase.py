@@ -50,32 +50,32 @@ class Staircase(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s. Let w be the width, ``b = exp(-decay)`` and
+    The entries of x get independent noise. Let w be the width, ``b = exp(-decay)`` and
     ``a = (1 - b) / (2 w (gamma + (1 - gamma) b))``. For k = 0, 1, 2, ..., the density of s has
     these values:
 
     - ``a b^k`` for ``abs(s)/w`` in [k, k + gamma);
     - ``a b^(k+1)`` for ``abs(s)/w`` in [k + gamma, k + 1).
 
-    To calibrate the noise, set the width to the sensitivity, and the decay to epsilon.
+    To get the epsilon of a claim, set the width to the sensitivity, and the decay to epsilon.
 
     For one entry and two inputs at distance d, the privacy loss is exactly ``decay ceil(d / w)``.
-    The loss is therefore at least `decay`, also between two inputs that are nearly equal. For n
-    entries and an L1 distance of d, the largest loss is ``decay (ceil(d / w) + n - 1)``.
+    Therefore two inputs that are nearly equal also have a loss of at least `decay`. For n entries
+    and an L1 distance of d, the largest loss is ``decay (ceil(d / w) + n - 1)``.
 
-    The source draws s from four random numbers. dpcore draws s from one uniform number, by
-    inversion of the distribution function. The distribution is the same.
+    The paper below computes s from four random numbers. dpcore computes s from one uniform number,
+    by inversion of the distribution function. The distribution of s is the same.
 
     Args:
-        width: width w of the steps, in the units of x. It is the sensitivity in the source.
-        decay: decrease of the log density over one width w, in nats. It is epsilon in the source.
-        gamma: place within the width at which the density decreases, as a fraction of w, from 0 to
+        width: width w of the steps, in the units of x. In the paper, it is the sensitivity.
+        decay: decrease of the log density over one width w, in nats. In the paper, it is epsilon.
+        gamma: place within a width w at which the density decreases, as a fraction of w, from 0 to
             1. None means ``1 / (1 + exp(decay / 2))``, which minimises ``E[abs(s)]``.
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if `width` is not in (0, 1e290], if `decay` is not in [1e-6, 700], or if `gamma`
-            is not in [0, 1].
+        ValueError: if `width` is not in (0, 1e290], `decay` is not in [1e-6, 700], or `gamma` is
+            not in [0, 1].
 
     Source:
         Geng and Viswanath (2014), The optimal mechanism in differential privacy, for the

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, choice, invalid, mistyped, real
+from ..errors import choice, invalid, mistyped, real, tag
 from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
@@ -44,15 +44,15 @@ TextsArgument = Literal["text", "texts"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchCheck(Record, word="BatchCheck"):
-    """Result of a check that an encoder gives a text the same vector in any batch.
+    """Result of a check that the vector of a text does not depend on the batch of the encoder.
 
     Args:
-        distance: largest distance between the vector of a text that is encoded without other texts,
-            and the vector of the same text in a batch. The distance is divided by the norm of the
-            vector. NaN if it was not measured.
-        rounding: largest distance that rounding may cause.
-        texts: number of texts in the check.
-        reason: reason why the distance was not measured. Empty if it was measured.
+        distance: largest distance between two vectors of a text. The first vector comes from a call
+            of the encoder with only this text, and the second from a batch with other texts. The
+            distance is divided by the norm of the vector. NaN if it was not measured.
+        rounding: largest allowed value of `distance`, which rounding may cause.
+        texts: number of texts that were checked.
+        reason: reason why the distance was not measured; empty if it was measured.
     """
 
     distance: float
@@ -71,14 +71,15 @@ class BatchCheck(Record, word="BatchCheck"):
 
 
 class TextFunction:
-    """An encoder of a list of texts, made from an encoder of a list or of one text.
+    """Encoder of a list of texts. It calls a function of a list of texts, or of one text.
 
-    The first call determines if `function` takes a list or one text. It takes one text under two
-    conditions:
+    The first call determines if `function` takes a list of texts or one text. `function` counts as
+    a function of one text if both conditions hold:
 
-    - For each of two texts, it returns one vector, and the two vectors have the same width.
-    - It raises an error for a list of texts, or its results for a list of one text and for a list
-      of two texts have the same shape.
+    - The function returns one vector for each of two single texts, and both vectors have the same
+      width.
+    - The function raises an error for a list of texts, or its results for a list of one text and
+      for a list of two texts have the same shape.
 
     Args:
         function: function of a list of texts, function of one text, or feature-extraction pipeline
@@ -95,7 +96,7 @@ class TextFunction:
 
     def __call__(self, texts: list[str], **more: Any) -> Any:
         """Return the vectors of a list of texts."""
-        if is_pipeline(self.function):
+        if is_hf_pipeline(self.function):
             # One text at a time, because a batch adds padding, which would change the mean.
             return [_average_tokens(self.function(text)) for text in texts]
         if self._takes_one:
@@ -143,8 +144,8 @@ def _row_to_vector(vector: Any) -> Any:
     return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
 
 
-def is_pipeline(function: Any) -> bool:
-    """Return True for a Hugging Face pipeline whose task is feature extraction."""
+def is_hf_pipeline(function: Any) -> bool:
+    """Return True if an object is a Hugging Face pipeline for feature extraction."""
     return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
@@ -159,8 +160,8 @@ def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
     return mean
 
 
-def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
-    """Return the vectors of texts from a dictionary whose keys are texts.
+def look_up_vectors(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
+    """Return the vectors of texts from `table`, a dictionary from a text to its vector.
 
     Raises:
         ValueError: if a text is not in the dictionary.
@@ -176,10 +177,10 @@ def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
 
 
 def relative_tolerance(rounding: float | None, dtype: str) -> float:
-    """Return the relative distance up to which two vectors count as equal.
+    """Return the largest relative distance at which two vectors count as equal.
 
     Args:
-        rounding: the distance that the user chose, or None for the default of the dtype.
+        rounding: distance that the user chose. None gives the default for the dtype.
         dtype: dtype of the vectors, such as "float32" or "torch.bfloat16".
     """
     if rounding is not None:
@@ -188,9 +189,9 @@ def relative_tolerance(rounding: float | None, dtype: str) -> float:
 
 
 def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
-    """Choose distinct texts of different lengths, from the shortest text to the longest.
+    """Choose texts of different lengths, including the shortest and the longest text.
 
-    The texts are sorted by length, and chosen at equal steps.
+    The texts are sorted by length, and texts at equal steps in this order are chosen.
 
     Args:
         texts: any number of texts.
@@ -206,12 +207,12 @@ def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
     return [ordered[round(step * (len(ordered) - 1) / (most - 1))] for step in range(most)]
 
 
-def relative_distances(
+def row_distances(
     vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return, for each i, the distance between row i of `vectors` and row i of `others`.
+    """Return the relative distance between row i of `vectors` and row i of `others`, for each i.
 
-    Each distance is divided by the larger norm of the two rows.
+    The relative distance is the L2 distance divided by the larger norm of the two rows.
     """
     norms = np.maximum(np.linalg.norm(vectors, axis=1), np.linalg.norm(others, axis=1))
     distances = np.linalg.norm(vectors - others, axis=1)
@@ -224,23 +225,24 @@ def compare_batches(
 ) -> BatchCheck:  # fmt: skip
     """Check that the vector of a text does not depend on the other texts in the batch.
 
-    The encoder gets each text without other texts, in two batches with different other texts, and
-    in a batch in reverse order. Noise that is added to an encoding protects one text. If other
-    texts in the batch change the vector, the output also reveals information about these texts.
+    The encoder is called with each single text, with two different batches that contain the text,
+    and with all texts in reverse order. The vectors of the text are compared. If other texts change
+    the vector, an output also reveals information about these texts. The noise that is added to the
+    vector does not protect the other texts.
 
     Args:
-        encode: encoder, a deterministic function of a list of texts. It returns vectors in float64,
+        encode: encoder without randomness: a function from a list of texts to a float64 array of
             shape `(texts, width)`.
-        texts: distinct texts, at least one.
-        rounding: relative distance up to which two vectors count as equal.
-        name: name of the encoder in messages.
-        shown: names of the texts in messages. Defaults to the beginnings of the texts.
+        texts: list of different texts, at least one.
+        rounding: largest relative distance at which two vectors count as equal.
+        name: name of the encoder in error messages.
+        shown: names of the texts in error messages. Defaults to the beginnings of the texts.
 
     Returns:
-        The result of the check.
+        The result of the check, with the largest distance.
 
     Raises:
-        ValueError: if the vector of a text depends on the other texts.
+        ValueError: if the vector of a text depends on the other texts in the batch.
 
     Example:
         >>> def centred(texts):
@@ -258,7 +260,7 @@ def compare_batches(
     batches = (places[::2], places[1::2], places[:middle], places[middle:], places[::-1])
     largest, where, found_in = -1.0, 0, places
     for batch in filter(None, batches):
-        distances = relative_distances(alone[batch], encode([texts[place] for place in batch]))
+        distances = row_distances(alone[batch], encode([texts[place] for place in batch]))
         if distances.max() > largest:
             largest, where, found_in = float(distances.max()), batch[int(distances.argmax())], batch
     if not largest <= rounding:
@@ -274,7 +276,7 @@ def compare_batches(
             f"another one for {shown[where]}, {largest:.3g} of its norm away, {batch_words}"
         )
         error = ValueError(f"{name} must be {requirement}, got {found_words}")
-        raise about(error, name)
+        raise tag(error, name)
     return BatchCheck(largest, rounding, len(texts))
 
 
@@ -282,7 +284,7 @@ def check_text(name: str, value: Any) -> str:
     """Check that a value is a text that is not empty, and return it.
 
     Args:
-        name: name of the text in messages.
+        name: name of the text in error messages.
         value: the text.
 
     Raises:
@@ -297,26 +299,26 @@ def check_text(name: str, value: Any) -> str:
     return str(value)
 
 
-def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
-    """Check that a value holds texts, and return them as a tuple.
+def as_texts(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
+    """Check that a value is a list of texts, and return the texts as a tuple.
 
     Args:
-        name: name of the texts in messages.
-        value: the texts, such as a list of strings, a column of a table or a `text.Corpus`. A
-            single string is not allowed.
+        name: name of the texts in error messages.
+        value: the value: a list of strings, a column of a table, a `text.Corpus` or a similar
+            object. A single string is not allowed.
         fewest: smallest allowed number of texts, 0 or 1.
 
     Returns:
         The texts, unchanged.
 
     Raises:
-        TypeError: if the value is a single string, or if an entry is not a string.
-        ValueError: if the number of texts is below `fewest`, or if a text is empty.
+        TypeError: if the value is a single string, or an entry is not a string.
+        ValueError: if the number of texts is below `fewest`, or a text is empty.
 
     Example:
-        >>> texts_of("texts", ["one", "two"])
+        >>> as_texts("texts", ["one", "two"])
         ('one', 'two')
-        >>> texts_of("texts", "he has the flu")
+        >>> as_texts("texts", "he has the flu")
         Traceback (most recent call last):
         TypeError: texts must be a list of at least one text, not a single string, got 'he has the
         flu'
@@ -345,32 +347,33 @@ def check_batches(
 ) -> BatchCheck:
     """Check that the vector of a text does not depend on the other texts in the batch.
 
-    The vectors of a random encoder are not compared. An encoder is random if it draws from a
-    generator of torch, numpy or Python, or if two equal calls give different vectors. The state of
-    these generators is restored afterwards.
+    The function encodes the texts in different batches, and compares the vectors of each text. A
+    random encoder is not checked. An encoder is random if it draws from a generator of torch, numpy
+    or Python, or if two equal calls give different vectors. The state of these generators is
+    restored at the end.
 
     Args:
-        encode: encoder, a function of a list of texts. It returns vectors in float64, shape
+        encode: encoder: a function from a list of texts to a float64 array of shape
             `(texts, width)`.
-        texts: distinct texts, at least one.
-        limit: function without arguments that returns the relative distance up to which two vectors
-            count as equal. It is called after the first encoding.
-        name: name of the encoder in messages.
-        random: reason why the encoder is known to be random. Empty if this is unknown.
-        refuse_state: True to raise an error if two equal calls give different vectors, although the
-            encoder does not use these generators.
-        shown: names of the texts in messages. Defaults to the beginnings of the texts.
+        texts: list of different texts, at least one.
+        limit: function without arguments that returns the largest relative distance at which two
+            vectors count as equal. This function is called after the texts were encoded, so that it
+            may depend on the dtype of the vectors.
+        name: name of the encoder in error messages.
+        random: text that states why the encoder is random; empty if it is not known to be random.
+        refuse_state: True raises an error if two equal calls give different vectors, although the
+            encoder does not draw from the generators above.
+        shown: names of the texts in error messages. Defaults to the beginnings of the texts.
 
     Returns:
-        The result of the check. For a random encoder, it holds the reason why the vectors were not
-        compared.
+        The result of the check. For a random encoder, the result states why it was not checked.
 
     Raises:
-        ValueError: if the vector of a text depends on the other texts. With `refuse_state`, also if
-            two equal calls give different vectors.
+        ValueError: if the vector of a text depends on the other texts in the batch. With
+            `refuse_state`, also if two equal calls give different vectors.
     """
     calls, drew = list[npt.NDArray[Any]](), False
-    with Generators.everywhere() as generators:
+    with Generators.collect_everywhere() as generators:
         for seed in range(2):
             with seed_quietly(seed):
                 vectors, moved = generators.moved_by(lambda: encode(list(texts)))
@@ -379,15 +382,13 @@ def check_batches(
         rounding = limit()
         if random or drew:
             return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
-        if not (relative_distances(*calls) <= rounding).all():
+        if not (row_distances(*calls) <= rounding).all():
             if refuse_state:
                 requirement = (
                     "the same in two equal calls, for no generator of torch, numpy or Python moved "
                     "(an encoder that draws elsewhere declares it by an attribute random = True)"
                 )
-                raise invalid(
-                    name, requirement, f"{relative_distances(*calls).max():.3g} of its norm"
-                )
+                raise invalid(name, requirement, f"{row_distances(*calls).max():.3g} of its norm")
             reason = "two equal calls differ although no generator of torch, numpy or Python moved"
             return BatchCheck(np.nan, rounding, len(texts), reason)
         with seed_quietly(0):
@@ -395,12 +396,12 @@ def check_batches(
 
 
 def owner_of(function: Any) -> Any:
-    """Return the object to which a bound method belongs, or None for another function."""
+    """Return the object `a` of a bound method `a.f`, or None for any other function."""
     return getattr(function, "__self__", None)
 
 
 def takes_rng(encode: Callable[..., Any]) -> bool:
-    """Return True if a function has an argument `rng`."""
+    """Return True if a function has a parameter `rng`."""
     try:
         return "rng" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -445,30 +446,33 @@ def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
 class Rewriter(Shown):
     """Make a mechanism from a function that rewrites texts.
 
-    The function has one of two forms. It takes a list of texts and returns a list of strings, or it
-    takes one text and returns one string. `takes` states the form. Without `takes`, dpcore uses the
-    annotation of the first parameter, `str` or a list. Without an annotation, dpcore uses the name
-    of the parameter, `text` or `texts`. Without such a name, dpcore calls the function on a list
-    and on a text. If the function accepts the list and the text, dpcore raises a ValueError.
+    The function takes a list of texts and returns a list of strings, or it takes one text and
+    returns one string. The argument `takes` states which of the two it is. If `takes` is None,
+    dpcore reads the annotation of the first parameter, which may be `str` or a list. Without an
+    annotation, dpcore reads the name of the parameter, which may be `text` or `texts`. If the
+    parameter has another name, dpcore calls the function on a list and on one text. If both calls
+    succeed, dpcore raises a ValueError.
 
-    In an audit, the function rewrites the same text many times. It must draw every rewrite
-    independently.
+    In an audit, the function rewrites the same text many times. The rewritten texts must be
+    independent.
 
     Args:
-        rewrite: function `(texts) -> list[str]` that returns one rewrite for each text, or function
-            `(text) -> str`. If the function has a parameter `rng`, it gets the numpy Generator of
-            the audit. An audit with the same seed then draws the same rewrites.
-        claim: claimed epsilon for any two texts. None means no claim.
-        takes: "texts" for a function of a list, "text" for a function of one text. None means that
-            dpcore determines it, as described above.
+        rewrite: function `(texts) -> list[str]` that returns one rewritten text for each text, or
+            function `(text) -> str`. If the function has a parameter `rng`, dpcore passes a numpy
+            Generator to it. A second audit with the same seed then gives the same rewritten texts.
+        claim: claimed epsilon, if any two texts are neighbours. None means that the mechanism has
+            no claim.
+        takes: "texts" for a function of a list, "text" for a function of one text. With None,
+            dpcore determines the value as described above.
 
     Raises:
-        TypeError: if `rewrite` is not callable, if it needs arguments other than the texts and
-            `rng`, or if `claim` is not a number.
-        ValueError: if `claim` is negative or not finite, or if `takes` contradicts the signature.
+        TypeError: if `rewrite` is not callable or requires arguments other than the texts and
+            `rng`, or `claim` is not a number.
+        ValueError: if `claim` is negative or not finite, or `takes` contradicts the annotation or
+            the name of the first parameter.
 
     Source:
-        Krishna, Gupta and Dupuy (2021) (ADePT, which rewrites utterances).
+        Krishna, Gupta and Dupuy (2021), whose system ADePT rewrites utterances.
 
     Example:
         >>> import dpcore
@@ -502,7 +506,7 @@ class Rewriter(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports, made from the name of the model or of the function."""
+        """Name of this mechanism in reports, with the name of the model or of the function."""
         own_name = mechanism_attribute(owner_of(self.rewrite), "name")
         return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
@@ -524,19 +528,20 @@ class Rewriter(Shown):
         return self.apply([check_text("x", x)] * check_size(size, 1), rng)
 
     def apply(self, texts: Sequence[str], rng: np.random.Generator) -> list[str]:
-        """Rewrite each of several texts once.
+        """Rewrite each of several texts once, and return the rewritten texts.
 
         Args:
-            texts: the texts.
-            rng: numpy Generator, which the function gets if it has a parameter `rng`.
+            texts: list of texts.
+            rng: numpy Generator, which is passed to the rewriting function if it has a parameter
+                `rng`.
 
         Returns:
-            A list with one rewrite for each text, unchanged.
+            A list with one rewritten text for each text, as the function returned it.
 
         Raises:
-            TypeError: if a rewrite is not a string.
-            ValueError: if the function does not return one rewrite for each text, or if it accepts
-                a list of texts and also one text.
+            TypeError: if a rewritten text is not a string.
+            ValueError: if the function does not return one rewritten text for each text, or it
+                accepts a list of texts and also one text.
         """
         texts = list(texts)
         if self.takes is None and texts:
@@ -560,7 +565,7 @@ class Rewriter(Shown):
 
     def _find_argument_by_calls(self, texts: list[str]) -> TextsArgument:
         """Call the function on a list and on one text, and return which of them it accepts."""
-        with Generators.everywhere():
+        with Generators.collect_everywhere():
             answers, failures = list[Any](), list[Exception]()
             for argument in (texts[:1] * 2, texts[0]):
                 try:

@@ -49,9 +49,10 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class ToolWatch:
-    """A process that ends the tools (commands) of this Python process, if this process is killed.
+    """Watcher: a small process that ends running commands if the Python process is killed.
 
-    This watcher starts together with the first tool.
+    The commands are those that dpcore has started. The watcher starts together with the first
+    command.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,10 @@ class ToolWatch:
         self._token = ""
 
     def announce_start(self) -> dict[str, str]:
-        """Inform the watcher that a tool starts; return environment variables for the tool."""
+        """Inform the watcher process that a command will start; start the watcher if needed.
+
+        The result is a dictionary of environment variables with which the command must be started.
+        """
         if os.name != "posix":
             return {}
         with self._lock:
@@ -71,19 +75,19 @@ class ToolWatch:
         return {TOOL_VARIABLE: self._token}
 
     def report_started(self, group: int) -> None:
-        """Inform the watcher that a tool has started, with its process group."""
+        """Inform the watcher process that a command has started in the process group `group`."""
         self._report(f"started {group}")
 
     def report_failed(self) -> None:
-        """Inform the watcher that an announced tool could not be started."""
+        """Inform the watcher process that a command could not be started."""
         self._report("failed")
 
     def report_ended(self, group: int) -> None:
-        """Inform the watcher that the tool of a process group has ended."""
+        """Inform the watcher process that the command in the process group `group` has ended."""
         self._report(f"ended {group}")
 
     def close(self) -> None:
-        """End the watcher, which first ends all tools that still run."""
+        """End the watcher process. The watcher first ends all commands that still run."""
         if self._process is None:
             return
         os.close(self._pipe)
@@ -92,7 +96,7 @@ class ToolWatch:
         self._process, self._pipe = None, -1
 
     def detach_from_parent(self) -> None:
-        """Disconnect this forked process from the watcher of its parent process."""
+        """Disconnect this forked process from the watcher process of its parent."""
         if self._process is not None:
             os.close(self._pipe)
             # The watcher is not a child of this process; without a return code, Popen would warn.

@@ -36,16 +36,16 @@ class Uniform(Primitive):
     This noise is for audits and experiments, not for releasing data. The last bits of its outputs
     reveal the input, and its random numbers are not cryptographic.
 
-    Every entry of x has its own s. It is computed as ``s = low + (high - low) u``, with u uniform
-    on [0, 1). Therefore s is equal to `high` only through rounding.
+    The entries of x get independent noise. The noise is computed as ``s = low + (high - low) u``,
+    with u uniform on [0, 1). Therefore s is equal to `high` only if rounding causes it.
 
     Args:
-        low: smallest noise, in the units of x, at least -1e300.
-        high: largest noise, above `low` and at most 1e300.
+        low: smallest value of the noise, in the units of x, at least -1e300.
+        high: largest value of the noise, above `low` and at most 1e300.
 
     Raises:
         TypeError: if `low` or `high` is not a number.
-        ValueError: if `low` or `high` is out of range, or if `low` is not below `high`.
+        ValueError: if `low` or `high` is out of range, or `low` is not below `high`.
 
     Source:
         Devroye (1986), Non-Uniform Random Variate Generation, section II.2 (inversion).

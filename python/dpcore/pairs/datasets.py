@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import instance, invalid, mistyped
 from ..records import Pair, Record
 from ..suggestions import suggest_arguments
-from .differences import added_or_removed, differing_places, dimension, inputs_equal, read_records
+from .differences import count_changes, differing_places, dimension, inputs_equal, read_records
 from .neighbours import Domain
 from .text_pairs import Texts
 
@@ -20,11 +20,13 @@ from .text_pairs import Texts
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
-    """Set of datasets that have a fixed number of records, each of them from a list of values.
+    """Set of all datasets that consist of `dim` records, each taken from a list of values.
+
+    A search looks for two neighbouring datasets in this set.
 
     Args:
-        values: possible values of a record, such as ("yes", "no"). Any objects that can be compared
-            by ``==`` are allowed.
+        values: the possible values of a record, such as ("yes", "no"). Objects of any type are
+            allowed if Python can compare them by ``==``.
         dim: number of records of a dataset, at least 1.
 
     Raises:
@@ -46,12 +48,19 @@ class Records(Record, word="Records"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
-        """Draw a dataset, a tuple of `dim` records that are independent and uniform on `values`."""
+        """Draw a random dataset from this set, as a tuple of `dim` records.
+
+        Each record is drawn from `values` with equal probabilities, independently of the other
+        records.
+        """
         instance("rng", rng, np.random.Generator)
         return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a sequence of `dim` records that are all in `values`."""
+        """Return True if the dataset x belongs to this set.
+
+        It belongs to the set if x is a sequence of `dim` records that are all in `values`.
+        """
         is_sequence = isinstance(x, Sequence) or (isinstance(x, np.ndarray) and x.ndim > 0)
         if not is_sequence or isinstance(x, str) or len(x) != self.dim:
             return False
@@ -169,8 +178,8 @@ class Replace(_RecordRelation, word="Replace"):
     """Neighbour relation: two datasets have equal numbers of records and differ in one record.
 
     Args:
-        values: records with which a search may replace another record. None means that the search
-            takes records from random datasets.
+        values: records that a search for neighbours may put in the place of another record. None
+            means that the search takes these records from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -191,7 +200,7 @@ class Replace(_RecordRelation, word="Replace"):
     replaced = 1
 
     def apart(self, pair: Pair) -> float:
-        """Count the records in which two datasets of equal length differ.
+        """Count the positions at which two datasets of equal length have different records.
 
         Raises:
             TypeError: if an input is not a list, a tuple, an array, a number, a text or bytes.
@@ -204,9 +213,9 @@ class Replace(_RecordRelation, word="Replace"):
         return len(differing_places(first, second))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if two datasets of the domain (a set) differ in exactly one record.
+        """Return True if two datasets are in the set `domain` and differ in exactly one record.
 
-        The result is False if a dataset does not belong to the domain.
+        For texts, the records are the words.
         """
         inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
         if isinstance(domain, Texts):
@@ -216,13 +225,14 @@ class Replace(_RecordRelation, word="Replace"):
 
 @suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbour relation: the second dataset is the first with one record added, or the reverse.
+    """Neighbour relation: one of two datasets is equal to the other with one record added.
 
-    The record may be at any place. All other records are the same, and in the same order.
+    The additional record may be at any position. All other records of the two datasets are equal
+    and in the same order.
 
     Args:
-        values: records that a search may add to a dataset. None means that the search takes records
-            from random datasets.
+        values: records that a search for neighbours may add to a dataset. None means that the
+            search takes these records from random datasets.
 
     Raises:
         TypeError: if `values` is not a list or tuple.
@@ -241,21 +251,24 @@ class AddRemove(_RecordRelation, word="AddRemove"):
     replaced = 0
 
     def apart(self, pair: Pair) -> float:
-        """Count the records to add or remove to turn the first dataset into the second.
+        """Count how many records must be added or removed to turn one dataset into the other.
 
-        The result is inf if more than 200 records are necessary.
+        The result is the smallest possible number. If it is above 200, the result is inf.
 
         Raises:
             TypeError: if an input is not a list, a tuple, an array, a number, a text or bytes.
         """
-        return added_or_removed(*_records_of_pair(pair))
+        return count_changes(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the longer dataset is the shorter one with one record added.
+        """Return True if two datasets differ by one added record and fit the set `domain`.
 
-        The shorter dataset must belong to the domain, a set of datasets. The added record must be
-        possible in this domain: the domain must also contain the longer dataset without one of its
-        other records.
+        The longer dataset must be equal to the shorter dataset with one record added at any
+        position.
+
+        The shorter dataset must belong to `domain`, a set of datasets. The longer dataset must
+        belong to `domain` after one of its other records (the first or the last one) is removed.
+        For texts, the records are the words, and both texts must belong to `domain`.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
@@ -334,7 +347,11 @@ def _make_constant_dataset(x: Any, record: Any) -> Any:
 
 
 def input_key(value: Any) -> Hashable:
-    """Return a hashable key of an input: an array's dtype, shape and bytes, otherwise the repr."""
+    """Return a hashable key for an input of a mechanism.
+
+    The key of an array consists of its dtype, shape and bytes. The key of any other input, and of
+    an array of objects, is its repr.
+    """
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.str, value.shape, value.tobytes()
     return repr(value)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, integer, invalid, list_to_floats, masked, mistyped, show
+from ..errors import choice, has_masked, integer, invalid, list_to_floats, mistyped, show
 from ..packages import converts_to_array, has_all, is_tensor
 from ..records import Floats, Pair, frozen_array, pair_of
 from ..suggestions import suggest_arguments
@@ -41,8 +41,8 @@ _DIMENSION_END = 2**60
 def inputs_equal(first: Any, second: Any) -> bool:
     """Return True if two inputs are equal: arrays entry by entry, other objects by ``==``.
 
-    Two NaNs count as equal, because no mechanism can distinguish them. Objects that cannot be
-    compared count as different.
+    Two NaNs count as equal, because a mechanism cannot distinguish them. If Python cannot compare
+    two objects, they count as different.
 
     Args:
         first: any object.
@@ -95,16 +95,17 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
 
 
 def fingerprint_input(value: Any) -> Hashable:
-    """Return a hashable fingerprint of an input, from which a later change can be detected.
+    """Return a hashable fingerprint of an input, to detect later if the input was changed.
 
     Args:
         value: any object. The function reads numbers, texts, lists, mappings, sets, dataclasses,
             arrays, tensors and data frames.
 
     Returns:
-        The fingerprint. Inputs of equal content have equal fingerprints, and NaN counts as equal to
-        NaN. An array is represented by a digest of its bytes. The result is None for other objects,
-        and for inputs with more than a million items or with arrays of more than 256 MiB.
+        The fingerprint. Inputs of the same type and with equal content have equal fingerprints. NaN
+        counts as equal to NaN. If the function cannot read the object, the result is None. The
+        result is also None for an input with more than a million items, or with more than 256 MiB
+        of arrays.
 
     Example:
         >>> data = {"a": [1.0, np.nan]}
@@ -168,8 +169,9 @@ def list_to_array(value: Any) -> Any:
         value: any object.
 
     Returns:
-        The array. If `value` is not a list or tuple of real numbers, or if its numbers would be
-        rounded, the function returns `value` unchanged.
+        The array. If `value` is not a list or tuple of real numbers, the function returns `value`
+        unchanged. If the array would contain rounded numbers, the function also returns `value`
+        unchanged.
 
     Example:
         >>> list_to_array([1, 2]).dtype, list_to_array((1, 0.5)), list_to_array([2**70])
@@ -191,7 +193,10 @@ def list_to_array(value: Any) -> Any:
 
 
 def pair_to_floats(pair: Pair) -> Pair:
-    """Return a pair in which lists and tuples of numbers are replaced by float64 arrays."""
+    """Return a copy of a pair, with lists of numbers converted to float64 arrays.
+
+    Tuples of numbers are also converted. Inputs of other types are not changed.
+    """
     x, x_prime = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
@@ -204,14 +209,14 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
             array, such as a tensor.
 
     Returns:
-        The array, with the dtype that numpy gives to it, or None. A single number becomes an array
-        of one entry.
+        The array, with the dtype that numpy chooses, or None. A single number becomes an array with
+        one entry.
     """
     array = list_to_array(value)
     value = list_to_floats(value) if array is value else array
     if type(value) is not np.ndarray and (
         isinstance(value, (list, tuple, str, bytes))
-        or masked(value)
+        or has_masked(value)
         or not (isinstance(value, (int, float)) or converts_to_array(value))
     ):
         return None
@@ -227,7 +232,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
 
 
 def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Compute |second - first| for every entry of two arrays.
+    """Compute the absolute difference of the corresponding entries of two arrays.
 
     The difference of two NaNs, or of two equal infinities, is 0.
 
@@ -236,8 +241,8 @@ def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray
         second: real numbers, of the same shape as `first`.
 
     Returns:
-        Differences in float64, of the same shape as `first`. Integers above 2**53 are subtracted
-        exactly, and only their difference is rounded.
+        The absolute differences in float64, with the same shape as `first`. Integers above 2**53
+        are subtracted exactly. Only the difference is then rounded to float64.
     """
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds <= set("iu") and not all(map(is_exact_in_float64, (first, second))):
@@ -250,17 +255,22 @@ def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray
 
 
 def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
-    """Return True if float64 holds all integers of this array without rounding."""
+    """Return True if float64 can represent all integers of an array without rounding.
+
+    For an array of floats or bools, the result is True.
+    """
     if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or array.size == 0:
         return True
     return int(array.max()) <= _MAX_EXACT_INTEGER and int(array.min()) >= -_MAX_EXACT_INTEGER
 
 
 def broadcast_pair(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
-    """Return two numeric inputs, broadcast to the shape of an output and flattened.
+    """Return the two inputs x and x' as vectors with one entry for each entry of an output.
 
-    Return None if an input is not numeric, if it cannot be broadcast to this shape, or if the two
-    inputs are equal.
+    Both inputs are broadcast to `shape`, the shape of an output, and then flattened.
+
+    Return None if an input does not consist of finite numbers, if an input cannot be broadcast to
+    `shape`, or if the two inputs are equal.
     """
     first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
     if first is None or second is None or np.array_equal(first, second):
@@ -281,9 +291,10 @@ def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
 
 
 def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
-    """Group the columns i that have equal x_i and equal x'_i.
+    """Group the indices i that have the same pair of values (x_i, x'_i).
 
-    The result lists, for each group, its column numbers and its pair (x_i, x'_i).
+    The result is a list of groups. Each group consists of its indices and the common pair (x_i,
+    x'_i).
 
     Example:
         >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
@@ -295,16 +306,18 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
 
 
 def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
-    """Split two inputs into units: records, words, characters or bytes.
+    """Split the two inputs x and x' into units, so that the units can be compared.
+
+    A unit is a record, a word, a character or a byte.
 
     Args:
-        pair: the two inputs. The records of a list or tuple are its items, and those of an array
-            are its rows. A number is one record. Texts are split into words. Two texts with equal
-            words are split into characters.
+        pair: the two inputs. The records of a list or tuple are its items. The records of an array
+            are its rows. A number is one record. Texts are split into words. If two texts have the
+            same words in the same order, the texts are split into characters.
 
     Returns:
-        The name of the unit ("record", "word", "character" or "byte"), the units of x, and those
-        of x'. None for other inputs.
+        The name of the unit ("record", "word", "character" or "byte"), the list of units of x, and
+        the list of units of x'. If an input has another type, the result is None.
 
     Example:
         >>> read_records(Pair("a good film", "a film"))
@@ -337,9 +350,9 @@ def _value_to_records(value: Any) -> list[Any] | None:
 
 
 def differing_places(first: Any, second: Any) -> list[int]:
-    """Return the indices at which the records of two datasets differ.
+    """Return the indices at which two datasets have different records.
 
-    If the lengths of the datasets differ, the additional records are not compared.
+    If one dataset is longer, its additional records at the end are ignored.
 
     Example:
         >>> differing_places(["a", "b", "c"], ["a", "c"])
@@ -358,9 +371,12 @@ def differing_places(first: Any, second: Any) -> list[int]:
 
 
 def format_changes(pair: Pair) -> str:
-    """Describe the entries or records in which two inputs differ, with index, old and new value.
+    """Describe in one line how the input x' differs from the input x.
 
-    At most 8 of them are listed.
+    The description lists the entries or records that differ, with index, value in x, and value in
+    x'.
+
+    At most 8 differences are listed.
 
     Example:
         >>> format_changes(Pair([0, 0, 0], [0, 4, 0]))
@@ -390,14 +406,14 @@ def format_changes(pair: Pair) -> str:
     return shown + (f" and {more:,} more" if more > 0 else "")
 
 
-def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """Count the records to add or remove to turn the first dataset into the second.
+def count_changes(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """Count how many records must be added or removed to turn one dataset into another.
 
-    The order of the records matters.
+    The order of the records matters: a moved record counts as removed and added.
 
     Args:
-        first: a dataset.
-        second: another dataset.
+        first: the dataset that is changed.
+        second: the dataset that must result.
 
     Returns:
         The smallest possible number of records, or inf if it is above 200.
@@ -406,7 +422,7 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
         Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
 
     Example:
-        >>> added_or_removed(["a", "b", "c"], ["b", "c", "d"])
+        >>> count_changes(["a", "b", "c"], ["b", "c", "d"])
         2
     """
     reach = {1: 0}
@@ -428,9 +444,9 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
 
 @suggest_arguments
 def dimension(dim: int) -> int:
-    """Check that a number of entries is at least 1 and below 2**60, and return it.
+    """Check that a number of vector entries is at least 1 and below 2**60, and return it.
 
-    A larger vector cannot be addressed.
+    A computer cannot address a larger vector.
 
     Raises:
         TypeError: if `dim` is not an integer.
@@ -444,9 +460,9 @@ def dimension(dim: int) -> int:
 
 @suggest_arguments
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
-    """Compute the distance of two inputs x and x' in a norm.
+    """Compute the distance between two inputs x and x' in a norm.
 
-    Partial sums are not rounded, and do not overflow.
+    Only the final sum is rounded, and intermediate results do not overflow.
 
     Args:
         pair: the two inputs, arrays of real numbers of equal shape, or two numbers.
@@ -488,31 +504,36 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
 
 @suggest_arguments
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
-    """Compute all distances that are defined for two inputs x and x'.
+    """Compute all kinds of distance that are defined between two inputs x and x'.
 
     Args:
         pair: the two inputs, objects of any type.
 
     Returns:
-        A dictionary. It is empty for inputs without a known distance.
+        A dictionary from names of distances to values. It is empty if no distance is defined for
+        the two inputs.
 
-        Two arrays (or lists) of numbers of equal shape have these keys:
+        For two arrays (or lists) of numbers with equal shapes, the keys are:
 
         - "l1", "l2" and "linf": distances in the three norms, in the units of the inputs;
         - "entries": number of entries of an input;
         - "changed": number of entries in which x and x' differ;
-        - with two dimensions or more, also "unit", "size", "size_prime" and "replaced", as below.
+        - if the arrays have at least two dimensions, also "unit", "size", "size_prime" and
+          "replaced", as below.
 
-        All other lists, tuples, arrays, texts and bytes have these keys:
+        For all other lists, tuples, arrays, texts and bytes, the keys are:
 
-        - "unit": the unit into which the inputs are split, "record" (an item, or a row of an
-          array), "word", "character" or "byte";
-        - "size" and "size_prime": number of units of x, and of x';
-        - "replaced": number of units that differ, only if the sizes are equal;
-        - "added_or_removed": number of units to add or remove to turn x into x', inf if above 200.
+        - "unit": name of the units into which the inputs are split: "record" (an item of a list, or
+          a row of an array), "word", "character" or "byte";
+        - "size": number of units of x;
+        - "size_prime": number of units of x';
+        - "replaced": number of positions with different units (only if x and x' have equally many
+          units);
+        - "added_or_removed": number of units that must be added or removed to turn x into x', or
+          inf if this number is above 200.
 
     Raises:
-        TypeError: if `pair` is not a `Pair`.
+        TypeError: if `pair` is neither a `Pair` nor a tuple of two inputs.
 
     Example:
         >>> distances(Pair([0, 0], [1, 0]))
@@ -543,5 +564,5 @@ def _count_record_changes(pair: Pair) -> dict[str, Any]:
     figures: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
     if len(first) == len(second):
         figures["replaced"] = len(differing_places(first, second))
-    figures["added_or_removed"] = added_or_removed(first, second)
+    figures["added_or_removed"] = count_changes(first, second)
     return figures

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from ..records import Floats, Pair, Record, attribute_of
+from ..records import Floats, Pair, Record, get_optional
 from ..suggestions import suggest_arguments
 from .differences import Norm, dimension, distance, distances, pair_to_floats
 
@@ -39,14 +39,14 @@ _MAX_SHIFT_HALVINGS: Final = 7
 
 @suggest_arguments
 def zeros_ones(dim: int) -> Pair:
-    """Return the pair of inputs of the reconstruction attack: x of zeros and x' of ones.
+    """Return the two inputs of Habernal's reconstruction attack: x = (0, ..., 0), x' = (1, ..., 1).
 
     Args:
         dim: number of entries of x and of x', at least 1.
 
     Returns:
-        The pair, in float64. The L1 distance of x and x' is dim, the L2 distance sqrt(dim), and the
-        Linf distance 1.
+        The pair, in float64. The L1 distance between x and x' is dim, the L2 distance is sqrt(dim),
+        and the Linf distance is 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
@@ -65,36 +65,43 @@ def zeros_ones(dim: int) -> Pair:
 
 @suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
-    """List the pairs of query answers that the literature uses for audits.
+    """List the pairs of inputs (x, x') that the literature uses for audits.
 
-    With `which="one"`, there are two pairs. The first input of each pair is (1, ..., 1). The first
-    entry of the second input is smaller or larger by 1. The L1 distance is then 1.
+    Each input is a vector of query answers, to which a mechanism adds noise.
 
-    With `which="all"`, six more pairs (x, x') follow. The Linf distance is 1 for all pairs:
+    If `which` is "one", the list has two pairs. In both pairs, x is (1, ..., 1). In x', the first
+    entry is 0 or 2, and all other entries are 1. The L1 distance between x and x' is 1.
+
+    If `which` is "all", six more pairs follow. The Linf distance between x and x' is 1 in each
+    pair:
 
     - x is (1, ..., 1). In x', the first entry is 2 and all other entries are 0.
     - x is (1, ..., 1). In x', the first entry is 0 and all other entries are 2.
     - x is (1, ..., 1). In x', the first half of the entries is 2 and the second half 0.
     - x is (1, ..., 1), and x' is (2, ..., 2).
     - x is (1, ..., 1), and x' is (0, ..., 0).
-    - In x, the first half of the entries is 1 and the second half 0. In x', it is the reverse.
+    - In x, the first half of the entries is 1 and the second half 0. In x', the first half is 0 and
+      the second half 1.
 
     The list contains only one of the pairs (x, x') and (x', x), because an audit compares the two
-    inputs in both directions. In low dimensions, some pairs are equal, and are listed once.
+    inputs in both directions. If `dim` is small, some of these pairs are equal. Equal pairs are
+    listed once.
 
-    Among pairs at the same L1 distance, an audit certifies most if only one entry differs. The
-    example shows it for Laplace noise that is 10 % too small. The largest privacy loss is 1.11
-    on both pairs. The audit refutes the claim on the pair that differs in one entry. The audit
-    certifies only 0.07 on the pair whose 128 entries all differ, at the same L1 distance.
+    Among pairs with the same L1 distance, an audit certifies the largest epsilon if x and x' differ
+    in only one entry. The example audits Laplace noise with a scale that is 10 % too small, on
+    pairs with L1 distance 1. The true privacy loss is 1.11 on all of them. If x and x' differ in
+    one entry, the audit certifies 1.08 and refutes the claim of 1. If all 128 entries differ, the
+    audit certifies only 0.07.
 
     Args:
-        dim: number of entries, at least 1.
-        which: "one" if neighbours differ in one entry, "all" if neighbours may differ in every
-            entry. There is deliberately no default: on the pairs of "all", an audit would refute
-            true claims that protect only one entry.
+        dim: number of entries of each input, at least 1.
+        which: "one" if neighbouring inputs differ in one entry, "all" if neighbouring inputs may
+            differ in every entry. There is no default, because only the claim shows which of the
+            two is right. If a claim protects only one entry, an audit on the pairs of "all" may
+            refute the claim although it is true.
 
     Returns:
-        Pairs of float64 vectors, 2 for "one", and at most 8 for "all".
+        The pairs, as float64 vectors: 2 pairs for "one", and at most 8 pairs for "all".
 
     Raises:
         TypeError: if `dim` is not an integer, or if `which` is not a string.
@@ -139,51 +146,53 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
 
 @runtime_checkable
 class Domain(Protocol):
-    """A set of inputs in which a search looks for two neighbours, such as `Box` or `Texts`."""
+    """A set of inputs, such as `Box` or `Texts`, in which a search looks for two neighbours."""
 
     @property
     def dim(self) -> int:
-        """Number of entries (or of records, or words) of one input."""
+        """Size of one input in this set: the number of vector entries, records or words."""
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Draw a random input from the set."""
+        """Draw a random input from this set of inputs."""
 
     def contains(self, x: Any) -> bool:
-        """Return True if x belongs to the set."""
+        """Return True if the input x belongs to this set of inputs."""
 
 
 @runtime_checkable
 class Bounded(Domain, Protocol):
-    """A set of vectors whose entries lie between two bounds."""
+    """A set of vectors; the entries of each vector lie between two bounds."""
 
     @property
     def low(self) -> Any:
-        """Smallest allowed value of the entries: one number, or one number per entry."""
+        """Smallest allowed value of the vector entries: one for all entries, or one per entry."""
 
     @property
     def high(self) -> Any:
-        """Largest allowed value of the entries: one number, or one number per entry."""
+        """Largest allowed value of the vector entries: one for all entries, or one per entry."""
 
     def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the vector of the set that is nearest to x."""
+        """Return the vector in this set that is nearest to the vector x."""
 
 
 class Neighbour(Protocol):
-    """Neighbour relation: the set of pairs (x, x') to which a privacy claim applies."""
+    """Neighbour relation: it states for which pairs of inputs (x, x') a privacy claim is made."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if two inputs are different neighbours in the domain, a set of inputs."""
+        """Return True if two inputs in the set `domain` are neighbours and are not equal."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield the pairs with which a search begins, the most promising pairs first.
+        """Yield the pairs of inputs with which a search for neighbours begins, best guesses first.
 
-        The two inputs of a pair need not be neighbours: the search calls `holds` on every pair.
+        Some of these pairs may not be neighbours. The search tests each pair with the method
+        `holds`, and skips pairs that are not neighbours.
         """
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """Return a random pair that differs slightly from a given pair.
+        """Return a random pair of inputs that differs slightly from a given pair of inputs.
 
-        The two new inputs need not be neighbours: the search calls `holds` on every pair.
+        The new pair may consist of inputs that are not neighbours. The search tests the pair with
+        the method `holds`, and skips the pair if its inputs are not neighbours.
         """
 
 
@@ -192,40 +201,47 @@ NeighbourArgument = Neighbour | Norm | tuple[Norm, float]
 
 
 class DomainAttributes:
-    """Optional attributes of a set of inputs (a domain) or of a neighbour relation.
+    """Default values of the optional attributes of a set of inputs or of a neighbour relation.
 
-    The default of each attribute is None.
+    A set of inputs is also called a domain. The default value of each attribute is None.
 
     Attributes:
-        clip: function `(x)` that returns the vector of the domain that is nearest to x.
+        clip: function `(x)` that returns the vector in the domain that is nearest to x.
         neighbouring: function `(x, x_prime)` that returns True if two datasets differ in one
             record.
-        radius: radius of a norm ball, or largest distance of two neighbours.
-        low: smallest allowed value of an entry.
-        high: largest allowed value of an entry.
-        norm: norm in which the distance of neighbours is measured.
-        apart: function `(pair)` that returns the distance of two inputs. Two inputs are neighbours
-            if the distance is at most the attribute `most`.
+        radius: radius of a norm ball for a domain, or largest distance between two neighbours for a
+            relation.
+        low: smallest allowed value of a vector entry.
+        high: largest allowed value of a vector entry.
+        norm: norm in which the distance between neighbours is measured.
+        apart: function `(pair)` that returns the distance between two inputs. The relation also has
+            an attribute `most`. Two inputs are neighbours if their distance is at most `most`.
         values: list or tuple of the possible values of a record.
-        describe_change: function `(pair)` that describes the difference of two inputs as a kind,
-            ":" and details, such as "number: '12' for '7'".
+        describe_change: function `(pair)` that describes the difference between two inputs in one
+            text, such as "number: '12' for '7'". The text has the kind of the change before the
+            colon and details after it.
     """
 
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
 def domain_attribute(domain: Any, name: str) -> Any:
-    """Return an optional attribute of a domain or of a neighbour relation, or None by default."""
-    return attribute_of(DomainAttributes, domain, name)
+    """Return an optional attribute of a set of inputs or of a neighbour relation.
+
+    If the object has no attribute with this name, the result is None.
+    """
+    return get_optional(DomainAttributes, domain, name)
 
 
 def check_domain(
     value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
-    """Check that a value is a domain (an object with `dim`, `draw` and `contains`); return it.
+    """Check that a value is a set of inputs for a search, and return the value.
+
+    Such an object has the attribute `dim` and the methods `draw` and `contains`.
 
     Raises:
-        TypeError: if the value is not a domain, or is a class.
+        TypeError: if the value is not such an object, or is a class instead of an instance.
     """
     # A class has the methods of its instances too, so the protocol alone does not exclude it.
     if isinstance(value, type) or not isinstance(value, Domain):
@@ -235,12 +251,14 @@ def check_domain(
 
 
 def neighbour_of(value: Any) -> Neighbour:
-    """Return a neighbour relation.
+    """Convert the argument `neighbour` of another function to a neighbour relation.
 
-    The value is a relation, the name of a norm (with radius 1), or a tuple (norm, radius).
+    If the value is a neighbour relation, it is returned unchanged. If the value is a tuple (norm,
+    radius), two inputs are neighbours if their distance in the norm is at most the radius. If the
+    value is only the name of a norm, the radius is 1.
 
     Raises:
-        TypeError: if the value has another form, or is a class.
+        TypeError: if the value has another form, or is a class instead of an instance.
 
     Example:
         >>> neighbour_of("l1"), neighbour_of(("l2", 3.0))
@@ -259,19 +277,20 @@ def neighbour_of(value: Any) -> Neighbour:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
-    """Set of vectors whose entries all lie between two numbers.
+    """Set of vectors: all entries of each vector lie between the numbers `low` and `high`.
 
     Args:
         low: smallest allowed entry, finite.
         high: largest allowed entry, finite and at least `low`.
-        dim: number of entries, at least 1.
+        dim: number of entries of each vector, at least 1.
         integers: True if all entries must be whole numbers. `low` and `high` must then be whole
             numbers too.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if `dim` is below 1, if a bound is not finite, or if `high` is below `low`. With
-            `integers`, also if a bound is not a whole number, or is above 2**53 in magnitude.
+        ValueError: if `dim` is below 1, if a bound is not finite, or if `high` is below `low`. If
+            `integers` is True, also if a bound is not a whole number, or has an absolute value
+            above 2**53.
 
     Example:
         >>> box = Box(0, 3, 2, integers=True)
@@ -301,9 +320,9 @@ class Box(Record, word="Box"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw a vector of shape `(dim,)` whose entries are independent and uniform in the box.
+        """Draw a random vector from this box, uniformly; the shape is `(dim,)`.
 
-        The dtype is int64 with `integers`, and float64 otherwise.
+        If the entries must be integers, the dtype is int64. Otherwise the dtype is float64.
         """
         errors.instance("rng", rng, np.random.Generator)
         if self.integers:
@@ -311,9 +330,11 @@ class Box(Record, word="Box"):
         return rng.uniform(self.low, self.high, self.dim)
 
     def contains(self, x: Any) -> bool:
-        """Return True if x is a vector of `dim` entries that all lie between `low` and `high`.
+        """Return True if the vector x belongs to this box.
 
-        With `integers`, all entries must also be whole numbers.
+        The vector must have `dim` entries, all between `low` and `high`.
+
+        If `integers` is True, all entries must also be whole numbers.
         """
         try:
             array = errors.vector("x", x, self.dim)
@@ -323,9 +344,9 @@ class Box(Record, word="Box"):
         return inside and not (self.integers and (array != np.rint(array)).any())
 
     def clip(self, x: Any) -> npt.NDArray[Any]:
-        """Return the vector of the box that is nearest to x, of shape `(dim,)`.
+        """Return the vector in this box that is nearest to x; the shape is `(dim,)`.
 
-        The dtype is int64 with `integers`, and float64 otherwise.
+        If the entries must be integers, the dtype is int64. Otherwise the dtype is float64.
 
         Args:
             x: a vector of `dim` finite numbers.
@@ -466,7 +487,7 @@ class _NormBall(Record):
 
 @suggest_arguments
 class L1(_NormBall, word="L1"):
-    """Neighbour relation: the L1 distance of two inputs is at most `radius`.
+    """Neighbour relation: two vectors are neighbours if their L1 distance is at most `radius`.
 
     The L1 distance is the sum of the absolute differences of all entries.
 
@@ -494,7 +515,9 @@ class L1(_NormBall, word="L1"):
 
 @suggest_arguments
 class L2(_NormBall, word="L2"):
-    """Neighbour relation: the Euclidean distance of two inputs is at most `radius`.
+    """Neighbour relation: two vectors are neighbours if their L2 distance is at most `radius`.
+
+    The L2 distance is the Euclidean distance.
 
     Args:
         radius: largest distance, in the units of the inputs, finite and above 0.
@@ -518,10 +541,11 @@ class L2(_NormBall, word="L2"):
 
 @suggest_arguments
 class Linf(_NormBall, word="Linf"):
-    """Neighbour relation: two inputs differ by at most `radius` in every entry.
+    """Neighbour relation: two vectors are neighbours if no entry differs by more than `radius`.
 
     Args:
-        radius: largest difference, in the units of the inputs, finite and above 0.
+        radius: largest absolute difference of an entry, in the units of the inputs, finite and
+            above 0.
 
     Raises:
         TypeError: if `radius` is not a number.
@@ -613,9 +637,9 @@ class _AnyInput:
 
 
 def format_neighbour(neighbour: Any) -> str:
-    """Format a neighbour relation as the call that makes it.
+    """Return a text that shows a neighbour relation, as the Python call that makes the relation.
 
-    If the repr of the relation shows only an address, the result is the name of its class.
+    If the repr of the relation contains a memory address, the result is the name of its class.
 
     Example:
         >>> from dpcore.pairs import L1
@@ -630,18 +654,18 @@ def format_neighbour(neighbour: Any) -> str:
 def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
     """Raise an error if two inputs are not neighbours.
 
-    Two equal inputs raise an error only if the relation has no method `apart`, and its method
-    `holds` returns False for them.
+    Equal inputs count as neighbours if the relation has a method `apart`, which computes distances.
+    Otherwise the method `holds` of the relation decides.
 
     Args:
         pair: the two inputs.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or another neighbour relation. For a
-            relation without a distance, the function calls `holds(pair, domain)` with a domain that
-            contains all inputs.
+        neighbour: an instance of `L1`, `L2`, `Linf`, `Replace` or `AddRemove`, or another neighbour
+            relation. If the relation has no method `apart`, the function calls
+            `holds(pair, domain)`. The argument `domain` is then a set that contains all inputs.
 
     Raises:
-        TypeError: if `neighbour` is not a neighbour relation, or cannot compare inputs of this
-            type.
+        TypeError: if `neighbour` is not a neighbour relation, or if the relation cannot compare
+            inputs of this type.
         ValueError: if the inputs are not neighbours. The message states the distance of the inputs
             and the largest distance that the relation allows.
 
@@ -664,4 +688,4 @@ def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
     if not apart <= relation.most * (1.0 + SLACK):
         shown = format_neighbour(relation)
         error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
-        raise errors.about(error, "pair")
+        raise errors.tag(error, "pair")

@@ -37,18 +37,21 @@ _MIN_ROUNDS_BUDGET = 1000
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
-    """Plan of a search for the pair of neighbours (x, x') on which a mechanism leaks most.
+    """Plan of a search for two neighbouring inputs x and x' on which a mechanism leaks most.
 
-    `dpcore.pairs.search` makes the plan, and `dpcore.audit` carries it out. In each round of the
-    search, every pair is evaluated with outputs drawn on x and on x'. The plan itself does not
-    change and does not draw outputs. For a search of your own, call its methods `start`,
-    `propose` and `schedule`.
+    `dpcore.pairs.search` makes the plan, and `dpcore.audit` carries it out. The search has several
+    rounds. In each round, the search draws outputs on x and on x' for every pair, and estimates
+    from these outputs how much the mechanism leaks. The plan itself does not change and does not
+    draw outputs. To write your own search, call the methods `start`, `propose` and `schedule` of
+    the plan.
 
     Args:
         domain: set of inputs in which the search looks for the pair.
-        neighbour: neighbour relation, which all pairs must satisfy.
+        neighbour: neighbour relation. The search evaluates only pairs that are neighbours by this
+            relation.
         rounds: number of rounds, at least 1.
-        budget: number of draws on x, and as many on x', in total over all pairs and rounds.
+        budget: total number of outputs that the search draws on the inputs x, over all pairs and
+            rounds. It draws equally many outputs on the inputs x'.
         candidates: number of pairs in the first round, at least 1.
         seconds: time limit of the search, in seconds. None means no limit.
     """
@@ -75,11 +78,14 @@ class Search(Record, word="Search"):
             raise invalid("budget", requirement, self.budget)
 
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """Return two numbers for each round: the pairs, and the draws for each pair.
+        """Return, for each round of this search, the number of pairs and of outputs per pair.
 
-        The second number counts the draws on x, and as many are made on x'. The number of pairs is
-        halved after each round, until 8 are left. All rounds have nearly the same total number of
-        draws.
+        Each entry of the result is a tuple for one round. The first number is the number of pairs.
+        The second number is the number of outputs that are drawn on x for each pair. Equally many
+        outputs are drawn on x'.
+
+        After each round, the number of pairs is halved, until 8 pairs are left. The total number of
+        outputs is nearly the same in all rounds.
 
         Example:
             >>> from dpcore.pairs import L1, Box
@@ -91,18 +97,19 @@ class Search(Record, word="Search"):
         return tuple((width, self.budget // (self.rounds * width)) for width in widths)
 
     def start(self, rng: np.random.Generator) -> list[Pair]:
-        """List the pairs of neighbours for the first round.
+        """List the pairs of neighbouring inputs that the first round of the search evaluates.
 
         Args:
             rng: generator that draws the random pairs.
 
         Returns:
-            At most `candidates` distinct pairs of neighbours.
+            A list of at most `candidates` different pairs. The two inputs of each pair are
+            neighbours.
 
         Raises:
-            TypeError: if `rng` is not a numpy Generator, or if the relation cannot be used with the
-                domain (such as `L1` with a domain of texts).
-            ValueError: if the search finds no two neighbours in the domain.
+            TypeError: if `rng` is not a numpy Generator, or if the neighbour relation of the plan
+                cannot be used with its set of inputs (such as `L1` with a set of texts).
+            ValueError: if the search finds no two neighbours in the set of inputs.
         """
         instance("rng", rng, np.random.Generator)
         tries = self.neighbour.starts(self.domain, rng)
@@ -120,12 +127,12 @@ class Search(Record, word="Search"):
         most: int = _MIN_ROUND_PAIRS // 2,
         known: Iterable[Pair] = (),
     ) -> list[Pair]:
-        """Propose new pairs that are similar to the best pairs so far.
+        """Propose new pairs of inputs that are similar to the best pairs found so far.
 
         Args:
-            best: tuples of a pair and its merit, the best pair first. The merit is an estimate of
-                how much the mechanism leaks on the pair. Most proposals are changes of the first
-                pairs of this list.
+            best: the best pairs so far, the best pair first. Each entry is a tuple: the pair, and
+                an estimate of how much the mechanism leaks on the pair. Pairs at the beginning of
+                this list are changed most often.
             rng: generator that chooses the pairs and their changes.
             most: largest number of proposed pairs.
             known: other pairs that must not be proposed again.
@@ -134,8 +141,8 @@ class Search(Record, word="Search"):
             At most `most` pairs of neighbours. None of these pairs is in `best` or in `known`.
 
         Raises:
-            TypeError: if `rng` is not a numpy Generator, or if the relation cannot be used with the
-                domain (such as `L1` with a domain of texts).
+            TypeError: if `rng` is not a numpy Generator, or if the neighbour relation of the plan
+                cannot be used with its set of inputs (such as `L1` with a set of texts).
             ValueError: if `best` is empty.
         """
         instance("rng", rng, np.random.Generator)
@@ -177,21 +184,21 @@ class Search(Record, word="Search"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Searched(Record, word="Searched"):
-    """Summary of a search for the pair on which a mechanism leaks most.
+    """Summary of a finished search for the pair of inputs on which a mechanism leaks most.
 
-    The pair itself is in `Audit.pair`.
+    The pair that the search found is in `Audit.pair`.
 
     Args:
-        evaluations: number of evaluations of a pair. A pair that is evaluated in two rounds counts
-            twice.
-        finished: number of completed rounds.
+        evaluations: number of evaluated pairs, summed over all rounds. A pair that is evaluated in
+            two rounds counts twice.
+        finished: number of rounds in which all pairs were evaluated.
         rounds: number of planned rounds.
-        seconds: time limit of the search in seconds, or None without a limit.
+        seconds: time limit of the search in seconds, or None if there was no limit.
         ended: True if the time limit ended the search.
-        change: for a pair of texts, the kind of the change and the words that differ, such as
-            "number: '12' for '7'". Empty for other inputs.
-        tried: for texts, the number of evaluated pairs for each kind of change, such as "4 number,
-            4 name". Empty for other inputs.
+        change: if the found pair consists of texts, the kind of the change between the two texts
+            and the words that differ, such as "number: '12' for '7'". For other inputs, "".
+        tried: if the inputs are texts, the number of different evaluated pairs for each kind of
+            change, such as "4 number, 4 name". For other inputs, "".
     """
 
     evaluations: int
@@ -223,52 +230,58 @@ def search(
     candidates: int | None = None,
     seconds: float | None = None,
 ) -> Search:
-    """Plan a search for the pair of neighbours (x, x') on which a mechanism leaks most.
+    """Plan a search for two neighbouring inputs x and x' on which a mechanism leaks most.
 
     Pass the plan to `dpcore.audit` in place of a pair. The search has several rounds. In each
-    round, it evaluates every pair with a pilot, a small set of outputs drawn on x and on x'. The
-    next round has half as many pairs, and twice as many draws per pair, until 8 pairs are left. In
-    each later round, half of the pairs are the best pairs of the round before. The other half are
-    new pairs that are similar to the best pairs.
+    round, the search evaluates a list of pairs. It draws a small set of outputs (a pilot) on x and
+    on x' for each pair, and estimates from the pilot how much the mechanism leaks. Each next round
+    has half as many pairs, and twice as many outputs per pair, until a round has 8 pairs. In every
+    round after the first, half of the pairs are the best pairs of the previous round. The other
+    half are new pairs that are similar to these best pairs.
 
     For vectors, the first round has these pairs:
 
     - the pairs of `dpcore.pairs.patterns`;
-    - pairs whose entries change in different directions;
-    - pairs in which one entry, or half of the entries, is far from the other entries;
+    - pairs in which x' has larger values than x in some entries and smaller values in other
+      entries;
+    - pairs in which one entry of x, or half of its entries, is far from the other entries of x;
     - random pairs.
 
     The search does not reduce the confidence of the audit. After the search, the audit draws new
-    outputs on the best pair, and counts only these.
+    outputs on the best pair, and computes the bound only from these new outputs.
 
     Args:
         domain: set of inputs in which to search, such as `Box(low, high, dim)` or `Texts(corpus)`.
-        neighbour: neighbour relation: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, `AnyTexts`, or an
-            object with the same methods. None is allowed only for `Texts` and means `Replace()`:
-            one word is replaced by another word of the corpus.
+        neighbour: neighbour relation: an instance of `L1`, `L2`, `Linf`, `Replace`, `AddRemove` or
+            `AnyTexts`, or an object with the same methods. None is allowed only if `domain` is a
+            `Texts`, and means `Replace()`: one word of a text is replaced by another word of the
+            corpus.
         rounds: number of rounds, at least 1. Defaults to 8. For `Texts`, the default is 3, or 1 if
             the budget is below 1,000.
-        budget: number of pilot draws on x, and as many on x', in total over all pairs and rounds.
-            Defaults to 10**7, and to 10**4 for `Texts`.
+        budget: total number of outputs that the search draws on the inputs x, over all pairs and
+            rounds. It draws equally many on the inputs x'. Defaults to 10**7, and to 10**4 for
+            `Texts`.
         candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts`, the
             default is 24, or 6 if the budget is below 1,000.
-        seconds: time limit of the search, in seconds. None means no limit. The first pilot, with
-            `budget / (rounds x candidates)` draws per input, always runs to its end. Choose a
-            smaller `budget` if one draw takes long. The search does not start a later pilot if it
-            would probably end after the limit. With a limit, the result depends on the speed of the
-            machine. To repeat the audit, pass `Audit.pair` in place of the plan.
+        seconds: time limit of the search, in seconds. None means no limit. The evaluation of the
+            first pair is always completed. It needs `budget / (rounds * candidates)` outputs on x
+            and equally many on x'. If one output takes long, choose a smaller `budget`. The search
+            does not evaluate another pair if this evaluation would probably end after the time
+            limit. If there is a limit, the result depends on the speed of the machine. To repeat
+            the audit, pass `Audit.pair` of the first audit in place of the plan.
 
     Returns:
         The plan of the search.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is out of range, or if `budget` is below `rounds` x `candidates`.
+        ValueError: if a number is out of range, or if `budget` is below `rounds` times
+            `candidates`.
 
     Source:
         Jamieson and Talwalkar (2016) for the halving of the number of pairs. Bichsel, Gehr,
-        Drachsler-Cohen, Tsankov and Vechev (2018) for a search of neighbours by outputs of the
-        mechanism.
+        Drachsler-Cohen, Tsankov and Vechev (2018) for a search for neighbours that uses outputs of
+        the mechanism.
 
     Example:
         >>> from dpcore.pairs import Box, Linf
@@ -292,18 +305,18 @@ def search(
 
 @suggest_arguments
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
-    """Run a search, and return the best pair of its last round.
+    """Run a planned search for two neighbouring inputs, and return the best pair of the last round.
 
-    In each round, the search evaluates all pairs, keeps the best half, and proposes new pairs that
-    are similar to them. The search compares only pairs of the same round, whose numbers of draws
-    are equal. It evaluates the kept pairs again in the next round. Therefore a pair that was good
-    only by chance does not stay until the end.
+    In each round, the search evaluates all pairs of the round, keeps the best half, and adds new
+    pairs that are similar to the kept pairs. The search compares only pairs of the same round,
+    because they have equal numbers of outputs. The kept pairs are evaluated again in the next
+    round. Therefore a pair that was good only by chance does not stay until the end.
 
     Args:
         plan: plan of the search.
         evaluate: function `(pair, size)` that draws `size` outputs on x and on x', and returns the
-            merit of the pair (x, x'). The merit is a number, such as the bound that an audit would
-            certify. A larger merit is better. NaN is not allowed.
+            merit of the pair (x, x'). The merit is a number that is larger if the mechanism leaks
+            more, such as the bound that an audit would certify. NaN is not allowed.
         rng: generator that chooses the pairs and their changes. The result depends only on `rng`
             and on the merits.
 
@@ -313,7 +326,8 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
     Raises:
         TypeError: if `plan` is not a `Search`, if `evaluate` is not callable, if a merit is not a
             real number, or if `rng` is not a numpy Generator.
-        ValueError: if a merit is NaN, or if the domain contains no two neighbours.
+        ValueError: if a merit is NaN, or if the search finds no two neighbours in the set of inputs
+            of the plan.
 
     Example:
         >>> from dpcore.pairs import L1, Box, distance
@@ -332,24 +346,26 @@ def explore(
     rng: np.random.Generator,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Pair, Searched]:
-    """Run a search, and return its best pair and a summary.
+    """Run a planned search for two neighbouring inputs; return the best pair and a summary.
 
     Args:
         plan: plan of the search.
         evaluate: function `(pair, size)` that draws `size` outputs on x and on x', and returns the
-            merit of the pair (x, x'), a number. A larger merit is better.
+            merit of the pair (x, x'). The merit is a number that is larger if the mechanism leaks
+            more.
         rng: generator that chooses the pairs and their changes.
-        clock: function that returns the time in seconds. The search calls it only if
-            `plan.seconds` is not None. The clock affects the result only through the number of
-            evaluated pairs.
+        clock: function that returns the time in seconds. The search calls this function only if the
+            plan has a time limit. The time determines only how many pairs are evaluated.
 
     Returns:
-        The best pair of the last round in which a pair was evaluated, and the summary.
+        A tuple: the best pair of the last round in which a pair was evaluated, and the summary of
+        the search.
 
     Raises:
         TypeError: if `plan` is not a `Search`, if `evaluate` is not callable, if a merit is not a
             real number, or if `rng` is not a numpy Generator.
-        ValueError: if a merit is NaN, or if the domain contains no two neighbours.
+        ValueError: if a merit is NaN, or if the search finds no two neighbours in the set of inputs
+            of the plan.
 
     Example:
         >>> from dpcore.pairs import L1, Box
@@ -374,7 +390,7 @@ def explore(
             if watch.ends_before(size):
                 break
             merits.append((pair, _check_merit(evaluate(pair, size))))
-            watch.took(size)
+            watch.record_pilot(size)
         ranked = sorted(merits, key=lambda merit: -merit[1])
         best_pair = ranked[0][0] if ranked else best_pair
         evaluations += len(merits)
@@ -424,7 +440,7 @@ class _SearchTimer:
             return False
         return self._last - self._begun + size * self._each > self._seconds
 
-    def took(self, size: int) -> None:
+    def record_pilot(self, size: int) -> None:
         """Record that an evaluation with `size` draws has ended."""
         if self._seconds is not None:
             now = self._clock()

@@ -30,7 +30,9 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
-    """Set of texts for `dpcore.pairs.search`: texts whose words all occur in a corpus.
+    """The texts among which a search looks for neighbours: all texts with only words of a corpus.
+
+    Pass this object to `dpcore.pairs.search` as `domain`.
 
     A search takes a text from the corpus and changes one word of it. There are six kinds of
     changes:
@@ -38,22 +40,24 @@ class Texts(Shown):
     - "number": a word with a digit is replaced by another word with a digit.
     - "name": a name is replaced by another name. A name is a word that begins with a capital letter
       inside a sentence, and never occurs in lower case in the corpus.
-    - "negation": a word is replaced by a negation, or a negation is replaced by another word. If
-      neighbours may differ in length, a negation may also be inserted or removed.
-    - "rare word": a rare word is replaced by another rare word. The rare words are those with the
-      smallest frequency in the corpus.
-    - "capital letters": the case of the letters of a word is changed.
-    - "word": any other word is replaced by another such word.
+    - "negation": a word is replaced by a negation, or a negation is replaced by another word. A
+      negation may also be inserted or removed, if the neighbour relation allows texts with
+      different numbers of words.
+    - "rare word": a word is replaced by a rare word. Rare words are the words with the smallest
+      frequency in the corpus.
+    - "capital letters": a word is replaced by the same word with other capital letters.
+    - "word": a word is replaced by another word, and the replacement belongs to none of the kinds
+      above.
 
     Args:
-        corpus: the texts, as a list of strings, or as an object with an attribute `texts`, such as
-            a `text.Corpus`.
+        corpus: the texts, as a list of strings or as an object with an attribute `texts` (such as a
+            `dpcore.text.Corpus`).
         negations: words that negate, in lower case. Words that end in "n't" are always negations.
         progress: True to show a progress bar while the texts are read. None, the default, shows the
             bar in an interactive terminal or a notebook.
 
     Raises:
-        TypeError: if the corpus is one string, or a text or a negation is not a string.
+        TypeError: if the corpus is a single string, or if a text or a negation is not a string.
         ValueError: if the corpus has no text, or if a text is empty.
 
     Example:
@@ -86,7 +90,7 @@ class Texts(Shown):
                 names |= _find_names(text)
                 bar.advance(1)
             names = {name for name in names if name.lower() not in counts}
-            kinds = {word: self._name_kind(word, names) for word in counts}
+            kinds = {word: self._get_word_kind(word, names) for word in counts}
             numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
             # If all words have the same frequency, no word is rare.
             rarest = min(numbers) if len(numbers) > 1 else 0
@@ -119,7 +123,7 @@ class Texts(Shown):
 
     @property
     def dim(self) -> int:
-        """Number of words of the longest text, at least 1."""
+        """Number of words of the longest text in the corpus, at least 1."""
         return max(1, *(len(_WORD.findall(text)) for text in self.texts))
 
     def draw(self, rng: np.random.Generator) -> str:
@@ -133,27 +137,31 @@ class Texts(Shown):
         return is_text and all(word in self._kinds for word in _WORD.findall(x))
 
     def starts(self, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs of a text and its changed text, each kind of change in turn, without end.
+        """Yield pairs of texts with which a search begins. The iterator never ends.
 
-        The two texts of a pair need not be neighbours.
+        The first text of a pair is drawn from the corpus. In the second text, one word is changed.
+        The kinds of changes, such as "number" or "name", take turns.
+
+        Some pairs may not be neighbours by the relation of the search. The search skips them.
         """
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
 
     def change(self, kind: str, rng: np.random.Generator) -> Pair:
-        """Draw a text and change one word in it.
+        """Draw a text from the corpus, change one word in the text, and return both texts.
 
         Args:
-            kind: kind of the change, "number", "name", "negation", "rare word", "capital letters"
-                or "word". The class `Texts` explains these kinds.
+            kind: kind of the change: "number", "name", "negation", "rare word", "capital letters"
+                or "word". The documentation of the class `Texts` explains these kinds.
             rng: generator that chooses the text, the word and its replacement.
 
         Returns:
-            The text and the changed text. The two texts are equal if the corpus has no other word
-            of this kind.
+            A pair: the text and the changed text. If the corpus has no other word of this kind, the
+            two texts are equal.
 
         Raises:
-            ValueError: if `kind` has another value, or if this change is not possible in any text.
+            ValueError: if `kind` has another value, or if this kind of change is not possible in
+                any text of the corpus.
         """
         rows = self._rows.get(kind)
         if not rows:
@@ -171,14 +179,21 @@ class Texts(Shown):
         return Pair(text, text[:start] + new + text[end:])
 
     def move(self, pair: Pair, rng: np.random.Generator) -> Pair:
-        """Draw a text and change one word in it, with the kind of change of a given pair."""
+        """Draw a text from the corpus and change one word in the text; return both texts.
+
+        The kind of the change (such as "number" or "name") is the kind by which the two texts in
+        `pair` differ.
+        """
         return self.change(self.describe_change(pair).partition(":")[0], rng)
 
     def describe_change(self, pair: Pair) -> str:
-        """Return the kind of the change between two texts and the words that differ, as a text."""
+        """Describe how two texts differ, such as "number: '12' for '7'".
+
+        The description consists of the kind of the change and the words that differ.
+        """
         first, second = _remove_common_prefix(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _remove_common_prefix(first[::-1], second[::-1]))
-        kinds = {self._kinds.get(word) or self._name_kind(word, ()) for word in first + second}
+        kinds = {self._kinds.get(word) or self._get_word_kind(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
         kind = next((kind for kind in CHANGES if kind in kinds), "word")
         if before.lower() == after.lower():
@@ -202,7 +217,7 @@ class Texts(Shown):
         # If the word itself is drawn, the next word is taken.
         return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
 
-    def _name_kind(self, word: str, names: Iterable[str]) -> str:
+    def _get_word_kind(self, word: str, names: Iterable[str]) -> str:
         """Return the kind of a word: "number", "negation", "name" or "word" (also a rare word)."""
         if any(letter.isdigit() for letter in word):
             return "number"
@@ -214,10 +229,10 @@ class Texts(Shown):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnyTexts(Record, word="AnyTexts"):
-    """Neighbour relation in which any two different texts are neighbours.
+    """Neighbour relation: any two different texts are neighbours.
 
-    A search (`dpcore.pairs.search`) tries only texts that differ in one word, or by a negation that
-    is inserted or removed.
+    The function `dpcore.pairs.search` tries only some of these pairs: the two texts differ in one
+    word, or one text has an additional negation.
 
     Example:
         >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))
@@ -231,18 +246,24 @@ class AnyTexts(Record, word="AnyTexts"):
         return is_texts and texts[0] != texts[1]
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs of a text and its changed text, each kind of change in turn, without end.
+        """Yield pairs of texts with which a search begins. The iterator never ends.
+
+        The first text of a pair is drawn from the corpus in `domain`. In the second text, one word
+        is changed. The kinds of changes, such as "number" or "name", take turns.
 
         Raises:
-            TypeError: if the domain is not a `Texts`.
+            TypeError: if `domain` is not an instance of `Texts`.
         """
         return instance("domain", domain, Texts).starts(rng)
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
-        """Draw a text and change one word in it, with the kind of change of a given pair.
+        """Draw a text from the corpus in `domain`, change one word, and return both texts.
+
+        The kind of the change (such as "number" or "name") is the kind by which the two texts in
+        `pair` differ.
 
         Raises:
-            TypeError: if the domain is not a `Texts`.
+            TypeError: if `domain` is not an instance of `Texts`.
         """
         return instance("domain", domain, Texts).move(pair, rng)
 

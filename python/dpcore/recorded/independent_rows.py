@@ -55,8 +55,8 @@ from ..attacks.attack import (
     merit_of,
 )
 from ..attacks.candidates import read_candidates
-from ..attacks.threshold import sign_scores
-from ..auditing.event_choice import remarks_on
+from ..attacks.threshold import minus_zero_scores
+from ..auditing.event_choice import note_no_bound
 from ..auditing.pilot import make_float_scores, outputs_inside
 from ..bounds import clopper_pearson
 from ..claims.trade_off import Claim, choose_tangent
@@ -64,7 +64,7 @@ from ..errors import invalid, real
 from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
 from ..results.evidence import Finding, put_numerator_first
-from ..sampling.columns import describe_pilot, list_columns
+from ..sampling.columns import list_columns, pilot_facts
 from ..sampling.replay import encode_rows
 from .sides import Sides
 
@@ -157,18 +157,22 @@ _MAX_COMPARED_PAIRS: Final = 2**17
 
 
 class Counted(NamedTuple):
-    """Counts of an event, with the attack and the rows that chose it.
+    """Frequency of an event among recorded outputs, and information on the choice of the event.
+
+    An event is a set of outputs. A row contains one output on the input x or on x'. Some rows are
+    used to choose an event. The other rows are counted.
 
     Args:
-        counts: numbers of rows in the event, among the rows from which it was not chosen.
-        attack: name of the attack.
-        fitted: the event, and information on its choice.
-        pilot: numbers of rows on x and on x' from which the event was chosen.
-        separate: rows on x and on x' that are independent of each other, in the order of the file:
-            all rows, or one row of each group.
-        tangent: epsilon and delta of a tangent to the claim's curve. None if the claim is a number.
-        finding: a second event, about the last bits of the outputs, if it certifies more. Else
-            None.
+        counts: for x and for x', the number of counted rows, and how many of them are in the event.
+        attack: name of the attack that chose the event.
+        fitted: the chosen event, and information on how it was chosen.
+        pilot: number of rows on x, and number of rows on x', from which the event was chosen.
+        separate: rows on x and rows on x' that should be independent: one row of each group, or all
+            rows if there are no groups. The rows are in the order of the file.
+        tangent: if the claim is a curve, epsilon and delta of the tested tangent to the curve. None
+            if the claim is a number.
+        finding: a second event, about the last bits of the outputs, if it certifies a larger
+            epsilon than the chosen event. Otherwise None.
     """
 
     counts: Counts
@@ -180,7 +184,7 @@ class Counted(NamedTuple):
     finding: Finding | None
 
 
-def count_event(
+def choose_and_count(
     sides: Sides,
     attack: Callable[..., Any],
     pair: Pair,
@@ -191,24 +195,28 @@ def count_event(
     groups: Sides | None,
     claim: Claim | float | None,
 ) -> Counted:
-    """Choose an event on some of the rows and count it on the other rows.
+    """Choose an event from some of the recorded outputs, and count it among the other outputs.
+
+    An event is a set of outputs. Each row contains one output.
 
     Args:
-        sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
+        sides: the outputs on x and the outputs on x', arrays of shapes `(size, ...)` and
+            `(size', ...)`.
         attack: function `(outputs, outputs_prime, pair)` that returns an event.
-        pair: the inputs that the attack receives.
-        share: share of the rows that is counted. None means a half.
-        seed: seed of the shuffle.
-        settings: delta and confidence of the bound.
-        paired: True if row i on x depends on row i on x'. The two rows are then used for the same
-            purpose, so that the counted rows are independent of the rows that chose the event.
-        groups: number of the group of each row, from 0, for x and for x'. None without groups.
-            Rows of one group may depend on each other. A group therefore has one purpose: the
-            attack is fitted on its rows, or the event is chosen from them, or one row is counted.
-        claim: claimed epsilon for the pair, a claimed curve that the event should refute, or None.
+        pair: the two inputs x and x' that are passed to the attack.
+        share: fraction of the rows that are counted. None means one half.
+        seed: seed for the random order in which the rows are divided.
+        settings: a tuple: the delta and the confidence of the bound.
+        paired: True if row i on x depends on row i on x'. Both rows are then used to choose the
+            event, or both rows are counted.
+        groups: for the rows on x and on x', the index of the group of each row, from 0. Rows of the
+            same group may depend on each other. Either all rows of a group are used to choose the
+            event, or one row of the group is counted. None means that all rows are independent.
+        claim: claimed epsilon for the pair, or a claimed curve. The attack chooses an event that
+            should refute the curve. None if there is no claim.
 
     Returns:
-        The counts and the event.
+        The counts, the event, and information on how the event was chosen.
 
     Raises:
         TypeError: if the attack does not return an event, or `share` is not a number.
@@ -243,7 +251,7 @@ def count_event(
     audited = attack_of(attack)
     # An attack without scores is called as a function. A vote needs no separate pilot here.
     fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
-    facts = describe_pilot(pilot.sides, pair, claim, settings[0])
+    facts = pilot_facts(pilot.sides, pair, claim, settings[0])
     fitted = replace(fitted, constant=facts.constant, notes=facts.list_notes(fitted.event))
     tangent = None
     if curve is not None and fitted.counts is not None:
@@ -264,11 +272,7 @@ def count_event(
 def _count_last_bits_finding(
     fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
 ) -> Finding | None:
-    """Count the event about the last bits of the outputs.
-
-    The result is None if there is no such event, or if it certifies at most as much as the chosen
-    event.
-    """
+    """Count the event about the last bits of the outputs, or return None if it certifies less."""
     if fitted.lattice is None:
         return None
     event, direction = fitted.lattice.event, fitted.lattice.direction
@@ -284,17 +288,16 @@ def _count_hits(event: Event, sides: Sides) -> Counts:
 
 
 def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
-    """Return two indices that divide shuffled rows into three parts.
-
-    The rows before the first index fit the scores, the rows from there to the second index choose a
-    score, and the other rows are counted.
-    """
+    """Return two indices that divide shuffled rows: rows to fit, to choose, and to count."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
 
 
 def make_keyed_generator(seed: int, *key: int) -> np.random.Generator:
-    """Return a numpy Generator that is determined by the seed and the key."""
+    """Return a numpy Generator whose random numbers depend only on a seed and a key.
+
+    Generators with different keys are independent.
+    """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
@@ -324,7 +327,7 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     if groups is None:
         order, (cut, end) = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
         return _Division(order[:end], cut, order[end:], slice(None))
-    from ..divergence.points import one_of_each
+    from ..divergence.points import draw_one_row_per_group
 
     shuffled = _shuffle_numbers(int(groups.max()) + 1, seed, side)
     # `turns` holds the position of each group in the shuffled order.
@@ -334,7 +337,7 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     cuts = _choose_cut_points(len(shuffled), share)
     order = np.argsort(turn, kind="stable")
     cut, end = np.searchsorted(turn[order], cuts).tolist()
-    drawn = one_of_each(groups, make_keyed_generator(seed, _GROUP_ROW_STREAM, side))
+    drawn = draw_one_row_per_group(groups, make_keyed_generator(seed, _GROUP_ROW_STREAM, side))
     return _Division(order[:end], cut, drawn[shuffled[cuts[1] :]], np.sort(drawn))
 
 
@@ -376,7 +379,7 @@ class _PilotRows:
         rest = first[cut:], second[cut_prime:]
         events = choose_events(scores, *rest, self.goal)
         best = choose_plainest(events, *rest)
-        signs = choose_events(sign_scores(scores, *rest), *rest, self.goal)
+        signs = choose_events(minus_zero_scores(scores, *rest), *rest, self.goal)
         floats: tuple[Score, ...] = ()
         if attack.looks_at_floats:
             floats = make_float_scores(scores, (first[:cut], second[:cut_prime]), self.pair)
@@ -388,7 +391,7 @@ class _PilotRows:
             self.size,
             np.empty(0),
             finding if finding is not None and finding.merit > 0.0 else None,
-            remarks=remarks_on(events, first, signs, LARGEST_WHOLE),
+            remarks=note_no_bound(events, first, signs, LARGEST_WHOLE),
             read=read,
             inside=outputs_inside(best.counted, *rest),
             counts=best.counts,
@@ -396,15 +399,17 @@ class _PilotRows:
 
 
 def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Describe repeated rows that contradict independence, and coarse grids that hide copies.
+    """Check if equal outputs occur so often that the recorded outputs are not independent.
 
     Args:
-        sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
+        sides: the outputs on x and the outputs on x', arrays of shapes `(size, ...)` and
+            `(size', ...)`.
 
     Returns:
-        Two tuples of sentences, each with at most one sentence for x and one for x'. The first
-        contains doubts about independence, and the second contains harmless remarks. The tuples
-        are empty for objects that cannot be pickled.
+        Two tuples of sentences for the report, each with at most one sentence for x and one for x'.
+        The first tuple contains doubts about independence. The second tuple contains a remark if
+        the outputs have so few possible values that copies could not be noticed. If the outputs are
+        objects that cannot be pickled, both tuples are empty.
     """
     if any(side.size == 0 for side in sides):
         return (), ()
@@ -549,7 +554,7 @@ def _count_near_pairs(
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_split_into_columns(rows))
-    columns = [_read_column(leaf, size) for leaf in leaves]
+    columns = [_as_integers(leaf, size) for leaf in leaves]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
     if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
         hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
@@ -559,7 +564,7 @@ def _count_near_pairs(
         subsets += [columns, *(columns[:n] + columns[n + 1 :] for n in range(len(columns)))]
     # The grid may have been transformed, or its step may grow with the values.
     numbers = [np.abs(leaf) for leaf in leaves[:_MAX_NEAR_COLUMNS] if leaf.dtype.kind == "f"]
-    subsets += [[_read_column(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
+    subsets += [[_as_integers(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
     copies, counts = times[:size] * rare, []
     for subset in subsets:
         places = np.stack([column[0] for column in subset])
@@ -611,7 +616,7 @@ def _count_at_distances(
     return float(pairs.max(initial=0.0)), float(shifted.max(initial=0))
 
 
-def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
+def _as_integers(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
     """Convert a column to whole numbers, so that equal distances become equal differences.
 
     Returns:
@@ -639,10 +644,7 @@ def _read_column(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float
 
 
 def _split_into_columns(rows: Array) -> Iterator[Array]:
-    """Yield each column of the rows; a column of texts or objects is split into several columns.
-
-    Each of these columns contains the words or numbers at one position of all texts.
-    """
+    """Yield each column of the rows; a column of texts or objects is split into several columns."""
     for column in rows.reshape(len(rows), -1).T:
         if column.dtype.kind not in "USO":
             yield column
@@ -662,13 +664,16 @@ def _split_into_columns(rows: Array) -> Iterator[Array]:
 
 
 def doubts_of_order(sides: Sides) -> tuple[str, ...]:
-    """Describe dependence between successive rows, such as rows that come from one run.
+    """Check if recorded outputs depend on the outputs just before them.
+
+    Such outputs may come from the same run of a mechanism. They are not independent.
 
     Args:
-        sides: outputs on x and on x', in the order in which they were recorded.
+        sides: the outputs on x and the outputs on x', in the order in which they were recorded.
 
     Returns:
-        One sentence for each of x and x' on which successive rows depend on each other.
+        Sentences for the report: one for x if successive outputs on x depend on each other, and one
+        for x' if successive outputs on x' do.
     """
     return tuple(filter(None, map(_describe_row_dependence, _SIDE_NAMES, sides)))
 
@@ -683,7 +688,7 @@ def _describe_row_dependence(name: str, side: Array) -> str:
         columns |= _distances_from_few_rows(np.stack(numbers, axis=1).astype(np.float64))
     largest, what = 0.0, name
     for title, column in columns.items():
-        ranks, still = _centred_ranks(column)
+        ranks, still = _ranks_and_top_share(column)
         steps = np.sign(np.diff(ranks))
         moves = np.count_nonzero(steps)
         # Matches of rare values by chance do not have a normal distribution.
@@ -708,10 +713,7 @@ def _describe_row_dependence(name: str, side: Array) -> str:
 
 
 def _distances_from_few_rows(rows: Floats) -> dict[str, Floats]:
-    """Return the L1 distances of all rows from three of the rows, by a title for each of the three.
-
-    Each column is divided by its standard deviation.
-    """
+    """Return the L1 distances of all (scaled) rows from three of the rows, each with a title."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()
     return {
@@ -724,18 +726,20 @@ def _distances_from_few_rows(rows: Floats) -> dict[str, Floats]:
 
 
 def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
-    """Describe dependence between row i on x and row i on x', such as from common seeds.
+    """Check if output i on x and output i on x' depend on each other, for example by equal seeds.
 
-    The function correlates the ranks of the rows on x and on x'. It first subtracts from each rank
-    on x' the mean rank of the rows before and after it. Sorted files, and files whose values drift,
-    therefore do not appear to be dependent.
+    The function computes the correlation between the ranks of the outputs on x and on x'. First, it
+    subtracts from each rank on x' the mean rank of the previous and the next output. Therefore
+    outputs in a sorted file, or outputs with a slow trend, do not appear to be dependent.
 
     Args:
-        sides: outputs on x and on x', in the order in which they were recorded.
-        event: the counted event, `outputs -> bool`.
+        sides: the outputs on x and the outputs on x', in the order in which they were recorded.
+        event: the event that the audit counts: a function that returns True for each output in the
+            event.
 
     Returns:
-        One sentence if the rows depend on each other, otherwise an empty tuple.
+        A tuple with one sentence for the report if the outputs depend on each other, otherwise an
+        empty tuple.
     """
     size = min(_MAX_COMPARED_PAIRS, *map(len, sides))
     if size < _MIN_ORDERED_ROWS:
@@ -758,12 +762,9 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 
 
 def _correlation_deviation(first: Array, other: Array) -> float:
-    """Compute the correlation of two columns in standard deviations of a random row order.
-
-    The result is 0 if one value is too frequent in a column, or if each column has an order.
-    """
-    ranks, still = _centred_ranks(first)
-    others, still_other = _centred_ranks(other)
+    """Compute the correlation of two columns in standard deviations of a random row order."""
+    ranks, still = _ranks_and_top_share(first)
+    others, still_other = _ranks_and_top_share(other)
     # Matches of rare values by chance do not have a normal distribution.
     if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
@@ -780,7 +781,7 @@ def _lag_one_deviation(ranks: Floats) -> float:
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
-def _centred_ranks(values: Array) -> tuple[Floats, float]:
+def _ranks_and_top_share(values: Array) -> tuple[Floats, float]:
     """Return ranks minus their mean (ties get their mean rank) and the commonest value's share."""
     order = np.argsort(values)
     ordered = values[order]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, mistyped, show
+from ..errors import mistyped, show, tag
 from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
@@ -30,14 +30,16 @@ _MAX_SPELLINGS: Final = 16
 def match_places(
     first: Table, places: Sequence[int], second: Table, places_prime: list[int]
 ) -> list[int]:
-    """Return the numbers of the second table's columns, in the order of the first table's columns.
+    """Find, for each chosen column of one table, the corresponding column of a second table.
 
-    `places` and `places_prime` are the numbers of the chosen columns of the two tables. Columns are
-    matched by name if both tables have names, and by position otherwise.
+    The lists `places` and `places_prime` contain the indices of the chosen columns of the first and
+    of the second table. If both tables have column names, columns with equal names correspond to
+    each other. Otherwise, columns at equal positions in the two lists correspond. The result
+    contains the elements of `places_prime`, in the order of the corresponding elements of `places`.
 
     Raises:
-        ValueError: if the chosen columns of the tables have different names, or if one name occurs
-            twice and the tables have their columns in different orders.
+        ValueError: if the chosen columns of the two tables have different names, or if a name
+            occurs twice and the columns have different orders in the two tables.
     """
     if first.names is None or second.names is None:
         return places_prime
@@ -56,14 +58,16 @@ def match_places(
     if differences:
         text = f"outputs_prime must have the columns of outputs, got {'; '.join(differences)}"
         hint = "column= chooses columns, exclude= leaves some out"
-        raise about(ValueError(f"{text} ({hint})"), "outputs_prime")
+        raise tag(ValueError(f"{text} ({hint})"), "outputs_prime")
     return [where[column] for column in chosen]
 
 
 def add_missing_names(table: Table, names: Iterable[str]) -> Table:
-    """Return a table with a column of None for each of the names that the table lacks.
+    """Add to a table an empty column for each of the given names that the table does not have.
 
-    Only tables read from JSON objects get such columns; other tables are returned unchanged.
+    Each entry of such a column is None.
+
+    If the table was not read from JSON objects, it is returned unchanged.
     """
     own = table.names or ()
     lacking = tuple(name for name in dict.fromkeys((*own, *names)))[len(dict.fromkeys(own)) :]
@@ -77,13 +81,18 @@ def add_missing_names(table: Table, names: Iterable[str]) -> Table:
 def match_units(
     first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
 ) -> tuple[Table, Table, tuple[str, ...]]:
-    """Return both tables with times in the finer of the two units, and notes on differences.
+    """Convert corresponding columns of times in two tables to the same unit.
 
-    A note is a sentence about a column whose unit or time zone differs between the tables.
+    The unit is the finer of the two units. For example, it is microseconds if one table has seconds
+    and the other table has microseconds. The lists `places` and `places_prime` contain the indices
+    of corresponding columns.
+
+    The result contains both tables, and a tuple of notes for the report. A note states that a
+    column has different units or time zones in the two tables.
 
     Raises:
         TypeError: if two units of time have no common unit, such as months and days.
-        ValueError: if a time is out of the range of the finer unit.
+        ValueError: if the finer unit cannot represent a time.
     """
     columns, columns_prime = [*first.columns], [*second.columns]
     notes: list[str] = []
@@ -100,26 +109,29 @@ def match_units(
 def match_spellings(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
-    """Add a column for the spelling of numbers, such as 1.5 and 1.50, if it may reveal the input.
+    """Add a column that states how numbers are written, if this may distinguish x from x'.
 
-    The column is added if equal numbers have two spellings among the outputs on x, or among the
-    outputs on x'. If equal numbers have one spelling on x and another spelling on x', the function
-    returns a note instead.
+    The same number can be written in several ways (spellings), such as 1.5 and 1.50.
+
+    For each column of the outputs, the function adds a column if a number has two spellings among
+    the outputs on x, or among the outputs on x'. If a number has one spelling on x and another
+    spelling on x', the function returns a note instead.
 
     Args:
-        sides: outputs on x and on x', shape `(size,)` or `(size, columns)`.
-        cells: for x and for x', the spellings of the cells of each column. None for a column that
-            was not read from text.
+        sides: the outputs on x and the outputs on x', each of shape `(size,)` or `(size, columns)`.
+        cells: for x and for x', a list with one entry per column: the spellings of the numbers in
+            this column. The entry is None if the column was not read from text.
         titles: names of the columns in messages.
 
     Returns:
-        The outputs on x and on x', the names of their columns, and notes for the report.
+        Three results: the outputs on x and on x' with the added columns, the names of all columns,
+        and notes for the report.
     """
     added: list[tuple[Array, Array]] = []
     notes: list[str] = []
     names = list(titles)
     for place, pair in enumerate(zip(*cells, strict=False)):
-        first, second = (_read_spellings(*each, place) for each in zip(sides, pair, strict=True))
+        first, second = (_find_spellings(*each, place) for each in zip(sides, pair, strict=True))
         if first is None or second is None:
             continue
         numbers = first[0], second[0]
@@ -157,7 +169,7 @@ def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Arr
     return every, places
 
 
-def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
+def _find_spellings(side: Array, cells: Cells | None, place: int) -> _Written | None:
     """Return the numbers of a column, the code of each number's spelling, and the spellings.
 
     A cell that is not a number becomes NaN. The result is None if the column has no spellings.
@@ -171,19 +183,23 @@ def _read_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
     return column, cells.codes, cells.spellings
 
 
-def match_rows(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
-    """Give the rows on x' the order of fields and keys, and the time unit, of the rows on x.
+def match_fields(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
+    """Bring the outputs on x and on x' to the same order of fields and the same unit of time.
 
-    Fields are those of a structured array, and keys are those of mappings. Keys are put in the
-    order of x only if all rows on x have one order and all rows on x' have one order.
+    Each row is one output. If rows are structured arrays, the fields on x' get the order of the
+    fields on x.
+
+    If rows are mappings, the keys on x' get the order of the keys on x. This is done only if all
+    rows on x have the same order of keys, and all rows on x' have the same order of keys. Times are
+    converted to the finer of the two units.
 
     Returns:
-        The rows on x, the rows on x', and notes on the differences.
+        The rows on x, the rows on x', and notes for the report on these differences.
 
     Raises:
         TypeError: if two units of time have no common unit.
-        ValueError: if the names of the fields differ, or if a time is out of the range of the finer
-            of the two units.
+        ValueError: if the names of the fields differ on x and on x', or if the finer unit cannot
+            represent a time.
     """
     names, names_prime = rows.dtype.names, rows_prime.dtype.names
     if names is not None and names_prime is not None and rows.dtype != rows_prime.dtype:
@@ -291,7 +307,7 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
         if changed.any():
             text = f"{name} must hold times that fit {finer.name}, the unit of the other side"
             error = ValueError(f"{text}, got {show(plain[changed][0])} in {title}")
-            raise about(error, name)
+            raise tag(error, name)
         columns.append(converted)
     if names[0] == names[1]:
         # Byte order is not part of a time.

@@ -29,7 +29,7 @@ from ..events import Above
 from ..files.columns import Column, Request, selects_all_columns
 from ..files.formats import Reader, is_path
 from ..files.opened import STDIN
-from ..mechanisms.answers import rows_of, to_object_array
+from ..mechanisms.answers import answer_rows, to_object_array
 from ..pairs.differences import inputs_equal, pair_to_floats
 from ..progress import Progress
 from ..records import Array, Counts, Pair
@@ -39,18 +39,18 @@ from ..sampling.columns import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
 from .independent_rows import (
-    count_event,
+    choose_and_count,
     doubts_of_order,
     doubts_of_pairs,
     judge_repetitions,
     make_keyed_generator,
 )
-from .matching import match_rows, match_spellings
+from .matching import match_fields, match_spellings
 from .sides import (
     Sides,
     get_display_name,
     groups_to_integers,
-    is_column,
+    names_column,
     read_matched,
     refuse_labels,
     refuse_unlike_missing_marks,
@@ -77,26 +77,31 @@ _REPORT_DELTA: Final = 1e-5
 def guess_canaries(
     sides: Sides, requested: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
-    """Guess which canaries were included in a run: those with the highest scores.
+    """Guess from scores which canaries were included in a training run, and count correct guesses.
 
-    The canaries with the lowest scores are guessed to be left out. Equal scores are put in a random
-    order that does not depend on the inclusion of the canaries. The guesses are therefore
-    post-processing of the scores, as theorem 5.2 of Steinke, Nasr and Jagielski (2023) requires.
+    A canary is a training example. For each canary, a fair coin decided if it was included.
+
+    The canaries with the highest scores are guessed to be included. The canaries with the lowest
+    scores are guessed to be left out. Equal scores are put in a random order that does not depend
+    on which canaries were included. The guesses are therefore post-processing of the scores, as
+    theorem 5.2 of Steinke, Nasr and Jagielski (2023) requires.
 
     Args:
         sides: scores of the included canaries, and scores of the canaries that were left out. Each
             array has shape `(size,)`.
-        requested: number of guesses, or their share of all canaries (a float), or a tuple of the
-            numbers of canaries guessed in and guessed out. None guesses all canaries.
-        seed: seed for the order of equal scores.
+        requested: number of guesses (an int), or number of guesses divided by the number of
+            canaries (a float). A tuple states how many canaries are guessed to be included, and how
+            many to be left out. None means a guess for every canary.
+        seed: seed for the random order of equal scores.
 
     Returns:
-        The numbers of guesses and of correct guesses, and a text that describes the guesses.
+        A pair: the numbers of guesses and of correct guesses, and a text that describes how the
+        guesses were made.
 
     Raises:
-        TypeError: if the scores are not numbers or `requested` is of the wrong kind.
-        ValueError: if a score is NaN, a canary has more than one score, or `requested` is out of
-            range.
+        TypeError: if the scores are not numbers, or if `requested` has the wrong type.
+        ValueError: if a score is NaN, if a canary has more than one score, or if `requested` is out
+            of range.
     """
     scores = np.concatenate([*map(_read_scores, ("outputs", "outputs_prime"), sides)])
     included = np.arange(scores.size) < len(sides[0])
@@ -133,7 +138,7 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
     if isinstance(requested, tuple):
         if len(requested) != 2:
             raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", requested)
-        with errors.part_of("guesses"):
+        with errors.name_in_errors("guesses"):
             guessed_in = errors.integer("guesses in", requested[0], 0, canaries)
             least = 0 if guessed_in else 1
             return guessed_in, errors.integer(
@@ -150,7 +155,10 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
 
 
 def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
-    """Return a doubt if the number of included canaries contradicts a fair coin per canary.
+    """Check if the number of included canaries contradicts the assumption of fair coins.
+
+    A canary is a training example. For each canary, a fair coin should decide if the canary is
+    included in the training.
 
     If k of m canaries were included, the p-value is ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding,
     1963).
@@ -159,7 +167,8 @@ def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
         sides: scores of the included canaries, and scores of the canaries that were left out.
 
     Returns:
-        One sentence if the p-value is below 1e-6; otherwise an empty tuple.
+        A tuple with one sentence for the report if the p-value is below 1e-6, otherwise an empty
+        tuple.
     """
     included, canaries = len(sides[0]), len(sides[0]) + len(sides[1])
     if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
@@ -168,9 +177,10 @@ def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
 
 
 class OutputsOptions(TypedDict, total=False):
-    """Keyword arguments of `dpcore.audit_outputs`, with `epsilon` in place of `claim`.
+    """Types of the keyword arguments of `dpcore.audit_outputs`, for type checkers.
 
-    Type checkers read this class if a function passes these arguments on.
+    Functions that pass these arguments on to `audit_outputs` use this class in annotations. The
+    claim is called `epsilon` here.
     """
 
     rows: Rows
@@ -231,39 +241,42 @@ def audit_outputs(
     format: str | None = None,
     progress: bool | None = None,
 ) -> OutputsAudit:
-    """Certify a lower bound on epsilon from recorded outputs.
+    """Certify a lower bound on epsilon from recorded outputs of a mechanism.
 
-    `outputs` holds outputs on an input x, and `outputs_prime` holds outputs on a neighbouring input
-    x'. The argument `rows` must state what a row is.
+    The argument `outputs` contains outputs on an input x. The argument `outputs_prime` contains
+    outputs on a neighbouring input x'. Each row is one output. The argument `rows` must state how
+    the rows were made.
 
-    With `rows="independent"`, each row is the output of a separate run. Record one row per training
-    run, document or person, or pass `groups=` to state which rows belong together. No test can
-    detect these three violations of independence:
+    With `rows="independent"`, each row is the output of a separate run of the mechanism. Record
+    only one row per training run, document or person. If there are several, pass `groups=` to state
+    which rows belong together. dpcore cannot detect these three violations of independence:
 
-    - a shift that is common to all rows on x, or to all rows on x';
+    - a shift of all rows on x, or of all rows on x', by the same random amount;
     - several rows per run or document, if the file is in random order;
     - copies of rows with small changes.
 
     The rows are shuffled and divided. The attack is fitted on a quarter of the rows. From another
-    quarter, it chooses an event (a set of outputs, such as "output > 2") and a direction. The bound
-    on epsilon comes from the ratio of the event's probabilities on x and on x'. The direction is
-    the input in the numerator. The event is counted on the other half of the rows.
+    quarter, the attack chooses an event, that is, a set of outputs such as "output > 2". The
+    outputs in the event are counted among the remaining half of the rows. The bound on epsilon is a
+    bound on the logarithm of the ratio of the event's probabilities on x and on x'. The attack also
+    chooses which of the two probabilities is the numerator.
 
     With `rows="one_run"`, all rows are scores of canaries from one training run. A canary is a
-    training example that was included in the run, or left out, by its own fair coin. `outputs`
-    holds the scores of the included canaries, and `outputs_prime` holds the scores of the canaries
-    that were left out. A higher score means that the canary was more likely included. The audit
-    guesses that the canaries with the highest scores were included, and that an equal number with
-    the lowest scores were left out. It makes no guess about the other canaries. You must fix the
-    number of guesses before you see the scores. A seeded random order decides between equal scores.
+    training example that was included in the run, or left out, by its own fair coin. Then `outputs`
+    contains the scores of the included canaries, and `outputs_prime` contains the scores of the
+    canaries that were left out. A higher score means that the canary was more likely included. The
+    audit guesses that the canaries with the highest scores were included. It guesses that equally
+    many canaries, those with the lowest scores, were left out. The audit does not guess for the
+    other canaries. You must fix the number of guesses before you see the scores. Equal scores are
+    put in a random order.
 
     Rows on x must also be independent of rows on x', unless `paired=True`. With `paired=True`, row
-    i of `outputs` and row i of `outputs_prime` may come from one seed. The two rows then have the
-    same purpose. No counted row therefore depends on a row from which the event was chosen. The
-    bound uses Clopper-Pearson limits, which hold under any dependence between rows on x and on x'.
+    i of `outputs` and row i of `outputs_prime` may come from the same seed. The two rows are then
+    both used to choose the event, or both counted. The bound uses Clopper-Pearson limits. They are
+    valid for any dependence between rows on x and rows on x'.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`, in one of these forms:
+        outputs: outputs on x, shape `(size, ...)`, in one of these forms:
 
             - an array or a torch tensor;
             - a list of outputs of any type, such as numbers, strings, tuples, or lists of different
@@ -273,92 +286,98 @@ def audit_outputs(
 
             In all forms, None means a missing output. There are three special cases:
 
-            - For one run, `outputs` holds the scores of the included canaries, shape `(size,)`.
-            - With `label`, `outputs` holds the outputs on x and on x'.
-            - A mapping with the counts `tp`, `fn` (rows on x), `fp` and `tn` (rows on x') is a
-              confusion matrix of guesses. The audit counts all guesses, so the threshold of the
+            - With `rows="one_run"`, `outputs` contains the scores of the included canaries, shape
+              `(size,)`.
+            - With `label`, `outputs` contains all outputs, on x and on x'.
+            - If you have guessed for each output if it came from x or from x', pass a mapping with
+              the confusion matrix of your guesses: the counts `tp` and `fn` (rows on x), and `fp`
+              and `tn` (rows on x'). The audit uses all guesses. Therefore the threshold of the
               guesses must have been fixed before the scores were seen.
-        outputs_prime: outputs on `x_prime`, shape `(size', ...)`. `size'` may differ from `size`.
-        rows: "independent" or "one_run", required.
-        claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. None means no
-            claim.
-        delta: delta of the claim, in [0, 1). It is not allowed with a curve, because a curve states
-            a delta for every epsilon.
+        outputs_prime: outputs on x', shape `(size', ...)`, in one of the first four forms of
+            `outputs`. `size'` may differ from `size`.
+        rows: "independent" or "one_run", as explained above. This argument is required.
+        claim: claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. None means that no
+            claim is tested.
+        delta: delta of the claim, in [0, 1). If the claim is a curve, `delta` must be 0, because
+            the curve states a delta for every epsilon.
         confidence: probability that the bound holds, strictly between 0 and 1.
-        attack: for independent rows: an object of `dpcore.attacks`, its name, or any function
+        attack: for independent rows: the method that chooses the event. It is an object of
+            `dpcore.attacks`, the name of such an object, or any function
             `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".
-        bound: name of the bound. For independent rows, "clopper_pearson" is the default, and
-            "exact" is possible for a number as claim. For one run, the default is "one_run" for a
-            number and "one_run_curve" for a curve. "one_run_fdp" is possible for `GDP`, and for a
-            number if the mechanism is the Gaussian mechanism.
-        pair: for independent rows: the two inputs, if the attack should know them.
-        count_share: for independent rows: share of the rows that is counted. The event is chosen
-            from the other rows. Defaults to 0.5.
-        guesses: for one run: number of canaries with a guess, or their share of all canaries (a
-            float up to 1.0). Half of these canaries are guessed to be included, and half to be left
-            out. A tuple gives the two numbers, in this order. None guesses all canaries.
-        column: column or columns of a file or frame that hold the outputs, by name or by number
-            from 0. Required if there are several columns with names. (A column that contains the
-            input, the time or the row number would look like a leak.) "*" takes all columns, a
-            pattern such as "o*" takes the columns with matching names, and "3-50" takes the columns
-            3 to 50. If a column has exactly this name, only that column is taken. If `outputs` and
-            `outputs_prime` have names of columns, columns are matched by name, and numbers refer to
-            the columns of `outputs`.
-        exclude: column or columns to leave out, in the same form as `column`. If `column` is not
-            given, all other columns are taken.
+        bound: name of the statistical method for the bound. For independent rows, the default is
+            "clopper_pearson". "exact" is also possible if the claim is a number. For one run, the
+            default is "one_run" if the claim is a number, and "one_run_curve" if the claim is a
+            curve. "one_run_fdp" is possible for a `GDP` curve, and also for a number if the
+            mechanism is the Gaussian mechanism.
+        pair: for independent rows: the two inputs (x, x'), if the attack should use them.
+        count_share: for independent rows: fraction of the rows that are counted. The event is
+            chosen from the other rows. Defaults to 0.5.
+        guesses: for one run: number of canaries with a guess (an int), or the fraction of canaries
+            with a guess (a float up to 1.0). Half of the guesses are "included", and half are "left
+            out". A tuple states the two numbers of guesses, in this order. None means a guess for
+            every canary.
+        column: column or columns of a file or data frame that contain the outputs, by name or by
+            number from 0. Required if there are several columns with names. (Otherwise, a column
+            that contains the input, the time or the row number would look like a leak.) "*" takes
+            all columns, a pattern such as "o*" takes the columns with matching names, and "3-50"
+            takes the columns 3 to 50. If the name of a column is exactly such a text, only this
+            column is taken. If `outputs` and `outputs_prime` both have column names, columns with
+            the same name are compared. Numbers then refer to the columns of `outputs`.
+        exclude: column or columns that are not read as outputs, in the same form as `column`. If
+            `column` is not given, all other columns are outputs.
         dtype: type of the cells of text files: "number", "whole", "decimal" or "text" for all
             columns, or a mapping from columns to these types. By default, a column has the type
-            "number" if float64 represents every digit of all its cells on x and on x'. Otherwise
-            the column has one of the other types, which keep all digits. The report states the
-            type.
-        label: if `outputs_prime` is None: labels that state for each row of `outputs` whether it is
-            an output on x or on x'. The argument is an array with one label per row, or the name or
-            number of a column of the file or frame. The labels 1, True, "in" and "x" mean outputs
-            on x. The labels 0, False, "out" and "x_prime" mean outputs on x'.
-        label_x: the label of outputs on x, if the column contains two other labels.
-        groups: for independent rows: name of the run, document or person that each row comes from,
-            if several rows come from one. It is a list of hashable values, one per row of
-            `outputs`, or the name or number of a column of `outputs` and `outputs_prime`. Each
-            group has one purpose: the attack is fitted on all of its rows, or the event is chosen
-            from all of its rows, or one random row of the group is counted. With `label`: groups of
-            all rows.
-        groups_prime: groups of the rows of `outputs_prime`. None if `groups` is a column. A group
-            must not have the same name as a group of `outputs`.
+            "number" if float64 can represent all digits of its cells, on x and on x'. Otherwise
+            dpcore chooses another type that keeps all digits. The report states the type.
+        label: labels for the case that `outputs_prime` is None. A label states if a row of
+            `outputs` is an output on x or on x'. The argument is an array with one label per row,
+            or the name or number of a column of the file or data frame. The labels 1, True, "in"
+            and "x" mean outputs on x. The labels 0, False, "out" and "x_prime" mean outputs on x'.
+        label_x: needed only if `label` contains two values other than the values above: the label
+            that means an output on x.
+        groups: for independent rows: the group of each row of `outputs`. Use groups if several rows
+            come from the same run, document or person. The argument is a list with one hashable
+            value per row, or the name or number of a column of both `outputs` and `outputs_prime`.
+            Either all rows of a group are used to choose the event, or one random row of the group
+            is counted. With `label`, `groups` contains the groups of all rows.
+        groups_prime: the group of each row of `outputs_prime`, as a list. None if `groups` is a
+            column. A name in `groups_prime` must not occur in `groups`.
         paired: for independent rows: True if row i of `outputs` and row i of `outputs_prime` came
-            from one seed.
-        arranged: for independent rows: True if the rows were reordered after the runs, by a
-            property that the outputs do not show. dpcore then does not test if successive rows
-            depend on each other.
-        rng: source of the randomness that shuffles and divides the rows: None (fresh entropy; the
-            result records the seed), an int seed in [0, 2**63) (`--seed` on the command line), or a
-            numpy Generator.
-        source: True to store in the result: the source text and hash of a custom attack, up to five
-            outputs inside the event, and the columns, rows and SHA-256 of files. False stores none
-            of these, also not in the HTML page and JSON.
+            from the same seed.
+        arranged: for independent rows: True if the rows were sorted after all runs, by a property
+            that is not part of the outputs. dpcore then does not test if a row depends on the row
+            before it.
+        rng: source of the random order in which the rows are divided: None (a new random seed,
+            which the result records), an int seed in [0, 2**63) (`--seed` on the command line), or
+            a numpy Generator.
+        source: True to store the following in the result: the source text and hash of a custom
+            attack, up to five outputs in the event, and the columns, number of rows and SHA-256 of
+            files. If False, these are stored neither in the result nor in its HTML page and JSON.
         header: for CSV files and files of lines: "yes" if the first row contains names of columns,
-            "no" if it contains outputs. "auto" decides. In CSV, the first row then contains names
-            unless one of its cells is a number or occurs again in the same column. In a file of
-            lines, the first line is a name if all other lines are numbers.
-        sep: separator of the cells of a CSV file, one character or "tab". By default, dpcore
+            "no" if it contains outputs. With "auto", dpcore decides. In CSV, the first row counts
+            as names unless one of its cells is a number or occurs again in the same column. In a
+            file of lines, the first line counts as a name if all other lines are numbers.
+        sep: separator between the cells of a CSV file: one character or "tab". By default, dpcore
             detects the separator.
-        encoding: encoding of a text file. By default, the byte order mark at the beginning of the
-            file states the encoding. A file without a byte order mark is read as UTF-8.
+        encoding: character encoding of a text file. By default, the byte order mark at the
+            beginning of the file determines the encoding. A file without a byte order mark is read
+            as UTF-8.
         format: name of a format, such as "csv", "lines" (one output per line) or "npz".
             `dpcore.files.formats.FORMATS` lists all names. By default, the ending of the file's
-            name determines the format. dpcore recognises gzip by the first bytes of the file.
+            name determines the format. A file may be compressed with gzip.
         progress: True to show a progress bar. By default, dpcore shows a progress bar for long work
             on a terminal or in a notebook.
 
     Returns:
-        The `OutputsAudit`.
+        The `OutputsAudit`, with the certified bound and the verdict on the claim.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or `rows` is not given.
+        TypeError: if an argument has the wrong type, or if `rows` is not given.
         ValueError: for one of these reasons:
 
-            - a value is out of range, or an argument does not suit this kind of rows;
+            - a value is out of range, or an argument is not allowed for this value of `rows`;
             - the outputs on x and on x' have different shapes, or there are too few rows;
-            - one of the arguments `outputs` and `outputs_prime` looks like labels;
+            - `outputs` or `outputs_prime` seems to contain labels instead of outputs;
             - the score of a canary is NaN.
         MemoryError: if memory cannot hold the outputs of a file. The error comes before reading.
         OSError: if a file cannot be read.
@@ -372,8 +391,8 @@ def audit_outputs(
             - successive rows are correlated, and `arranged` is False;
             - the number of included canaries contradicts fair coins.
 
-            In these cases, no bound holds. The reason is in `doubts` of the result, and the verdict
-            of the result is "invalid: ...".
+            In these cases, the result contains no valid bound. The reason is in the attribute
+            `doubts` of the result, and the verdict of the result is "invalid: ...".
 
     Source:
         Jagielski, Ullman and Oprea (2020) for independent rows. Steinke, Nasr and Jagielski (2023),
@@ -395,7 +414,7 @@ def audit_outputs(
     delta, confidence = errors.delta_level(delta), errors.confidence_level(confidence)
     curve = claim if isinstance(claim, Claim) else None
     if curve is None:
-        claim = None if claim is None else errors.claim_level(claim)
+        claim = None if claim is None else errors.check_epsilon(claim)
     elif delta:
         raise errors.invalid("delta", f"left out where claim is a curve ({curve})", delta)
     _refuse_other_arguments(
@@ -419,7 +438,7 @@ def audit_outputs(
             label_x=label_x, sep=sep, encoding=encoding, format=format,
             header=None if header == "auto" else header,
         )  # fmt: skip
-        return _audit_matrix(matrix, _make_pair(pair), stated)
+        return _audit_matrix(matrix, _as_pair(pair), stated)
     with Progress("reading", None, progress) as bar:
         reader = Reader(format, header=header, sep=sep, encoding=encoding, bar=bar, dtype=dtype)
         request = Request("", column, exclude=exclude)
@@ -429,7 +448,7 @@ def audit_outputs(
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if selects_all_columns(column) or request.is_broad:
+        if selects_all_columns(column) or request.is_by_pattern:
             refuse_clocks(sides, titles)
     stated |= {
         "names": names,
@@ -441,7 +460,7 @@ def audit_outputs(
             report, warned = _audit_canaries(sides, guesses, stated), tuple[str, ...]()
         else:
             report, warned = _audit_independent_rows(
-                sides, numbers, attack, _make_pair(pair), count_share, source, titles, notes, stated
+                sides, numbers, attack, _as_pair(pair), count_share, source, titles, notes, stated
             )
     for doubt in (*report.doubts, *warned):
         warnings.warn(doubt, errors.AssumptionWarning, stacklevel=3)
@@ -551,7 +570,7 @@ def _audit_independent_rows(
     if claim is not None and not isinstance(claim, Claim):
         claim *= pair.distance
     vectors = pair_to_floats(pair)
-    counted = count_event(
+    counted = choose_and_count(
         sides, attack, vectors, share, stated["seed"], settings, paired, groups, claim
     )
     sides, fitted = counted.separate, counted.fitted
@@ -588,8 +607,8 @@ def _check_rows_kind(rows: Any) -> str:
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {errors.show(rows)} ({options})"
     if isinstance(rows, str):
-        raise errors.about(ValueError(text + suggest_word(rows, ROWS)), "rows")
-    raise errors.about(TypeError(text), "rows")
+        raise errors.tag(ValueError(text + suggest_word(rows, ROWS)), "rows")
+    raise errors.tag(TypeError(text), "rows")
 
 
 def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
@@ -636,7 +655,7 @@ def _refuse_other_arguments(rows: str, **arguments: Any) -> None:
             raise errors.invalid(name, f"{usual} where rows = {rows!r}", value)
 
 
-def _make_pair(pair: Any) -> Pair:
+def _as_pair(pair: Any) -> Pair:
     pair = Pair(*pair) if isinstance(pair, tuple) and len(pair) == 2 else pair
     if pair is not None and not isinstance(pair, Pair):
         raise errors.mistyped("pair", "a Pair, a tuple (x, x_prime) or None", pair)
@@ -685,7 +704,7 @@ def _read_sides(
     _refuse_same_outputs(sources, reader, first)
     cells, titles = [side.cells for side in read], read[0].titles
     (first, second), titles, spellings = match_spellings((first, second), cells, titles)
-    first, second, other_notes = match_rows(first, second)
+    first, second, other_notes = match_fields(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have equal lengths by chance. If one side is an array of objects, both become
         # one.
@@ -724,12 +743,12 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
         raise errors.invalid("groups_prime", f"None where {other} given", groups_prime)
-    if groups_prime is not None and is_column(groups) != is_column(groups_prime):
+    if groups_prime is not None and names_column(groups) != names_column(groups_prime):
         # A file with a column of groups has one more column than the other file.
         raise errors.invalid(
             "groups_prime", "a column, or None, where groups are one", groups_prime
         )
-    if groups_prime is None and label is None and groups is not None and not is_column(groups):
+    if groups_prime is None and label is None and groups is not None and not names_column(groups):
         requirement = "the groups of outputs_prime where groups are not a column of both"
         raise errors.mistyped("groups_prime", requirement, None)
 
@@ -739,7 +758,7 @@ def _as_output_rows(name: str, value: Any) -> Array:
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise errors.invalid(name, "an array without masked entries", value)
-    array = rows_of(name, value, requirement)
+    array = answer_rows(name, value, requirement)
     if array.ndim == 0:
         raise errors.mistyped(name, requirement, value)
     if len(array) == 0:

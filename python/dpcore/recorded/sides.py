@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ..errors import about, invalid, masked, mistyped
+from ..errors import has_masked, invalid, mistyped, tag
 from ..files import columns as frames
 from ..files.cells import Cells, Kind, find_dtype_places, join_kinds
 from ..files.columns import Column, Request, Table
-from ..files.formats import Reader, is_path, is_text, read_again, read_table
+from ..files.formats import Reader, is_path, is_text_file, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..paths import name_path_errors
@@ -44,28 +44,30 @@ def read_outputs(
     column: Column | Sequence[Column] | None = None,
     reader: Reader | None = None,
 ) -> Array:
-    r"""Read the outputs on one input from a file.
+    r"""Read recorded outputs of a mechanism from a file, and return them as an array.
 
-    In text tables (.csv, .tsv), a column contains numbers if float64 represents every digit of all
-    its cells, and an empty cell is None. The first row is a header unless one of its cells is a
-    number or occurs again in the same column. In a .txt file, an empty line is None.
+    In a text table (.csv, .tsv), a column is read as numbers if float64 can represent all digits of
+    its cells. An empty cell becomes None. The first row is a header unless one of its cells is a
+    number or occurs again in the same column. A .txt file has one output per line, and an empty
+    line becomes None.
 
     Args:
         path: path of a file, or "-" for standard input. `dpcore.files.formats.FORMATS` lists the
             formats. The file may be compressed with gzip. Parquet requires pyarrow, or pandas with
-            fastparquet. A pickle raises an error.
+            fastparquet. A file in Python's pickle format raises an error.
         column: name or number (from 0) of a column, a list of names or numbers, or "*" for all
-            columns. In an .npz file, the name of an array. May be None if the file has only one
-            column, or if its columns have no names.
-        reader: settings for reading. dpcore appends a description of the file to `reader.tables`.
+            columns. For an .npz file, the name of an array. None is allowed if the file has only
+            one column, or if its columns have no names.
+        reader: settings for reading the file. The function appends a description of the file to the
+            list `reader.tables`. If `reader` is None, default settings are used.
 
     Returns:
-        One column as an array of shape `(size,)`, several columns as `(size, columns)`, or an .npy
-        array unchanged.
+        An array of shape `(size,)` for one column, and `(size, columns)` for several columns. If
+        the file is an .npy file and `column` is None, the array of the file is returned unchanged.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if the contents do not have the form of the format. The message states the line
+        TypeError: if an argument has the wrong type.
+        ValueError: if the content of the file does not fit its format. The message states the line
             and the column.
         MemoryError: if memory cannot hold the outputs.
         OSError: if the file cannot be read.
@@ -90,21 +92,29 @@ def read_outputs(
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
-    """Return the name of outputs in reports: the name of their file, or else `otherwise`."""
+    """Return the name that reports show for recorded outputs.
+
+    If `value` is a path, the result is the name of the file. Otherwise the result is `otherwise`.
+    """
     if not is_path(value):
         return otherwise
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
 class ReadSide(NamedTuple):
-    """Outputs that were read from one argument, with the groups and labels of the rows.
+    """Recorded outputs that were read from a file, a data frame or an array.
+
+    Each row is one output. The groups and labels of the rows are included.
 
     Args:
-        rows: the outputs as an array. A value that is not a file, frame or tensor is unchanged.
-        titles: names of the columns in messages; empty if the columns have no names.
-        groups: group of each row, or None without groups.
-        labels: label of each row, or None without a column of labels.
-        cells: for each column, the spellings of its cells, or None if it was not read from text.
+        rows: the outputs. Files, data frames and tensors are converted to arrays. Other values are
+            unchanged.
+        titles: names of the columns for messages, or an empty tuple if there are no columns.
+        groups: group of each row, or None if there are no groups. Rows of the same group may depend
+            on each other.
+        labels: label of each row (x or x'), or None if the labels are not in a column.
+        cells: for each column, how its numbers are written (such as 1.5 or 1.50), or None if the
+            column was not read from text.
     """
 
     rows: Any
@@ -117,25 +127,31 @@ class ReadSide(NamedTuple):
 def read_matched(
     values: Mapping[str, Any], request: Request, groups: Sequence[Any], reader: Reader
 ) -> tuple[list[ReadSide], tuple[str, ...]]:
-    """Read the outputs on x and on x'; columns are matched by name if both tables have names.
+    """Read the recorded outputs on x and on x', so that their columns correspond to each other.
+
+    If both tables have column names, columns with equal names correspond. Otherwise, columns at
+    equal positions correspond.
 
     Args:
-        values: outputs on x and on x'. The keys are the names of the arguments in messages. Each
-            value is a path, a table or column of pandas, polars or pyarrow, a torch tensor, or
-            another value.
-        request: columns to take from files and frames. Numbers refer to the first table.
-        groups: for x and for x': the name or number of a column, an array with one group per row,
-            or None.
-        reader: settings for reading files. dpcore appends a description of each file and frame to
-            `reader.tables`.
+        values: a mapping with two values: the outputs on x and the outputs on x'. Each value is a
+            path, a table or column of pandas, polars or pyarrow, a torch tensor, or another object.
+            The keys are names of arguments for error messages. A mapping with one value is also
+            allowed.
+        request: columns to read from files and data frames. Column numbers refer to the first
+            table.
+        groups: for each of the values: the name or number of the column of groups, an array with
+            one group per row, or None if there are no groups.
+        reader: settings for reading files. The function appends a description of each file and data
+            frame to the list `reader.tables`.
 
     Returns:
-        The outputs on x and on x', and notes on different units and time zones.
+        A pair: a list with the outputs on x and the outputs on x', and notes for the report. A note
+        states that a column has different units or time zones on x and on x'.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if the contents of a file do not have the form of its format, if a column or a
-            group is missing, or if the names of the columns differ.
+        TypeError: if an argument has the wrong type.
+        ValueError: if the content of a file does not fit its format, if a column or a group is
+            missing, or if the column names differ on x and on x'.
         MemoryError: if memory cannot hold the outputs.
         OSError: if a file cannot be read.
     """
@@ -143,14 +159,14 @@ def read_matched(
     tables: list[Table | None] = []
     names = None
     for (name, value), column in zip(values.items(), groups, strict=True):
-        of = column if is_column(column) else None
+        of = column if names_column(column) else None
         requests.append(request._replace(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
         names = tables[0] and tables[0].names
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
-    if reader.dtype and not any(map(is_text, tables)):
+    if reader.dtype and not any(map(is_text_file, tables)):
         raise invalid("dtype", "None where outputs are no text, such as CSV or JSON", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
@@ -193,7 +209,7 @@ def _require_dtype_columns(
     """Raise an error if the argument `dtype` names a column that is not read."""
     lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
     for (table, places, others), request in zip(chosen, requests, strict=True):
-        if table is None or not is_text(table):
+        if table is None or not is_text_file(table):
             continue
         named = find_dtype_places(table, request, [*lacking])
         for name, place in named.items():
@@ -299,27 +315,31 @@ def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -
 def split_outputs_by_label(
     outputs: Any, label: Any, request: Request, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None, tuple[str, ...]]:
-    """Split the outputs by labels into outputs on x and outputs on x'.
+    """Divide recorded outputs by their labels into outputs on x and outputs on x'.
 
     Args:
-        outputs: outputs on x and on x', as a path, a frame, an array or another value.
+        outputs: all outputs, on x and on x': a path, a data frame, an array or another object.
         label: name or number of a column of `outputs`, or an array with one label per row.
         request: columns that hold the outputs.
-        label_x: the label of outputs on x. None means 1, True, "in" or "x".
-        groups: name or number of a column, an array with one group per row, or None.
-        reader: settings for reading files. dpcore appends a description of the file or frame to
-            `reader.tables`.
+        label_x: the label that means an output on x. None means that 1, True, "in" and "x" have
+            this meaning.
+        groups: name or number of the column of groups, an array with one group per row, or None if
+            there are no groups. Rows of the same group may depend on each other.
+        reader: settings for reading files. The function appends a description of the file or data
+            frame to the list `reader.tables`.
 
     Returns:
-        Four values: the outputs on x and on x', each in the order of the rows; the names of their
-        columns in messages; the groups of the rows on x and on x', or None; and notes.
+        A tuple of four values. The first contains the outputs on x and the outputs on x', in the
+        order of the rows. The second contains the column names of the outputs, for messages. The
+        third contains the groups of the rows on x and on x', or is None. The fourth contains notes
+        for the report.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if a column, a label or a group is missing, if a label is unknown, if the number
-            of labels or groups differs from the number of rows, or if all rows have one label.
+            of labels or groups differs from the number of rows, or if all rows have the same label.
     """
-    request = request._replace(label=label if is_column(label) else None)
+    request = request._replace(label=label if names_column(label) else None)
     read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
     rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
     if labels is None:
@@ -345,10 +365,13 @@ def split_outputs_by_label(
 
 
 def groups_to_integers(first: Groups, second: Groups) -> Sides:
-    """Return the groups on x and on x' as integers from 0, in the order of first occurrence.
+    """Convert the groups of the rows on x, and those of the rows on x', to integers.
+
+    The result is a pair of arrays, for x and for x'. Each array contains the number of the group of
+    each row. In each array, the groups are numbered from 0 in the order of their first rows.
 
     Raises:
-        ValueError: if a group on x is also a group on x'.
+        ValueError: if the same group occurs on x and on x'.
 
     Example:
         >>> groups_to_integers(["a", "b", "a"], ["c"])
@@ -373,7 +396,7 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
 
     if groups is None:
         return None
-    if masked(groups):
+    if has_masked(groups):
         raise invalid(name, "groups without masked entries", groups)
     _check_index(name, groups, outputs)
     labels = read_labels(name, _read_values(groups, name, reader), len(rows))
@@ -383,8 +406,8 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
     return labels
 
 
-def is_column(value: Any) -> bool:
-    """Return True if the value is a str or an int, that is, the name or number of a column."""
+def names_column(value: Any) -> bool:
+    """Return True if a value is a str or an int: it is then the name or number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
@@ -414,7 +437,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
 
 def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) -> Array:
     """Return the labels that the user passed as an array, one per row, shape `(size,)`."""
-    if masked(label):
+    if has_masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
     values = _read_values(label, "label", reader)
@@ -441,13 +464,13 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_missing_marks(sides: Sides) -> None:
-    """Raise an error if missing outputs are None on one input and NaN on the other input.
+    """Raise an error if missing outputs are marked by None on one input, and by NaN on the other.
 
-    An empty cell of a file is read as None, but a frame or an array contains NaN. If the sources of
-    the outputs on x and on x' differ in this way, every missing output would look like a leak.
+    An empty cell of a file is read as None, but a missing value in a data frame or array is NaN. If
+    missing outputs were None on x and NaN on x', every missing output would look like a leak.
 
     Args:
-        sides: outputs on x and on x'.
+        sides: the outputs on x and the outputs on x'.
 
     Raises:
         ValueError: if all missing outputs on one input are None, and all missing outputs on the
@@ -457,7 +480,7 @@ def refuse_unlike_missing_marks(sides: Sides) -> None:
     if first and second and not first & second:
         other, own = (" and ".join(marks) for marks in (first, second))
         text = f"with what is missing marked as in outputs ({other}), got {own}"
-        raise about(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
+        raise tag(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
 
 def _find_missing_marks(side: Array) -> set[str]:
@@ -475,18 +498,19 @@ def _find_missing_marks(side: Array) -> set[str]:
 
 
 def refuse_labels(sides: Sides) -> None:
-    """Raise an error if one of the two arguments for outputs seems to contain labels.
+    """Raise an error if the outputs on x or on x' seem to be labels instead of outputs.
 
-    Functions of scikit-learn take scores and labels as two arguments, and a user may do the same
-    here. If labels were read as outputs on x', the audit would certify hardly any loss.
+    Functions of scikit-learn take scores and labels as two arguments. A user could by mistake pass
+    labels to dpcore in the same way, as the outputs on x'. The result of the audit would then have
+    no meaning.
 
     Args:
-        sides: the arguments for outputs on x and on x'.
+        sides: the arrays that the user passed as outputs on x and as outputs on x'.
 
     Raises:
-        ValueError: in two cases. In the first, exactly one of the arguments is an array of bool. In
-            the second, they have equal lengths, one contains only 0 and 1 (or only -1 and 1), and
-            the other contains many distinct numbers.
+        ValueError: in two cases. In the first case, exactly one of the two arrays is an array of
+            bool. In the second case, the arrays have equal lengths, one array contains only 0 and 1
+            (or only -1 and 1), and the other array contains many different numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
         if _are_labels(side, other):

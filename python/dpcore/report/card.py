@@ -61,16 +61,16 @@ _VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
 
 
 def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> str:
-    """Format the rows of a report as HTML for a notebook.
+    """Format the rows of a report as one HTML element for a notebook.
 
     Args:
         name: name of the object that the report is about, shown above the rows.
-        rows: pairs (label, text), as plain text.
-        refuted: True if a claim was refuted, False if it was not, None without a verdict. It sets
-            the colour of the row with the label "verdict".
+        rows: pairs (label, text). Both are plain text, not HTML.
+        refuted: True if the claim was refuted, False if it was not, None if no claim was tested.
+            This determines the colour of the row with the label "verdict".
 
     Returns:
-        One HTML element that contains its style.
+        One HTML element with its own style sheet.
 
     Example:
         >>> text = make_card("a < b", [("verdict", "not refuted")], False)
@@ -83,13 +83,13 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
 
 
 def frame_html(body: str) -> str:
-    """Return one HTML element that contains the HTML `body` and the style of cards."""
+    """Return the HTML `body` inside one HTML element that also has the style sheet of reports."""
     style = _CARD_STYLE.replace(".@", f".{_CARD_CLASS}")
     return f'<div class="{_CARD_CLASS}"><style>{style}</style>{body}</div>'
 
 
 def escape_html(text: object) -> str:
-    """Escape text for HTML, and replace hidden characters except line breaks by visible codes."""
+    """Escape text for HTML. Hidden characters, except line breaks, become visible codes."""
     # Line breaks belong to the report. Quoted texts were made visible before.
     return markup.escape(make_visible(str(text), "\n"))
 
@@ -97,7 +97,11 @@ def escape_html(text: object) -> str:
 def make_card_table(
     name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
 ) -> str:
-    """Format rows (label, HTML, True for the verdict) as an HTML table."""
+    """Format the rows of a report as an HTML table with the caption `name`.
+
+    Each entry of `lines` is a label, an HTML text, and True if this row states the verdict. The
+    argument `refuted` determines the colour of the verdict.
+    """
     cells = []
     for label, line, verdict in lines:
         style = f' class="{_VERDICT_CLASSES[refuted]}"' if verdict else ""
@@ -107,5 +111,5 @@ def make_card_table(
 
 
 def fold_html(summary: str, inner: str) -> str:
-    """Return an HTML element that shows `summary`, and also `inner` after a click."""
+    """Return an HTML element that shows the text `summary`, and the HTML `inner` after a click."""
     return f"<details><summary>{escape_html(summary)}</summary>{inner}</details>"

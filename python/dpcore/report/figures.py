@@ -34,12 +34,13 @@ _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 
 @contextmanager
 def use_own_style(letters: str = "path") -> Iterator[Figure]:
-    """Set the fixed style of dpcore, and yield an empty figure that pyplot does not manage.
+    """Return a context manager that sets the plot style of dpcore and yields an empty figure.
 
-    With this style, pictures fit dpcore's pages and do not depend on the settings of the machine.
+    pyplot does not know the figure. The pictures do not depend on the matplotlib settings of the
+    user.
 
     Args:
-        letters: "path" draws text as paths in an SVG, and "none" keeps it as text.
+        letters: "path" draws the text in SVG files as paths, "none" keeps it as text.
     """
     import matplotlib
     from cycler import cycler
@@ -56,9 +57,9 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
 
 
 def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) -> None:
-    """Save a figure in the format that the ending of the path determines.
+    """Save a figure to a file. The ending of the path determines the format, such as ".svg".
 
-    After an error, the file does not exist or is unchanged.
+    If an error occurs, no incomplete file is left, and an existing file is not changed.
     """
     content = io.BytesIO()
     ending = Path(path).suffix.removeprefix(".").lower()
@@ -67,7 +68,7 @@ def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) 
 
 
 def show_hidden_characters(figure: Figure) -> Figure:
-    """Replace hidden characters in the texts of a figure by visible codes, except line breaks."""
+    """Replace hidden characters in a figure's texts, except line breaks, by visible codes."""
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
@@ -77,7 +78,7 @@ def show_hidden_characters(figure: Figure) -> Figure:
 
 
 def relative_size(width: float, height: float) -> tuple[float, float]:
-    """Return the size of the current style's figures in inches, multiplied by two factors."""
+    """Multiply the figure size of the current matplotlib style (in inches) by two factors."""
     from matplotlib import rcParams
 
     wide, high = rcParams["figure.figsize"]
@@ -85,19 +86,19 @@ def relative_size(width: float, height: float) -> tuple[float, float]:
 
 
 def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
-    """Return the figure or subfigure on which a picture of several panels is drawn.
+    """Return the figure or subfigure on which a picture of several panels will be drawn.
 
     Args:
-        ax: None for a new pyplot figure, an empty figure, or axes that `plt.subplots` made. Such
-            axes are removed, and a subfigure takes their place.
-        size: width and height of a new or empty figure in inches.
+        ax: where to draw. None makes a new pyplot figure. A figure is used as it is. Axes that
+            `plt.subplots` made are removed, and a subfigure is made in their place.
+        size: width and height in inches of a figure that is new or empty.
 
     Returns:
         A figure or a subfigure.
 
     Raises:
-        TypeError: if `ax` is another object.
-        ValueError: if the axes are not subplots.
+        TypeError: if `ax` is neither None nor axes nor a figure.
+        ValueError: if `ax` is axes that are not subplots.
     """
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
@@ -128,9 +129,10 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
 
 
 def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
-    """Return the axes for a picture of one panel: `ax` if it is axes, otherwise new axes.
+    """Return the axes on which a picture of one panel will be drawn.
 
-    New axes are drawn on the figure `ax`, or on a new pyplot figure if `ax` is None.
+    If `ax` is axes, these axes are returned. If `ax` is a figure, new axes are made on this figure.
+    If `ax` is None, new axes are made on a new pyplot figure of the given size in inches.
     """
     from matplotlib.axes import Axes
 
@@ -160,7 +162,7 @@ def _close_figure(figure: Figure) -> None:
 
 
 def cycle_colour(place: int) -> Any:
-    """Return the colour with the number `place` (from 0) of the current style's colour cycle."""
+    """Return colour number `place` (counted from 0) of the colour cycle of matplotlib's style."""
     from matplotlib import rcParams
 
     cycle = rcParams["axes.prop_cycle"].by_key().get("color", _COLOUR_CYCLE)
@@ -168,28 +170,28 @@ def cycle_colour(place: int) -> Any:
 
 
 def text_colour() -> Any:
-    """Return the text colour of the current style, which is also used for auxiliary lines."""
+    """Return the text colour of the current matplotlib style."""
     from matplotlib import rcParams
 
     return rcParams["text.color"]
 
 
 def background_box(axes: Axes) -> dict[str, Any]:
-    """Return the properties of a box in the background colour, for text that a line may cross."""
+    """Return matplotlib properties of a text box that hides the lines behind the text."""
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
 def hide_outer_spines(axes: Axes) -> None:
-    """Hide the top and right spines of the axes."""
+    """Hide the top line and the right line of the frame of the axes."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def apply_style(picture: Figure) -> Figure:
-    """Replace dpcore's colours in a picture by those of matplotlib's current style.
+    """Replace the colours of dpcore in a picture by the colours of the current matplotlib style.
 
-    Pictures of many parts are first drawn in dpcore's colours. This function replaces blue by the
-    first colour of the current colour cycle, the next colours likewise, `INK` by the current text
-    colour, and `WHITE` by the current background.
+    Pictures with many parts are first drawn in the colours of dpcore. The first colour of dpcore
+    becomes the first colour of the current colour cycle, the second becomes the second, and so on.
+    `INK` becomes the text colour, and `WHITE` becomes the background colour.
 
     Returns:
         The whole figure that contains the picture.
@@ -216,7 +218,7 @@ def apply_style(picture: Figure) -> Figure:
 
 
 def get_whole_figure(picture: Any) -> Figure:
-    """Return the figure that contains a subfigure, or the figure itself."""
+    """Return the figure that contains a subfigure. For a figure, return the figure itself."""
     root: Any = picture.figure
     return picture if root is None or root is picture else get_whole_figure(root)
 
@@ -250,14 +252,14 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
 
 
 def finish_axes(axes: Axes, title: str) -> Figure:
-    """Add a title to axes, hide their top and right spines, and return their whole figure."""
+    """Add a title to axes, hide their top and right frame lines, and return the whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
     hide_outer_spines(axes)
     return get_whole_figure(axes.figure)
 
 
 def format_title(name: str, verdict: str) -> str:
-    """Format the title of an audit's picture: the shortened name, and below it the verdict."""
+    """Return the title of an audit's picture: one line with the name, one with the verdict."""
     # A pair of dollar signs would be read as mathematics.
     name = make_visible(name).replace("$", r"\$")
     return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"
@@ -266,5 +268,5 @@ def format_title(name: str, verdict: str) -> str:
 def annotate_point(
     axes: Axes, words: str, point: tuple[float, float], offset: tuple[int, int], **style: Any
 ) -> None:
-    """Write text near a point, at an offset in points (1/72 inch)."""
+    """Write text near a point of the axes, moved by `offset` in points (1/72 inch)."""
     axes.annotate(words, point, offset, textcoords="offset points", **style)

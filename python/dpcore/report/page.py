@@ -86,9 +86,9 @@ table + details { margin-top: 0.75rem }
 
 
 class Subject(NamedTuple):
-    """Subject of a page: its name, its verdict in words, and whether a claim was refuted.
+    """The subject of an HTML page: its name, the verdict as text, and whether a claim was refuted.
 
-    `refuted` is None if the result has no verdict on a claim.
+    `refuted` is None if no claim was tested.
     """
 
     name: str
@@ -108,18 +108,19 @@ def page_of_table(
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],
 ) -> str:
-    """Return the page of a result that is a table: answers, picture, table and notes.
+    """Return an HTML page about a result with a table: answers, a picture, the table and notes.
 
     Args:
-        result: the result, whose `plot` draws the picture.
-        name: name of the object that was measured.
-        outcome: outcome in a few words, shown below the name.
-        kind: line above the name, which states the kind of result.
-        meaning: text that explains what the numbers do not show.
-        figures: names of key numbers, and their values.
-        answers: questions and their answers. The first answer also describes the picture.
-        picture: heading of the picture, and its largest height in inches.
-        rows: rows of the table. The first row is the header.
+        result: the result. Its method `plot` draws the picture.
+        name: name of the object that the result describes.
+        outcome: the outcome in a few words. The page shows it below the name.
+        kind: the kind of the result, shown as a line above the name.
+        meaning: text that explains what the numbers mean and what they do not show.
+        figures: pairs of the name and the value of a key number.
+        answers: pairs of a question and its answer. The first answer is also the description of the
+            picture for readers who cannot see it.
+        picture: heading of the picture, and largest height of the picture in inches.
+        rows: rows of the table. The first row contains the headings of the columns.
         notes: notes for the reader.
     """
     heading, height = picture
@@ -146,17 +147,17 @@ def make_plain_page(
     picture: tuple[str, str] | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Return a page with the picture of a result and the rows of its report.
+    """Return an HTML page about a result, with a picture and the rows of the result's report.
 
     Args:
-        result: the result. The text of the first row of its report is the outcome.
-        name: name of the object that was measured.
-        kind: line above the name, which states the kind of result.
+        result: the result. The text of the first row of its report is shown as the outcome.
+        name: name of the object that the result describes.
+        kind: the kind of the result, shown as a line above the name.
         meaning: text that explains the outcome.
-        figures: names of key numbers, and their values.
+        figures: pairs of the name and the value of a key number.
         picture: heading of the picture, and a description for readers who cannot see it. Defaults
-            to "Picture" and the outcome.
-        sections: headings and HTML of further sections.
+            to "Picture" and the text of the outcome.
+        sections: pairs of a heading and the HTML of one more section.
     """
     rows = [(label, text) for label, text in result.lines() if label != "time"]
     subject = Subject(name, rows[0][1], getattr(result, "refuted", None))
@@ -171,16 +172,16 @@ def make_plain_page(
 
 
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
-    """Return the page, and write it to a file if a path is given."""
+    """Return the HTML page unchanged, and write it to a file if `path` is not None."""
     if path is not None:
         write_file(path, text)
     return text
 
 
 def make_document(subject: Subject, head: str, sections: list[Row], footer: str) -> str:
-    """Return a whole HTML page.
+    """Return a whole HTML page about a subject.
 
-    `head` and `footer` are HTML. `sections` contains pairs (heading, HTML).
+    `head` and `footer` are HTML. `sections` contains pairs of a heading and the HTML of a section.
     """
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
@@ -209,20 +210,21 @@ def make_document(subject: Subject, head: str, sections: list[Row], footer: str)
 
 
 def escape_text(words: object, layout: str = "") -> str:
-    """Escape text for an HTML element or attribute, and make hidden characters visible.
+    """Escape text for an HTML element or attribute. Hidden characters become visible codes.
 
-    The characters in `layout`, such as line breaks, remain unchanged.
+    Characters in `layout`, such as line breaks, are not replaced by codes.
     """
     return html.escape(make_visible(str(words), layout))
 
 
 def make_header(
-    subject: Subject,
-    meaning: str,
-    figures: Sequence[tuple[str, str]],
-    kind: str = AUDIT_KIND,
+    subject: Subject, meaning: str, figures: Sequence[tuple[str, str]], kind: str = AUDIT_KIND
 ) -> str:
-    """Return the header of a page: kind of result, name, verdict, its meaning, and key numbers."""
+    """Return the HTML header of a page: the kind of result, the name, the verdict and key numbers.
+
+    `meaning` is HTML that explains the verdict. `figures` are pairs of the name and the value of a
+    key number.
+    """
     # The colour is not green, because a claim that is not refuted is not proved.
     colour = {None: GREY, True: RED, False: BLUE}[subject.refuted]
     verdict = escape_text(subject.verdict)
@@ -241,7 +243,7 @@ def make_header(
 
 
 def make_table(rows: list[Row]) -> str:
-    """Format rows (label, text) as an HTML table."""
+    """Format pairs (label, text) as the rows of an HTML table."""
     lines = "\n".join(
         f'<tr><th scope="row">{escape_text(label)}</th><td>{escape_text(line)}</td></tr>'
         for label, line in rows
@@ -258,14 +260,14 @@ def make_number_table(header: str, rows: Iterable[str]) -> str:
     )
 
 
-def fold_data(summary: str, text: str) -> str:
-    """Return an HTML element that shows `summary`, and also the data after a click."""
+def make_details(summary: str, text: str) -> str:
+    """Return an HTML element that shows the HTML `summary`, and the text `text` after a click."""
     code = f"<pre><code>{escape_text(text, LINES)}</code></pre>"
     return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
 
 
 def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
-    """Return the HTML of a picture that a method of a result draws, or "" without a picture.
+    """Return the HTML of a picture that a method of a result draws, or "" if there is none.
 
     Args:
         result: the result.
@@ -323,8 +325,8 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     return _INVALID_XML_CHARACTERS.sub("\ufffd", drawing.strip())
 
 
-def make_data(result: Any) -> str:
-    """Return HTML with the result as JSON: once as text for readers, once as data for programs."""
+def embed_json(result: Any) -> str:
+    """Return HTML that contains a result as JSON, once for readers and once for programs."""
     # Each field has its own line, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
@@ -335,13 +337,13 @@ def make_data(result: Any) -> str:
     inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
     summary = f"The audit as JSON (dpcore.{type(result).__name__}.from_json reads it)"
     script = f'<script type="application/json" id="audit">\n{inert}\n</script>'
-    return f"{fold_data(summary, record)}\n{script}"
+    return f"{make_details(summary, record)}\n{script}"
 
 
 def format_versions(before: str = "") -> str:
-    """Return a line of HTML with the versions of dpcore, numpy and Python that made the page.
+    """Return a line of HTML that states which versions of dpcore, numpy and Python made the page.
 
-    `before` is HTML at the beginning of the line.
+    The line begins with the HTML `before`.
     """
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {escape_text(made_with)}.</p>'

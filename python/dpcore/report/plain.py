@@ -45,11 +45,11 @@ class PlainResult(Protocol):
         """True if the computation of the verdict takes minutes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data."""
+        """Return all fields of this result as a dict of JSON types."""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Make the result from plain data."""
+        """Make the result from a dict that `to_dict` returned."""
 
     def _require_consistency(self) -> None:
         """Raise an error if fields that a reported number depends on contradict each other."""
@@ -71,14 +71,15 @@ _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
 
 
 class Form(NamedTuple):
-    """Functions that write objects of one type to JSON files and read them.
+    """Functions that convert objects of one type to JSON data and back.
 
-    A file represents such an object as a mapping with a key that only this type uses.
+    JSON files contain such an object as a mapping. One key of this mapping occurs only for this
+    type.
 
     Args:
-        holds: function `(value)` that returns True for an object of this type.
-        encode: function `(value)` that returns the mapping.
-        decode: function `(mapping)` that returns the object.
+        holds: function `(value)` that returns True if the value is an object of this type.
+        encode: function `(value)` that converts an object of this type to the mapping.
+        decode: function `(mapping)` that converts the mapping to the object.
     """
 
     holds: Callable[[Any], bool]
@@ -93,16 +94,19 @@ The types are tried in the order of their declaration. The type of results must 
 """
 
 
-def declare_form(key: str, form: Form) -> None:
-    """Declare the functions for one type, and the key by which JSON files identify the type."""
+def register_codec(key: str, form: Form) -> None:
+    """Register the functions that convert objects of one type to JSON data and back.
+
+    A mapping in a JSON file has the key `key` only if it represents an object of this type.
+    """
     _FORMS[key] = form
 
 
-def declare(word: str, cls: type) -> None:
-    """Declare the word by which JSON files identify a class.
+def register_type(word: str, cls: type) -> None:
+    """Register the word that identifies a class in JSON files.
 
     Raises:
-        TypeError: if another class has declared the word.
+        TypeError: if the word is already registered for another class.
     """
     home = cls.__module__, cls.__qualname__
     taken = _WORD_HOMES.setdefault(word, home)
@@ -114,7 +118,7 @@ def declare(word: str, cls: type) -> None:
 
 
 def class_of(word: object) -> type | None:
-    """Return the class that declared a word, or None if no loaded class declared the word."""
+    """Return the class that a word in JSON files identifies, or None for an unknown word."""
     home = _WORD_HOMES.get(word) if isinstance(word, str) else None
     if home is None:
         return None
@@ -124,7 +128,10 @@ def class_of(word: object) -> type | None:
 
 
 def word_of(cls: type) -> str | None:
-    """Return the word that a class declared, or None. A word of a base class does not count."""
+    """Return the word that identifies a class in JSON files, or None if the class has no word.
+
+    A word of a base class is not used.
+    """
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
@@ -132,9 +139,10 @@ def word_of(cls: type) -> str | None:
 
 @contextlib.contextmanager
 def name_field(name: str, held: Any) -> Iterator[None]:
-    """Change errors about a field's value in a file, so that the message names the field.
+    """Return a context manager that adds the name of a field to errors about the field's value.
 
-    An error that already names an argument is not changed.
+    `held` is the value in the file. An error whose message already names an argument is not
+    changed.
     """
     try:
         yield
@@ -146,9 +154,9 @@ def name_field(name: str, held: Any) -> Iterator[None]:
 
 
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
-    """Return the value of a field from its value in a file.
+    """Convert the data of a field in a JSON file to the value of the field, and check this value.
 
-    `decode` converts plain data to objects. The field's own function `read` checks the result.
+    `decode` converts JSON data to objects. The field declares the function that checks the value.
     """
     read: Reading = field.metadata.get("read", as_it_stands)
     with name_field(field.name, held):
@@ -156,12 +164,12 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
 
 
 def lists_to_tuples(value: Any) -> Any:
-    """Convert lists to tuples, also inside lists, because records contain tuples and no lists."""
+    """Convert a list, and all lists inside it, to tuples. Return other objects unchanged."""
     return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def as_it_stands(name: str, value: Any) -> Any:
-    """Return any value unchanged: the reading function of fields that are not checked."""
+    """Return a value unchanged. Fields that need no check use this function as their check."""
     return value
 
 
@@ -171,7 +179,7 @@ def encode_float(value: float) -> float | str:
 
 
 def encode_value(value: Any) -> Any:
-    """Convert the value of a result's field to plain data (JSON types)."""
+    """Convert the value of a field to JSON types. `decode_value` converts the result back."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
@@ -196,7 +204,7 @@ def encode_value(value: Any) -> Any:
 
 
 def encode_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as plain data, without fields that files do not store."""
+    """Return the stored fields of a dataclass as a dict of JSON types."""
     return {
         field.name: (encode_input if field.metadata.get("input") else encode_value)(
             getattr(value, field.name)
@@ -207,10 +215,11 @@ def encode_fields(value: Any) -> dict[str, Any]:
 
 
 def encode_input(value: Any) -> Any:
-    """Convert an input of a mechanism to plain data that keeps the type of every item.
+    """Convert an input of a mechanism to JSON types, so that each item's type can be restored.
 
     Lists, booleans, integers and finite floats are written as in JSON. Tuples, numpy scalars and
-    floats that are not finite become mappings. An object that contains itself is stored as text.
+    floats that are not finite become mappings. An object that contains itself is stored only as
+    text.
     """
     try:
         return _encode_typed(value)
@@ -257,9 +266,9 @@ def _find_class(word: Any) -> type:
 
 
 def decode_value(value: Any) -> Any:
-    """Convert plain data that `encode_value` returned to the object.
+    """Convert JSON data that `encode_value` returned to the original object.
 
-    If JSON cannot represent an object, the result is the object's name or text.
+    If JSON could not represent the original object, the result is its name or text.
     """
     if isinstance(value, list):
         return [decode_value(item) for item in value]
@@ -285,7 +294,7 @@ def decode_value(value: Any) -> Any:
         cls = _find_class(value["record"])
         rest = decode_fields(cls, value, "record")
         hints = _annotations_of(cls)
-        return cls(**{key: read_as(key, hints.get(key), rest[key]) for key in rest})
+        return cls(**{key: to_hint(key, hints.get(key), rest[key]) for key in rest})
     for key, form in _FORMS.items():
         if key in value:
             return form.decode(value)
@@ -303,16 +312,16 @@ def _annotations_of(cls: type) -> dict[str, Any]:
     return {name: hint for name, hint in get_type_hints(cls).items() if name not in inputs}
 
 
-def read_as(name: str, hint: Any, value: Any) -> Any:
-    """Convert data from JSON to an annotated type: lists to tuples, words such as "inf" to floats.
+def to_hint(name: str, hint: Any, value: Any) -> Any:
+    """Check that JSON data fit a type annotation; convert lists to tuples and "inf" to a float.
 
     Args:
-        name: name of the data in error messages.
-        hint: the annotation. If it is None, the data is returned unchanged.
+        name: name of the data for error messages.
+        hint: the type annotation. None means that the data are returned unchanged.
         value: the data.
 
     Raises:
-        TypeError: if the data has another type.
+        TypeError: if the data do not fit the annotation.
     """
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is None:
@@ -322,11 +331,11 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
     if kind in (Union, UnionType):
         for part in inner:
             with contextlib.suppress(TypeError):
-                return read_as(name, part, value)
+                return to_hint(name, part, value)
     elif kind is tuple and isinstance(value, list):
         parts = inner[:1] * len(value) if inner[1:] == (...,) else inner
         if len(parts) == len(value):
-            return tuple(read_as(name, *part) for part in zip(parts, value, strict=True))
+            return tuple(to_hint(name, *part) for part in zip(parts, value, strict=True))
     elif kind is float and (type(value) in (int, float) or str(value) in _NON_FINITE_WORDS):
         return float(value)
     elif kind is Hashable:
@@ -341,10 +350,10 @@ def read_as(name: str, hint: Any, value: Any) -> Any:
 
 
 def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the fields of an object of class `cls` by name, decoded from its plain data.
+    """Convert the JSON mapping of an object of class `cls` to a dict with the object's fields.
 
-    `kind` is the key that identifies the class, and is no field. An error is raised unless the
-    other keys are exactly the stored fields.
+    The key `kind` of the mapping identifies the class. An error is raised if the other keys of the
+    mapping are not exactly the stored fields of the class.
     """
     held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
     if value.keys() - {kind} != held:
@@ -357,8 +366,9 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
 
     Args:
         result: a dataclass.
-        figures: numbers that follow from the fields. They are stored under the key "derived" for
-            other programs. When dpcore reads the dict, it uses only the verdict, as a check.
+        figures: numbers that are computed from the fields. They are stored under the key "derived"
+            for other programs. When dpcore reads the dict, it ignores these numbers, except for the
+            verdict, with which it checks the fields.
     """
     record = {"format": _format_word_of(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
@@ -373,7 +383,7 @@ def _format_word_of(cls: type) -> str:
 
 
 def decode_result(record: Mapping[str, Any]) -> Any:
-    """Make a result of any class from plain data, in which the key "format" names the class."""
+    """Make a result of any class from a dict of JSON types. The key "format" names the class."""
     return result_from_dict(_find_class(record["format"]), record)
 
 
@@ -385,7 +395,7 @@ def _read_finite(text: str) -> float:
 
 
 def parse_object(text: Any) -> dict[str, Any]:
-    """Parse the text of a JSON object."""
+    """Convert the text of a JSON object to a dict. Raise an error for other texts."""
     if not isinstance(text, (str, bytes)):
         raise mistyped("text", "a string of JSON", text)
     try:
@@ -397,20 +407,20 @@ def parse_object(text: Any) -> dict[str, Any]:
     return record
 
 
-def write_json(result: PlainResult, indent: int | None) -> str:
-    """Return the plain data of a result's `to_dict` as strict JSON."""
+def encode_json(result: PlainResult, indent: int | None) -> str:
+    """Return a result as JSON text, from its method `to_dict`."""
     spaces = None if indent is None else integer("indent", indent, 0, 64)
     return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 
 
-def read_json(cls: type[AnyResult], text: Any) -> AnyResult:
+def decode_json(cls: type[AnyResult], text: Any) -> AnyResult:
     """Make a result of class `cls` from the text of a JSON object."""
     return cls.from_dict(parse_object(text))
 
 
 def save_json(result: PlainResult, path: Any) -> None:
     """Write a result to a file as JSON."""
-    write_file(path, write_json(result, None) + "\n")
+    write_file(path, encode_json(result, None) + "\n")
 
 
 def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
@@ -419,25 +429,25 @@ def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
     with name_path_errors(place, "read"):
         text = place.read_bytes()
     try:
-        return read_json(cls, text)
+        return decode_json(cls, text)
     except ValueError as error:
         error.add_note(f"read from {place}")
         raise
 
 
 def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResult:
-    """Make a result from its plain data. The class declares how each field is read.
+    """Make a result of class `cls` from a dict of JSON types, and check its fields.
 
     Args:
         cls: class of the result.
-        record: the plain data, which `to_dict` returned.
+        record: the dict, as the method `to_dict` of the result returned it.
 
     Returns:
         The result.
 
     Raises:
-        TypeError: if the record is not a mapping.
-        ValueError: if the record does not have the form of the class.
+        TypeError: if `record` is not a mapping.
+        ValueError: if `record` does not have the form that `to_dict` writes for this class.
     """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
@@ -481,4 +491,4 @@ def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
         value = decode_value(held)
         if field.name == "seed" and isinstance(held, str) and held.isdecimal():
             value = int(held)
-        return read_as(field.name, _annotations_of(cls)[field.name], value)
+        return to_hint(field.name, _annotations_of(cls)[field.name], value)

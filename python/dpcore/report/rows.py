@@ -12,14 +12,15 @@ Row = tuple[str, str]
 
 
 def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Format rows of text as a table, with two spaces between columns.
+    """Format rows of texts as a table of plain text, with two spaces between columns.
 
     Args:
-        rows: the cells. All rows have equal length.
-        left: numbers of left-aligned columns. The others are right-aligned.
+        rows: the rows of the table. All rows have the same number of texts.
+        left: numbers of the columns that are aligned to the left, counted from 0. All other columns
+            are aligned to the right.
 
     Returns:
-        Lines of text without trailing spaces.
+        The lines of the table, without spaces at their ends.
 
     Example:
         >>> print(align_rows([("a", "1"), ("bc", "10")]))
@@ -39,12 +40,12 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
 
 
 def format_row(label: str, text: str) -> str:
-    """Format one row of a report as an indented line of text."""
+    """Format one row of a report, a label and a text, as an indented line."""
     return f"  {make_visible(label):<12} {make_visible(text)}"
 
 
 def format_rows(name: str, rows: Iterable[Row]) -> str:
-    """Format a report as text: the name of the measured object, then a line for each row.
+    """Format a report as plain text: the name, then one line for each pair (label, text).
 
     Example:
         >>> print(format_rows("a < b", [("verdict", "not refuted")]))
@@ -55,7 +56,7 @@ def format_rows(name: str, rows: Iterable[Row]) -> str:
 
 
 def format_epsilon(value: float | None) -> str:
-    """Format an epsilon for a report: four decimals, or the word "infinite"."""
+    """Format an epsilon for a report: with four decimals, as "infinite", or as "none" for None."""
     if value is None:
         return "none"
     return f"{value:.4f}" if math.isfinite(value) else "infinite"

@@ -22,7 +22,10 @@ _MAX_RECORD_DEPTH: Final = 3
 
 
 def qualified_name(value: Any) -> str:
-    """Return the qualified name of a function or class, or of the class of another object."""
+    """Return the qualified name of a function or class, such as "Counts.swapped".
+
+    For any other object, return the qualified name of its class.
+    """
     return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
 
 
@@ -34,17 +37,21 @@ def dotted_name(fn: Any) -> str:
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name of a user's mechanism: its attribute `name`, or else its dotted name."""
+    """Return the name of a user's mechanism for reports.
+
+    This is the attribute `name` of the mechanism. Without this attribute, it is the name of the
+    function with the module, such as "numpy.linalg.norm".
+    """
     own = getattr(mechanism, "name", None)
     return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 class Shown:
-    """Base class that defines `repr` (one line), `str` (complete) and the display in notebooks.
+    """Base class that defines `repr`, `str` and the display of objects in notebooks.
 
-    A dataclass inherits all three. Another class must define its own `repr` and `str`. If a method
-    fails because an argument or a field does not have its annotated type, the error message names
-    the argument or the field.
+    `repr` returns one line, and `str` returns the full text. A subclass that is not a dataclass
+    must define its own `repr` and `str`. If a method fails because an argument or a field has a
+    wrong type, the error message names the argument or the field.
     """
 
     __slots__ = ()
@@ -98,12 +105,12 @@ suggest_in_methods(Shown)
 
 
 def full(record: Any) -> str:
-    """Return the constructor call of a dataclass with all fields; long arrays are shortened."""
+    """Return the constructor call of a dataclass with all its fields. Long arrays are shortened."""
     return _format_call(record, _format_whole_field)
 
 
-def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
-    """Return text as one line without hidden characters, shortened to `longest` characters."""
+def on_one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
+    """Return a text as one line of at most `longest` characters, without hidden characters."""
     text = make_visible(" ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
@@ -122,9 +129,10 @@ def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.
 
 
 def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
-    """Return the names and values of the fields that `repr` shows.
+    """Return the name and the value of each field that `repr` shows.
 
-    A field may declare one value at which it is hidden, such as 1 for the distance of a pair.
+    A field can declare one value for which `repr` leaves the field out. For example, the distance
+    of a pair is left out if the distance is 1.
 
     Example:
         >>> from dpcore import Pair
@@ -147,7 +155,7 @@ def _shorten_field(value: Any) -> str:
         kind = "str" if value.dtype.kind == "U" else value.dtype
         return f"<{kind} array of shape {value.shape}>"
     if isinstance(value, str):
-        return repr(one_line(value, 40))
+        return repr(on_one_line(value, 40))
     text = _format_whole_field(value)
     if len(text) <= 40 and "\n" not in text:
         return text
@@ -155,7 +163,7 @@ def _shorten_field(value: Any) -> str:
         return f"<{type(value).__name__} of {len(value):,}>"
     if isinstance(value, Shown) and not text.startswith("<"):
         return f"{type(value).__name__}(...)"
-    return one_line(text, 40)
+    return on_one_line(text, 40)
 
 
 def _format_whole_field(value: Any) -> str:
@@ -173,16 +181,16 @@ def _format_whole_field(value: Any) -> str:
 
 
 def record_to_html(record: Any) -> str:
-    """Format a record as HTML for a notebook.
+    """Format an object, such as a result, as one HTML element for a notebook.
 
-    The HTML contains the report, or the text of `str` if the class defines `__str__`. It also
-    contains the fields.
+    The HTML contains the fields of the object. It also contains its report, or the text of `str` if
+    its class defines `__str__`.
 
     Args:
         record: any object, usually a dataclass.
 
     Returns:
-        One HTML element that contains its style.
+        One HTML element with its own style sheet.
 
     Example:
         >>> from dpcore import Counts
@@ -223,11 +231,11 @@ def _value_to_html(value: Any, depth: int) -> str:
     A large record becomes an element that the reader can open. Other values become one line.
     """
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
-        return fold_html(one_line(repr(value), 80), _record_to_body(value, depth - 1))
+        return fold_html(on_one_line(repr(value), 80), _record_to_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
         inner = "".join(
-            f"<div>{escape_html(one_line(str(item), 300))}</div>" for item in value[:50]
+            f"<div>{escape_html(on_one_line(str(item), 300))}</div>" for item in value[:50]
         )
         more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""
         kinds = {type(item).__name__ for item in value}
@@ -235,9 +243,9 @@ def _value_to_html(value: Any, depth: int) -> str:
     if type(value) is np.ndarray and 8 < value.size <= 100:
         return f"<pre>{escape_html(np.array2string(value, max_line_width=80, precision=4))}</pre>"
     if isinstance(value, str):
-        return escape_html(one_line(value, 300))
+        return escape_html(on_one_line(value, 300))
     if type(value) is np.ndarray:
         shown = np.array2string(value, threshold=8, edgeitems=3, precision=5)
         shape = f", shape {value.shape}, {value.dtype}" if value.size > 8 else ""
         return escape_html(" ".join(shown.split()) + shape)
-    return escape_html(one_line(repr(value), 300))
+    return escape_html(on_one_line(repr(value), 300))

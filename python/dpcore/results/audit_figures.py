@@ -35,7 +35,7 @@ _CURVE_GRID_POINTS = 400
 
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
-    """Draw the certified, the estimated, the exact and the claimed epsilon on one axis."""
+    """Draw the epsilons of an audit on one axis: certified, estimated, exact and claimed."""
     axes = axes_of(ax, relative_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
     claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
@@ -91,7 +91,11 @@ def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, ma
 
 
 def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
-    """Draw the upper confidence band on the trade-off function, and the claim's trade-off curve."""
+    """Draw the upper confidence band of an audit on the trade-off function.
+
+    The trade-off function gives the least type II error at each type I error. The picture also
+    shows the trade-off curve of the claim, if the audit has a claim.
+    """
     axes = axes_of(ax, relative_size(0.8, 1.0))
     band = audit.tradeoff
     errors = np.linspace(0.0, 1.0, _CURVE_GRID_POINTS)
@@ -120,7 +124,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     The text is below this point. If the band or an axis is near, it is farther away, with a line to
     the point.
     """
-    bend = _find_bend(audit)
+    bend = _find_equal_errors(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         annotate_point(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
@@ -130,15 +134,15 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
-def _find_bend(audit: Audit) -> float:
+def _find_equal_errors(audit: Audit) -> float:
     """Return the smallest type I error that the claim allows if the type II error is the same."""
     if isinstance(audit.claim, Claim):
         # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
-    return (1.0 - audit.delta) / (1.0 + _compute_likelihood_ratio(audit))
+    return (1.0 - audit.delta) / (1.0 + _compute_ratio_limit(audit))
 
 
-def _compute_likelihood_ratio(audit: Audit) -> float:
+def _compute_ratio_limit(audit: Audit) -> float:
     """Compute e^(claimed epsilon times distance of the pair), limited to e^700."""
     return math.exp(min(700.0, (audit.claimed_epsilon or 0.0) * audit.pair.distance))
 
@@ -151,14 +155,14 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """
     if isinstance(audit.claim, Claim):
         return np.asarray(audit.claim.trade_off(errors))
-    grow = _compute_likelihood_ratio(audit)
+    grow = _compute_ratio_limit(audit)
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
 
 
 def profile_figure(audit: Audit, ax: Any = None) -> Figure:
-    """Draw the certified lower bound on delta at every epsilon."""
+    """Draw the lower bound on delta that an audit certifies, against epsilon."""
     axes = axes_of(ax, relative_size(1.0, 0.8))
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance

@@ -22,10 +22,10 @@ from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
-from ..records import attribute_of, has_equal_content
+from ..records import get_optional, has_equal_content
 from ..report.plain import encode_value
-from ..report.shown import one_line
-from ..streams import block_of
+from ..report.shown import on_one_line
+from ..streams import block_trials
 from .audit_text import describe_event, describe_neighbours
 from .evidence import LEFT_OUT
 
@@ -57,17 +57,17 @@ _DERIVED_OUTPUTS_FIGURES: Final = (
 
 
 def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
-    """Format the call of `dpcore.audit` that repeats an audit, on one line.
+    """Return the call of `dpcore.audit` that repeats an audit, as one line of Python code.
 
     Args:
-        audit: the audit.
-        mechanism: code to use if no Python expression gives the mechanism, as for a lambda.
-        pair: code to use if the pair is too long to write out, or is not plain data.
+        audit: result of the audit.
+        mechanism: code to write if the mechanism has no Python expression. A lambda is an example.
+        pair: code to write if the two inputs are too long for one line, or are not plain data.
 
     Returns:
-        Python source. If the audit has several ranges of trials, the source is a sum of one audit
-        per range. The source gives the same counts, unless `Audit.randomness` states that the seed
-        does not repeat the draws.
+        Python code. If the audit counted several separate ranges of trials, the code is a sum of
+        one call per range. The call gives the same counts, unless `Audit.randomness` states that
+        the seed does not repeat the draws.
 
     Example:
         >>> import dpcore
@@ -90,12 +90,12 @@ def make_script(audit: Audit) -> str:
     """Return a Python script that repeats an audit.
 
     Args:
-        audit: the audit.
+        audit: result of the audit.
 
     Returns:
-        Python source. An object that the audit does not store (such as a lambda) is written as
-        `...`, with a comment that names the object. The script reads a long pair from the JSON of
-        the audit. If the seed does not repeat the draws, a comment states this.
+        Python code. If the audit does not store an object (such as a lambda), the code contains
+        `...` and a comment that names the object. If the two inputs are long, the code reads them
+        from the JSON of the audit. A comment states if the seed does not repeat the draws.
     """
     mechanism = mechanism_expression(audit.mechanism)
     pair = pair_expression(audit) or _stored_pair_code(audit)
@@ -103,12 +103,12 @@ def make_script(audit: Audit) -> str:
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
     lines = [*imports, ""]
-    lines.append(f"mechanism = {mechanism or f'...  # {one_line(audit.name, 200)}'}")
+    lines.append(f"mechanism = {mechanism or f'...  # {on_one_line(audit.name, 200)}'}")
     lines.append(f"pair = {pair}")
     if attack_expression(audit) is None:
-        lines.append(f"attack = ...  # {one_line(audit.attack, 200)}")
+        lines.append(f"attack = ...  # {on_one_line(audit.attack, 200)}")
     if audit.neighbour and neighbour_expression(audit) is None:
-        lines.append(f"neighbour = ...  # {one_line(audit.neighbour, 200)}")
+        lines.append(f"neighbour = ...  # {on_one_line(audit.neighbour, 200)}")
     is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
@@ -120,15 +120,16 @@ def make_script(audit: Audit) -> str:
 
 
 def list_call_keywords(audit: Audit) -> list[list[str]]:
-    """Return the keyword arguments, as Python code, of the calls that repeat an audit.
+    """Return the keyword arguments, as Python code, with which `dpcore.audit` repeats an audit.
 
-    There is one list of arguments for each range of trials.
+    An audit can have counted several separate ranges of trials. The result has one list of
+    arguments for each range.
     """
     common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
-    common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
-    if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
+    common += [f"block={audit.block}"] if audit.block != block_trials(audit.elements) else []
+    if get_optional(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
         # The integer route gives the same counts, but only one of the two routes is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
@@ -157,13 +158,20 @@ def _claim_to_code(claim: Any) -> str:
 
 
 def attack_expression(audit: Audit) -> str | None:
-    """Return the attack as Python code, or None if the stored name does not determine it."""
+    """Return the attack of an audit as Python code, such as "dpcore.attacks.Auto()".
+
+    The result is None if the stored name of the attack does not determine the attack.
+    """
     text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
     return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
 
 
 def neighbour_expression(audit: Audit) -> str | None:
-    """Return the neighbour relation as Python code, or None if the stored text is no such code."""
+    """Return the neighbour relation of an audit as Python code.
+
+    The result is None if the stored text of the relation is not a constructor call from
+    `dpcore.pairs`.
+    """
     text = audit.neighbour
     return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
 
@@ -186,10 +194,10 @@ def _is_plain_call(text: str, names: Iterable[str]) -> bool:
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
-    """Return a mechanism as Python code, or None if no expression gives it.
+    """Return Python code for a mechanism, or None if there is no such code.
 
-    A mechanism of dpcore is written as a constructor call. Any other mechanism is written as the
-    name under which it can be imported.
+    For a mechanism of dpcore, the code is a constructor call. For any other mechanism, the code is
+    the name under which it can be imported.
 
     Example:
         >>> import numpy as np
@@ -211,7 +219,10 @@ def mechanism_expression(mechanism: Any) -> str | None:
 
 
 def pair_expression(audit: Audit) -> str | None:
-    """Return the pair as Python code, or None if the pair is too long or is not plain data."""
+    """Return the two inputs of an audit as Python code.
+
+    The result is None if the inputs are too long for one line, or are not plain data.
+    """
     inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
     if None in inputs:
         return None
@@ -246,11 +257,15 @@ def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
 def _stored_pair_code(audit: Audit) -> str:
     if '"repr"' not in json.dumps(encode_value(audit.pair)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
-    return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
+    return f"...  # {on_one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
 
 
 def derive_audit_numbers(audit: Audit) -> dict[str, Any]:
-    """Return the numbers and texts that JSON files contain in addition to an audit's fields."""
+    """Return the computed numbers and texts that the JSON of an audit contains.
+
+    The JSON contains these numbers and texts in addition to the fields of the audit. An example is
+    `epsilon_lower`.
+    """
     apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
     return {
         **{name: getattr(audit, name) for name in _DERIVED_FIGURES},
@@ -261,7 +276,11 @@ def derive_audit_numbers(audit: Audit) -> dict[str, Any]:
 
 
 def derive_outputs_numbers(audit: OutputsAudit) -> dict[str, Any]:
-    """Return the numbers and texts that JSON files of this audit contain in addition to fields."""
+    """Return the computed numbers and texts that the JSON of an audit contains.
+
+    `audit` is an audit of recorded outputs. The JSON contains the numbers and texts in addition to
+    the fields of the audit. An example is `epsilon_lower`.
+    """
     return {
         **{name: getattr(audit, name) for name in _DERIVED_OUTPUTS_FIGURES},
         "source_sha256": [run.sha256 for run in audit.provenance],

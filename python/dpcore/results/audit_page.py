@@ -17,10 +17,10 @@ from ..records import Counts
 from ..report.page import (
     LINES,
     Subject,
+    embed_json,
     escape_text,
-    fold_data,
     format_versions,
-    make_data,
+    make_details,
     make_document,
     make_header,
     make_number_table,
@@ -64,13 +64,13 @@ _SEPARATE_CONFIDENCE_NOTE = (
 
 
 def make_page(audit: Audit | OutputsAudit) -> str:
-    """Return the HTML page of an audit.
+    """Return the report on an audit as an HTML page.
 
     Args:
-        audit: the audit.
+        audit: result of the audit.
 
     Returns:
-        HTML of one self-contained document. Write it to a file in UTF-8.
+        HTML text of a document that needs no further files. Write the text to a file in UTF-8.
 
     Example:
         >>> import dpcore
@@ -91,16 +91,17 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", script),
         ("How this was made", make_provenance_section(audit.provenance)),
-        ("Data", make_data(audit)),
+        ("Data", embed_json(audit)),
     ]
     shown = [(title, part) for title, part in sections if part]
-    return make_document(_name_subject(audit), _make_head(audit), shown, footer)
+    return make_document(_make_subject(audit), _make_head(audit), shown, footer)
 
 
 def make_provenance_section(provenance: Sequence[Provenance]) -> str:
-    """Return HTML that states how each run of an audit was made.
+    """Return HTML that states when and how each run of an audit was made.
 
-    A source text that occurs in several runs is shown once.
+    `provenance` has one record for each run. If several runs have the same source code of the
+    mechanism, the code is shown once.
     """
     parts, shown = [], set()
     for number, run in enumerate(provenance, 1):
@@ -109,7 +110,7 @@ def make_provenance_section(provenance: Sequence[Provenance]) -> str:
         parts.append(make_table(_list_run_rows(run)))
         if run.source and run.source not in shown:
             shown.add(run.source)
-            parts.append(fold_data(f"Source text of {escape_text(run.origin)}", run.source))
+            parts.append(make_details(f"Source text of {escape_text(run.origin)}", run.source))
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
 
@@ -148,10 +149,10 @@ def _make_head(audit: Audit | OutputsAudit) -> str:
         figures.insert(0, ("claim", str(audit.claim)))
     sentence = _UNDECIDED_SENTENCE if audit.undecided else _VERDICT_SENTENCES[audit.refuted]
     meaning = _INVALID_SENTENCE if invalid else sentence
-    return make_header(_name_subject(audit), meaning, figures)
+    return make_header(_make_subject(audit), meaning, figures)
 
 
-def _name_subject(audit: Audit | OutputsAudit) -> Subject:
+def _make_subject(audit: Audit | OutputsAudit) -> Subject:
     return Subject(audit.name, audit.verdict, audit.refuted)
 
 
@@ -191,10 +192,11 @@ def _make_proof(audit: Audit | OutputsAudit) -> str:
 
 
 def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
-    """Return the steps that prove the bound, one sentence each.
+    """Return the steps of the proof that the certified bound of an audit holds.
 
-    They begin with the choice of the event, or with the guesses about canaries. They end with the
-    verdict.
+    Each step is one sentence. The first step states how the counted event was chosen. For an audit
+    of one training run, the first step describes the guesses about canaries. The last step states
+    the verdict, if there is a claim.
     """
     if is_recorded(audit) and isinstance(audit.evidence, Guesses):
         guesses = audit.evidence

@@ -22,7 +22,7 @@ from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair
 from ..report.rows import Row, format_epsilon
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from ..streams import block_size_per_thread
 from .evidence import put_numerator_first
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses
@@ -84,15 +84,16 @@ REPEATED = {
 
 
 def describe_neighbours(audit: Audit) -> str:
-    """Describe in one sentence how the two inputs of an audit are related.
+    """Return a text on the neighbour relation between the two inputs of an audit.
 
     Args:
-        audit: the audit.
+        audit: result of the audit.
 
     Returns:
-        The neighbour relation that the audit checked for this pair. If the audit has no neighbour
-        relation, the sentence states that the claim was tested for these two inputs only. Without a
-        claim, the result is "".
+        Text with the neighbour relation that the audit checked for the two inputs. If the two
+        inputs are equal, the text states this. If no relation was given, the text states that the
+        claim was tested for these two inputs only. If no relation and no claim was given, the text
+        is "".
     """
     # JSON keeps only the name of most mechanisms.
     pair = inputs_of(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
@@ -145,14 +146,14 @@ def _format_plural_count(number: int, what: str) -> str:
 
 
 def describe_next_steps(audit: Audit) -> str:
-    """Return one line with steps that may refute a claim that was not refuted, best step first.
+    """Return a line on what may help to refute a claim that an audit did not refute.
 
     Args:
-        audit: the audit.
+        audit: result of the audit.
 
     Returns:
-        One or two short sentences with numbers of this audit. Empty if no claim was given or if the
-        claim was refuted.
+        One or two short sentences, the most promising step first. The text is "" if no claim was
+        given or if the claim was refuted.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -183,10 +184,11 @@ def describe_next_steps(audit: Audit) -> str:
 
 
 def describe_reach_step(audit: Audit | OutputsAudit) -> str:
-    """Describe what the user can change so that an audit can refute a claim that was not tested.
+    """Describe what the user can change so that the claim of an audit can be refuted.
 
     Args:
-        audit: an audit whose verdict is "undecided".
+        audit: result of an audit that could not have refuted the claim, so that the verdict is
+            "undecided".
     """
     if audit.constant:
         texts = isinstance(audit.pair.x, str)
@@ -291,16 +293,18 @@ def _may_change_all_entries(audit: Audit) -> bool:
 
 
 def describe_more_rows(audit: OutputsAudit) -> str:
-    """Return one line with steps that may refute a claim about recorded outputs.
+    """Return a line on what may help to refute a claim about recorded outputs.
 
-    The steps are, for example, more rows, another attack, or other canaries.
+    Examples are more rows (recorded outputs), another attack, or other canaries (training examples
+    that are included by a coin flip).
 
     Args:
-        audit: the audit.
+        audit: result of an audit of recorded outputs.
 
     Returns:
-        One or two short sentences. Empty if no claim was given, if the claim was refuted, or if
-        canaries of one run certify at least half of the claim.
+        One or two short sentences. The text is "" if no claim was given or if the claim was
+        refuted. For canaries of one training run, the text is also "" if the certified epsilon is
+        at least half of the claim.
     """
     if audit.undecided:
         return describe_reach_step(audit)
@@ -325,18 +329,19 @@ def describe_more_rows(audit: OutputsAudit) -> str:
 
 
 def describe_size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """Describe the number of trials that an audit needs to detect noise that is 10 % too small.
+    """State how many draws an audit needs to detect noise that is 10 % too small.
 
-    The number is computed for an event that is as likely as the counted event, and whose log ratio
-    of probabilities is the whole loss. With a delta, it is computed for Gaussian noise and the
-    event that needs the fewest draws.
+    With such noise, the privacy loss is larger than the claimed epsilon. If delta is 0, the
+    function assumes an event as frequent as the counted event, with a log probability ratio equal
+    to this loss. If delta is above 0, it assumes Gaussian noise and the event that needs the fewest
+    draws.
 
     Args:
-        audit: the audit.
+        audit: result of the audit.
 
     Returns:
-        One or two short sentences. Empty unless a claim above 0 was tested and not refuted, and
-        empty for canaries of one run.
+        One or two short sentences. The text is "" unless a claim above 0 was tested and not
+        refuted. It is also "" for an audit of one training run with canaries.
     """
     if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
@@ -359,7 +364,7 @@ def describe_size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
 
 
 def list_report_rows(audit: Audit) -> list[Row]:
-    """Return the rows (label, text) of an audit's report, without the row on time and speed."""
+    """Return the report on an audit as rows (label, text), without the row "time"."""
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
@@ -401,7 +406,7 @@ def list_report_rows(audit: Audit) -> list[Row]:
 
 
 def has_nan(audit: Audit) -> bool:
-    """Return True if an entry of a counted output was NaN."""
+    """Return True if a counted output of an audit has an entry NaN."""
     return audit.nan + audit.nan_prime > 0
 
 
@@ -420,7 +425,10 @@ def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
 
 
 def format_certified(audit: Audit | OutputsAudit) -> str:
-    """Format the certified bound on epsilon, after the bound on mu or rho if the claim has one."""
+    """Return the lower bound on epsilon that an audit certifies, as text.
+
+    If the claim has a parameter mu or rho, the text begins with the bound on this parameter.
+    """
     shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if audit.claim == 0.0 and audit.delta > 0.0:
         return f"delta >= {audit.delta_lower:.4g} at epsilon 0; {shown} at delta {audit.delta:.4g}"
@@ -474,9 +482,10 @@ def _describe_budget(audit: Audit) -> str:
 
 
 def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
-    """Describe the joint confidence of the certified bound and of the bound on rounding.
+    """Return a sentence on the joint confidence of two bounds of an audit.
 
-    The result is "" if there is only one bound, or if both bounds decide the verdict.
+    The first bound is the certified bound. The second bound comes from the last bits of the outputs
+    (rounding). The sentence is "" if there is only one bound, or if both bounds decide the verdict.
     """
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
@@ -486,7 +495,7 @@ def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
 
 
 def describe_bound(audit: Audit) -> str:
-    """Describe the confidence, the name of the bound and the stopping rule in a few words."""
+    """Return the confidence, the name of the bound and the stopping rule of an audit, as text."""
     stops = {
         "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
@@ -549,7 +558,11 @@ def _list_other_finding_rows(audit: Audit | OutputsAudit) -> list[Row]:
 
 
 def format_claim(audit: Audit | OutputsAudit) -> str:
-    """Format the claim of an audit, with the epsilon and delta of its tangent for a curve."""
+    """Return the claim of an audit as text, such as "epsilon <= 1".
+
+    If the claim is a trade-off curve, the text also states the epsilon and the delta of the tangent
+    that the audit tested.
+    """
     if audit.claimed_epsilon is None:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
@@ -572,14 +585,14 @@ def _describe_claim(audit: Audit) -> str:
 
 
 def format_counts(c: Counts) -> str:
-    """Format the number of outputs in the event, and of all outputs, on x and on x'."""
+    """Return the counts of an event as text, such as "3 of 10 on x, 1 of 10 on x'"."""
     return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
 
 
 def _shorten_value(value: Any) -> str:
     """Format an input on one short line, with its type unless it is an array of floats."""
     if not isinstance(value, np.ndarray):
-        return f"{one_line(repr(value), 60)} ({type(value).__name__})"
+        return f"{on_one_line(repr(value), 60)} ({type(value).__name__})"
     text = np.array2string(value, separator=", ", threshold=6, edgeitems=2, precision=4)
     notes = [f"{value.size} entries"] if value.size > 6 else []
     notes += [f"{value.dtype} array"] if value.dtype.kind != "f" else []
@@ -624,18 +637,18 @@ def _describe_idle_threads(audit: Audit) -> str:
 
 
 def list_all_rows(audit: Audit) -> list[Row]:
-    """Return the rows (label, text) of an audit's report. The last row has time and speed."""
+    """Return the report on an audit as rows (label, text). The last row states the running time."""
     return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
-    """Return the rows (label, text) of the report on recorded outputs.
+    """Return the report on an audit of recorded outputs as rows (label, text).
 
     Args:
-        audit: the audit.
+        audit: result of the audit of recorded outputs.
 
     Returns:
-        The rows. The first row is the verdict.
+        Pairs of a label and a text. The first row is the verdict.
     """
     table = [
         ("verdict", audit.verdict),
@@ -660,7 +673,11 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
 
 
 def describe_event(audit: Audit | OutputsAudit) -> str:
-    """Describe the counted event and its numerator, or the method of guesses, in words."""
+    """Return the counted event of an audit as text.
+
+    The text also names the input in the numerator of the probability ratio that bounds epsilon. For
+    an audit of one training run with canaries, the text describes the method of guessing.
+    """
     if audit.counts is None:
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
@@ -675,7 +692,10 @@ def _format_outputs_certified(audit: OutputsAudit) -> str:
 
 
 def format_outputs_counts(audit: OutputsAudit) -> str:
-    """Format the counts of the event, or the numbers of right guesses."""
+    """Return the counts of an audit of recorded outputs as text.
+
+    For an audit of one training run with canaries, the text states how many guesses are right.
+    """
     c = audit.evidence
     if isinstance(c, Guesses):
         return (
@@ -734,10 +754,11 @@ def _describe_seed_use(audit: OutputsAudit) -> str:
 
 
 def propose_trace(audit: Audit) -> str:
-    """Return a line that proposes `dpcore.trace` if the claim of a user's function is refuted.
+    """Return a line for the report that proposes `dpcore.trace`, or "".
 
-    The line is empty if the audit counted running times or last bits of floats, because a trace
-    does not show these.
+    `dpcore.trace` computes the privacy loss of each source line. The line is given if the audit
+    refuted the claim of a function of the user. It is "" if the audit counted running times or last
+    bits of floats, because a trace does not show these.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

@@ -20,7 +20,7 @@ from ..events import event_of
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..records import Counts
 from ..report.rows import Row
-from ..report.shown import name_of, one_line
+from ..report.shown import name_of, on_one_line
 from ..sampling.driver import draw_again, unite_ranges
 from ..sampling.rows import list_differing_audits
 from ..suggestions import suggest_arguments
@@ -50,31 +50,32 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
+        """Lower bound on epsilon that this audit certifies.
 
-        At delta 0, the bound on the loss of the pair is divided by `pair.distance`. At delta > 0,
-        it is not divided.
+        The bound holds with probability `confidence`. It is 0 if `checks` is not empty. If `delta`
+        is 0, the bound on the loss between the two inputs is divided by their distance,
+        `pair.distance`. If `delta` is above 0, it is not divided.
         """
         return self.epsilon_lower_at(self.delta)
 
     def epsilon_lower_at(self, delta: float) -> float:
-        """Compute the certified lower bound on epsilon at another delta, from the same counts.
+        """Compute the lower bound on epsilon that this audit certifies at another delta.
 
-        With Clopper-Pearson limits, the bounds for all values of delta hold at the same time,
-        because they follow from one pair of limits. Any other bound holds for each delta
-        separately. If `floats` is True, the larger of the bounds of `event` and `floating_point` is
-        returned.
+        The bound is computed from the same counts. With Clopper-Pearson limits, the bounds for all
+        values of delta hold jointly. With any other method, the bound holds for each delta
+        separately. If `floats` is True, the result is the larger of the bounds from `event` and
+        `floating_point`.
 
         Args:
-            delta: a number in [0, 1).
+            delta: delta of (epsilon, delta)-DP, a number in [0, 1).
 
         Returns:
-            The bound, at least 0. At delta 0, the bound is divided by `pair.distance`.
+            The bound, at least 0. If `delta` is 0, the bound is divided by the distance
+            `pair.distance` between the two inputs.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if `delta` is out of range, or the audit's bound is not defined at that
-                delta.
+            ValueError: if `delta` is out of range, or if this audit has no bound at this delta.
 
         Example:
             >>> import dpcore
@@ -87,11 +88,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def delta_lower(self) -> float:
-        """Certified lower bound on delta at epsilon 0, at `confidence`.
+        """Lower bound on delta at epsilon 0 that this audit certifies.
 
-        It is a lower bound on the total variation distance between the distributions of outputs on
-        x and on x'. An audit with early stop has a bound only at the delta of the claim, so the
-        result is 0 or this delta.
+        The bound holds with probability `confidence`. It is also a lower bound on the total
+        variation distance between the distributions of outputs on x and on x'. An audit that may
+        stop early has a bound only at the delta of the claim. The result is then 0 or this delta.
         """
         if self.slices:
             return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
@@ -112,10 +113,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return the audit in which `event` has a larger bound than the event in `floating_point`.
+        """Return this audit; exchange two events if the second one certifies a larger bound.
 
-        If necessary, the two events are exchanged. The audit is returned unchanged if `floats` is
-        False.
+        The first event is in the field `event`, and the second event is in the field
+        `floating_point`. If `floats` is False, the audit is returned unchanged.
         """
         finding = self.floating_point
         if not self.floats or finding is None:
@@ -133,7 +134,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return self.exchange_findings() if other > own else self
 
     def exchange_findings(self) -> Audit:
-        """Return the same audit with the events in `event` and `floating_point` exchanged."""
+        """Return this audit with the events in `event` and `floating_point` exchanged."""
         finding = self.floating_point
         if finding is None:
             raise invalid("floating_point", "a finding", None)
@@ -190,10 +191,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def mu_lower(self) -> float:
-        """Certified lower bound on mu of Gaussian differential privacy, from `event` only.
+        """Lower bound on mu of Gaussian DP that this audit certifies with the event `event`.
 
-        The bound holds at `confidence`, but not jointly with other certified bounds. A ValueError
-        is raised if the number of trials was not fixed in advance, or if `checks` is not empty.
+        The bound holds with probability `confidence`, but not jointly with other certified bounds.
+        A ValueError is raised if the number of trials was not fixed in advance, or if `checks` is
+        not empty.
         """
         self._require_fixed_size()
         return bounds.mu_lower(self.bound_counts, self.confidence)
@@ -207,14 +209,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a claim `GDP`, or on rho of a claim `ZCDP`; else None.
+        """Certified lower bound on the parameter of the claim: mu of `GDP`, or rho of `ZCDP`.
 
         The bound is the largest parameter that the audit refutes, or at most 0 if it refutes no
-        parameter. If the audit tests only tangents of the claim's curve, the parameters of a fixed
-        grid are tested in increasing order, until a parameter is not refuted. All these tangents
-        have the same slope.
-        The result exceeds the true parameter only if the first grid point above the true parameter
-        is wrongly refuted.
+        parameter. The value is None for any other claim. If the audit tests only tangents of the
+        claimed curve, the parameters of a fixed grid are tested in increasing order, until one is
+        not refuted. All tangents have the same slope. The bound exceeds the true parameter only if
+        the first grid point above the true parameter is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -234,9 +235,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def point(self) -> tuple[float, float, float] | None:
         """Upper limits on the errors of the counted event, and the error that the claim allows.
 
-        The value is a tuple: type I error, type II error, and the least type II error that the
-        claim allows at this type I error. The first two are upper limits, jointly at `confidence`.
-        The value is None unless the claim is a curve and the bound is "clopper_pearson".
+        The event is a test of which of the two inputs was used. The value has three numbers: upper
+        limits on the type I and on the type II error of this test, and the least type II error that
+        the claim allows if the type I error is at its upper limit. The two limits hold jointly with
+        probability `confidence`. The value is None unless the claim is a curve and the bound is
+        "clopper_pearson".
         """
         if not self._tests_curve or self.checks:
             return None
@@ -270,9 +273,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def tradeoff(self) -> bounds.Band:
         """Upper confidence band on the trade-off function, from many thresholds on one score.
 
-        The whole band holds at `confidence`, but not jointly with `epsilon_lower`. A ValueError is
-        raised if the event is not a threshold on a score, if the number of trials was not fixed in
-        advance, or if `checks` is not empty.
+        The whole band holds with probability `confidence`, but not jointly with `epsilon_lower`. A
+        ValueError is raised if the event is not a threshold on a score, if the number of trials was
+        not fixed in advance, or if `checks` is not empty.
         """
         self._require_fixed_size()
         curve = self.curve
@@ -289,12 +292,12 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on the ratio of probabilities that this audit would detect.
+        """Sentence on how large a difference between the two inputs this audit would detect.
 
-        An audit of this size refutes the claim with 95 % probability if the event is that many
-        times as likely on one input as on the other input. The sentence is about the counted event
-        only. It is empty if the claim was refuted, not given or not tested, and for audits with
-        early stop or pooled coordinates.
+        The sentence states how many times as likely the event must be on one input as on the other.
+        An audit of this size then refutes the claim with 95 % probability. The sentence is "" if
+        the claim was refuted, not given or not tested. It is also "" for audits that may stop
+        early, or that count the coordinates of an output separately.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""
@@ -366,34 +369,35 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that this number of trials can certify.
+        """Largest epsilon that an audit with this number of trials can certify.
 
-        It is certified by an event that always happens on one input and never on the other input.
-        With early stop, it is computed for the largest number of trials that was possible. Like
-        `epsilon_lower`, it is divided by `pair.distance` at delta 0.
+        The value is reached if the event always happens on one input, and never on the other input.
+        If the audit may stop early, the value is for the largest possible number of trials. If
+        `delta` is 0, the value is divided by `pair.distance`, like `epsilon_lower`.
         """
         return self._with_perfect_event().epsilon_lower
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu of a claim `GDP`, or rho of a claim `ZCDP`, that the trials can refute."""
+        """Largest mu (for `GDP`) or rho (for `ZCDP`) that the trials can refute, otherwise None."""
         return self._with_perfect_event().parameter_lower
 
     @property
     def trials_to_reach(self) -> int | None:
         """Smallest number of trials on each input that can refute the claim.
 
-        It is computed for an event that always happens on one input and never on the other input,
-        and rounded up to two digits. None if 10^15 trials cannot refute the claim.
+        The number is computed for an event that always happens on one input, and never on the other
+        input. It is rounded up to two digits. It is None if 10^15 trials cannot refute the claim.
         """
         return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
     @property
     def undecided(self) -> str:
-        """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
+        """Reason why this audit did not test the claim, or "" if it tested the claim.
 
-        There are two possible reasons: all pilot outputs had the same value, or the claim is at
-        least as large as `ceiling`, the largest epsilon that this number of trials can certify.
+        There are two possible reasons. The first is that all pilot outputs (the first outputs) had
+        the same value. The second is that the claim is at least `ceiling`, the largest epsilon that
+        this number of trials can certify. The text is also "" if no claim was given.
         """
         if self.claim is None or self.checks or self._refutes():
             return ""
@@ -414,12 +418,13 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def epsilon_hat(self) -> float:
-        """Empirical loss (Habernal, 2022, eq. 12): a point estimate of epsilon, not a bound.
+        """Empirical loss (Habernal, 2022, eq. 12): an estimate of epsilon, not a bound.
 
-        With p = k/n and p' = k'/n', it is the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). If
-        exactly one of p and p' is 0, or exactly one is 1, it is inf. If coordinates are pooled, it
-        is the absolute value of the sum of their log ratios. At delta 0, the estimate is divided by
-        `pair.distance`.
+        Let p = k/n and p' = k'/n' be the frequencies of the event on x and on x'. The estimate is
+        the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). It is inf if exactly one of p and p'
+        is 0, or exactly one is 1. If the event counts the coordinates of an output separately, the
+        estimate is the absolute value of the sum of all log ratios. If `delta` is 0, the estimate
+        is divided by `pair.distance`.
         """
         if self.pooled:
             groups = zip(self.pooled, self.event.multiplicities, strict=True)
@@ -433,10 +438,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def exact(self) -> float | None:
-        """Exact loss that the attack MajorityVote shows on this pair, or None if it is not known.
+        """Exact loss that the attack MajorityVote can show, or None if the loss is not known.
 
-        It is computed for real numbers, without rounding of outputs. The report prints it in
-        addition to the certified bound. At delta 0, it is divided by `pair.distance`.
+        The loss is between the two inputs of this audit. The loss is computed for real numbers,
+        without rounding of outputs. If `delta` is 0, the loss is divided by the distance
+        `pair.distance` between the inputs.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
@@ -445,10 +451,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if it does not, None without a verdict.
+        """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        It is None in three cases: if there is no claim, if `undecided` states a reason why the
-        claim was not tested, or if `checks` is not empty (then no bound holds).
+        The value is None in three cases: if there is no claim, if the claim was not tested (see
+        `undecided`), or if `checks` is not empty, so that no bound holds.
         """
         if self.claim is None or self.checks or self.undecided:
             return None
@@ -470,18 +476,18 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def verdict(self) -> str:
-        """Outcome in words, such as "refuted". It never states that a mechanism is private."""
+        """Outcome of this audit, such as "refuted". It never states that a claim is true."""
         return evidence.format_verdict(self.refuted, self.checks, self.undecided)
 
     @property
     def own_claim(self) -> float | None:
-        """Epsilon that the mechanism states in its attribute `claim`, or None."""
+        """Epsilon that the mechanism states in its attribute `claim`, or None if it states none."""
         own = mechanism_attribute(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
     def name(self) -> str:
-        """Name of the mechanism in reports."""
+        """Name of the audited mechanism in reports."""
         if isinstance(self.mechanism, str):
             return self.mechanism
         return repr(self.mechanism) if is_native(self.mechanism) else name_of(self.mechanism)
@@ -490,7 +496,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def trials(self) -> int:
         """Number of counted outputs on each input.
 
-        An event about last bits is counted only on the first 2^20 of these outputs.
+        If the event is about last bits of floats, only the first 2^20 outputs are counted.
         """
         if self.rounding_won and self.floating_point is not None:
             return self.floating_point.counts.n
@@ -498,33 +504,34 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def elements(self) -> int:
-        """Number of entries in one output."""
+        """Number of entries in one output of the audited mechanism."""
         return math.prod(self.shape)
 
     @property
     def draws_per_second(self) -> float:
-        """Number of output entries counted per second, on x and on x' together."""
+        """Number of output entries, on x and on x' together, that were counted per second."""
         draws = 2 * self.trials * self.elements
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw the counted outputs on one input again.
+        """Draw again the outputs that this audit counted on one of the two inputs.
 
-        If `randomness` is "rounding", the outputs are equal to the counted ones up to rounding.
+        If `randomness` is "rounding", the new outputs equal the counted outputs only up to
+        rounding.
 
         Args:
             side: the input, "x" or "x_prime".
-            start: number of the first trial.
-            size: number of trials.
+            start: index of the first trial to draw, from 0.
+            size: number of trials to draw.
 
         Returns:
             Outputs of the trials from `start` to `start + size - 1`, shape `(size, ...)`.
 
         Raises:
-            TypeError: if an argument is of the wrong kind, or if the audit contains only the name
-                of the mechanism.
-            ValueError: if this audit did not count the trials, or if the mechanism draws its own
-                randomness, which the seed does not repeat.
+            TypeError: if an argument has the wrong type, or if the audit contains only the name of
+                the mechanism.
+            ValueError: if this audit did not count the trials, or if the seed does not repeat the
+                outputs of the mechanism.
 
         Example:
             >>> import dpcore
@@ -555,20 +562,21 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return _merge_fields(self, other, "fixed")
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
-        """Merge two audits of different trials of the same run.
+        """Merge this audit with an audit of different trials of the same run.
 
         Args:
-            other: an audit that differs only in its trials.
-            looked: True if you knew the verdict of one audit when you started the other audit, or
-                if the number of audits depends on a verdict. The result then uses the bound
+            other: audit that differs from this audit only in the counted trials.
+            looked: True if you knew the verdict of one audit when you started the next audit, or if
+                the number of audits depends on a verdict. The merged audit then uses the bound
                 "anytime", which holds at every stopping time.
 
         Returns:
-            The audit of all trials.
+            The audit of the trials of both audits.
 
         Raises:
             TypeError: if `other` is not an audit.
-            ValueError: if the audits differ in more than their trials, or if trials overlap.
+            ValueError: if the audits differ in anything except the counted trials, or if both
+                counted the same trial.
 
         Example:
             >>> import dpcore
@@ -587,8 +595,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def __repr__(self) -> str:
         """Return one line: the name of the mechanism and the result."""
         bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
-        outcome = one_line(self.verdict, 60) + bound
-        return f"<Audit of {one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
+        outcome = on_one_line(self.verdict, 60) + bound
+        return f"<Audit of {on_one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
 
     def _lines(self) -> list[Row]:
         return list_all_rows(self)
@@ -629,16 +637,16 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             raise invalid("pooled", "counts of every coordinate of the event", self.pooled)
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
-        """Plot the upper confidence band `tradeoff`: type II error against type I error.
+        """Plot the confidence band `tradeoff` of this audit: type II error against type I error.
 
-        Arguments, result and errors are those of `plot`.
+        `ax` is a matplotlib figure or axes, or None for a new figure.
         """
         return tradeoff_figure(self, ax)
 
     def plot_profile(self, ax: Any = None) -> Figure:
-        """Plot the certified lower bound on delta against epsilon.
+        """Plot the certified lower bound on delta as a function of epsilon.
 
-        Arguments, result and errors are those of `plot`.
+        `ax` is a matplotlib figure or axes, or None for a new figure.
         """
         return profile_figure(self, ax)
 
@@ -648,7 +656,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     first, second = (
         audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
     )
-    rules = {field.name: evidence.merging_of(field) for field in fields(first)}
+    rules = {field.name: evidence.get_merger(field) for field in fields(first)}
     for name in (name for name, rule in rules.items() if rule is evidence.require_equal):
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
@@ -657,7 +665,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     # Fields that can be kept from one audit only are taken from the one with the earlier trials.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
-        if rule not in (evidence.require_equal, evidence.merge_together):
+        if rule not in (evidence.require_equal, evidence.mark_merged):
             values[name] = rule(getattr(early, name), getattr(late, name))
     return replace(first, **values).with_winner()
 
@@ -727,25 +735,29 @@ def _iterate_epsilons(claim: float) -> Iterator[float]:
 
 
 def error_limits_of(counts: Counts, alpha: float) -> tuple[float, float]:
-    """Compute upper limits on the type I and type II errors of an event.
+    """Compute upper limits on the type I and on the type II error of an event.
+
+    The event is used as a test of which of two inputs was given to a mechanism.
 
     Args:
-        counts: counts of the event; `k` and `n` belong to the input in the numerator.
-        alpha: error probability of each limit, strictly between 0 and 1.
+        counts: counts of the event. `k` and `n` are for the input on which the event should be more
+            likely.
+        alpha: probability that a limit fails, for each of the two limits, between 0 and 1.
     """
     type_one = bounds.limits(counts.k_prime, counts.n_prime, alpha)[1]
     return type_one, 1.0 - bounds.limits(counts.k, counts.n, alpha)[0]
 
 
 def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
-    """Return the largest mu or rho of a fixed grid that is refuted with all smaller grid points.
+    """Return the largest parameter up to which all parameters of a fixed grid are refuted.
 
-    A parameter is tested by the tangent with the given epsilon to its trade-off curve.
+    The parameter is mu of a `GDP` claim, or rho of a `ZCDP` claim. A claim with this parameter
+    implies a delta at the given epsilon. The parameter is refuted if (epsilon, delta) is refuted.
 
     Args:
-        claim: a claim `GDP` or `ZCDP`. Its parameter determines the grid.
-        epsilon: epsilon of all tangents.
-        refuted: function `(delta)` that returns True if (epsilon, delta) is refuted.
+        claim: `GDP` or `ZCDP` claim of the audit. The parameter of this claim determines the grid.
+        epsilon: epsilon at which all parameters are tested.
+        refuted: function that takes a delta. It returns True if (epsilon, delta) is refuted.
     """
     largest = 0.0
     for value in itertools.islice(
@@ -760,8 +772,9 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 @lru_cache(maxsize=256)
 def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
-    """Return the largest mu or rho whose trade-off curve is above at least one of the points.
+    """Return the largest mu (for `GDP`) or rho (for `ZCDP`) that at least one point refutes.
 
-    A point is a type I error and a type II error.
+    A point is a pair of a type I and a type II error. A point refutes a parameter if the claimed
+    trade-off curve is above the point.
     """
     return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))

@@ -58,29 +58,31 @@ _TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architectur
 
 
 def put_numerator_first(counts: Counts, direction: str | None) -> Counts:
-    """Return the counts, exchanged if necessary, so that `k` belongs to the numerator's input.
+    """Return counts with `k` and `n` for the input in the numerator of the probability ratio.
 
-    `direction` names this input: "x" or "x_prime".
+    An audit bounds epsilon by this ratio. `direction` is the input in the numerator. If `direction`
+    is not "x", the counts on the two inputs are exchanged.
     """
     return counts if direction == "x" else counts.swapped()
 
 
 def per_distance(loss: float, delta: float, distance: float) -> float:
-    """Return the loss divided by the distance if delta is 0, and the loss itself otherwise."""
+    """Return `loss` divided by `distance` if `delta` is 0, and `loss` itself otherwise."""
     return loss / distance if delta == 0.0 else loss
 
 
 def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
-    """Compute the log of (k/n) / (k'/n'): 0 for 0/0, infinite if only one count is 0."""
+    """Compute ln((k/n) / (k'/n')). The result is 0 if k = k' = 0, infinite if only one is 0."""
     if k == 0 or k_prime == 0:
         return 0.0 if k == k_prime else math.copysign(math.inf, k - 0.5)
     return math.log(k / n) - math.log(k_prime / n_prime)
 
 
 def empirical_loss(counts: Counts) -> float:
-    """Compute the empirical loss: the largest absolute log ratio of frequencies on x and on x'.
+    """Compute the empirical loss, an estimate of epsilon from the counts of an event.
 
-    The maximum is over the event and its complement.
+    The empirical loss is abs(ln(p/p')). Here p and p' are the frequencies of the event on x and x'.
+    If the complement of the event gives a larger value, the result is that value.
 
     Source:
         Habernal (2022), equation 12.
@@ -90,13 +92,14 @@ def empirical_loss(counts: Counts) -> float:
 
 
 def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str) -> str:
-    """Format the outcome of an audit in words.
+    """Return the outcome of an audit in words, such as "refuted".
 
     Args:
-        refuted: True if the claim was refuted, False if it was not, None without a verdict.
-        doubts: facts that contradict the independence of the rows. If there are any, no bound
-            holds.
-        undecided: reason why the claim was not tested, or "".
+        refuted: True if the claim was refuted, False if it was not refuted, None if there is no
+            verdict.
+        doubts: facts that show that the outputs are not independent. If the tuple is not empty, no
+            bound holds.
+        undecided: reason why the claim was not tested, or "" if it was tested.
     """
     if doubts:
         return f"invalid: {doubts[0]}"
@@ -107,19 +110,22 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
 
 
 def choose_less_repeatable(early: str, late: str) -> str:
-    """Return the value of `Audit.randomness` for two merged audits, from their two values."""
+    """Return the worse of two values of `Audit.randomness`, for the merge of two audits.
+
+    With the worse value, the seed repeats the outputs less exactly.
+    """
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
 
 def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None) -> str:
-    """Return a sentence: an audit of this size cannot refute the claim, whatever the event.
+    """Return a text on the largest epsilon that an audit can certify with its trials.
 
     Args:
-        size: number of trials, in words.
-        ceiling: largest epsilon that these trials can certify.
-        claim: the tested claim.
-        parameter: largest mu or rho that these trials can refute, if the claim has such a
-            parameter. Otherwise None.
+        size: number of trials as text, such as "1,000 trials".
+        ceiling: largest epsilon that this number of trials can certify.
+        claim: claim that the audit cannot refute.
+        parameter: largest parameter (mu or rho) that the audit can refute, or None if the claim has
+            no such parameter.
     """
     most = f"{ceiling:.3g}" if parameter is None else f"{claim.parameter} {parameter:.3g}"
     if isinstance(claim, Claim) and parameter is None:
@@ -129,12 +135,13 @@ def explain_reach(size: str, ceiling: float, claim: Any, parameter: float | None
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spent(Record, word="Spent"):
-    """Time and outputs of one step of an audit.
+    """Time that one step of an audit took, and number of outputs that the step drew.
 
     Args:
-        step: name of the step. "probe": a few calls, which show the shape of outputs and the source
-            of randomness. "search": search for the pair of inputs. "fit": choice of the event from
-            pilot draws. "count": count of the event. "report": checks of the counted rows.
+        step: name of the step. "probe": a few calls that show the shape of the outputs and the
+            source of randomness. "search": search for two inputs. "fit": choice of the event from
+            the first draws. "count": draws in which the event is counted. "report": checks of the
+            counted outputs.
         seconds: time of the step in seconds.
         outputs: number of outputs that the step drew on x and on x' together.
     """
@@ -150,8 +157,8 @@ class Spent(Record, word="Spent"):
         errors.integer("outputs", self.outputs, 0)
 
 
-def add_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
-    """Add the times and the numbers of outputs of two audits for each step."""
+def add_costs(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
+    """Add the times and the numbers of outputs of two audits, for each step of an audit."""
     spent_by_step: dict[str, Spent] = {}
     for spent in (*early, *late):
         so_far = spent_by_step.get(spent.step, Spent(spent.step, 0.0, 0))
@@ -162,21 +169,22 @@ def add_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent,
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
-    """A second event of an audit, about the last bits of floats, with its own counts and bound.
+    """Second event of an audit, about the last bits of floats, with counts and a bound.
 
-    Every textbook sampler of continuous noise has such a finding: rounding leaves traces of the
-    input in the last bits of the outputs. The finding is a property of the code that runs, not of
-    the distribution that the code is meant to have. It matters if raw outputs are released. It
-    disappears if the outputs are rounded to a coarse grid, or if the noise is discrete. By default,
-    a finding does not change the bound, the verdict or the exit status of an audit.
+    With every textbook sampler of continuous noise, rounding leaves traces of the input in the last
+    bits of the outputs. An event on these bits shows a fault of the code that runs, not of the
+    intended distribution. These traces matter if raw outputs are released. They disappear if the
+    outputs are rounded to a coarse grid, or if the noise is discrete. By default, the event does
+    not change the bound, the verdict or the exit status of the audit.
 
     Args:
         event: the second event.
-        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
-        counts: counts of the second event; `counts.k` belongs to x. `counts.n` may be less than the
+        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
+            epsilon.
+        counts: counts of the second event. `counts.k` is for x. `counts.n` may be less than the
             number of trials of the audit.
         delta: delta of the claim.
-        confidence: confidence of the bound of this finding.
+        confidence: probability that the bound from the second event holds.
 
     Source:
         Mironov (2012), On significance of the least significant bits for differential privacy.
@@ -197,12 +205,12 @@ class Finding(Record, word="Finding"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
+        """Counts of the second event; `k` and `n` are for the input that `direction` names."""
         return put_numerator_first(self.counts, self.direction)
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon from the second event (Clopper-Pearson)."""
+        """Lower bound on epsilon that this event on last bits certifies (Clopper-Pearson)."""
         return clopper_pearson(self.bound_counts, self.delta, self.confidence)
 
 
@@ -210,14 +218,15 @@ class Finding(Record, word="Finding"):
 class Scored(Record, word="Scored"):
     """Numbers of outputs whose score is at or above each of several thresholds.
 
-    A score is a function from outputs to real numbers. The thresholds were fixed before counting.
+    A score is a function that maps an output to a real number. The thresholds were chosen before
+    the counted outputs were drawn.
 
     Args:
-        thresholds: increasing thresholds in the units of the score, shape `(m,)`.
+        thresholds: thresholds in increasing order, in units of the score, shape `(m,)`.
         k: number of outputs on x with a score at or above each threshold, shape `(m,)`.
-        n: number of outputs on x.
+        n: number of all counted outputs on x.
         k_prime: number of outputs on x' with a score at or above each threshold, shape `(m,)`.
-        n_prime: number of outputs on x'.
+        n_prime: number of all counted outputs on x'.
     """
 
     thresholds: npt.NDArray[np.float64]
@@ -248,18 +257,20 @@ class Scored(Record, word="Scored"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice(Record, word="Slice"):
-    """One slice of an audit with early stop: some of its trials, with an event and its counts.
+    """Part of the trials of an audit with early stop, with the event and the counts.
 
-    Such an audit tests the claim after each slice, and stops as soon as it refutes the claim. The
-    event of a slice was chosen from earlier draws.
+    The audit divides its trials into slices. It tests the claim after each slice, and stops when
+    the claim is refuted. The event of a slice is chosen from earlier draws.
 
     Args:
         pair: the two inputs.
         event: the counted event.
-        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
-        counts: counts of this slice only. The numbers of trials on x and on x' are equal.
-        guess: probabilities of the event that were expected before the slice, first on the input in
-            the numerator, then on the other input.
+        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
+            epsilon.
+        counts: counts of the event in this slice only. The numbers of trials on x and on x' are
+            equal.
+        guess: two probabilities of the event that were expected before the slice was drawn. The
+            first is for the input in the numerator, the second for the input in the denominator.
     """
 
     pair: Pair = field(metadata={"named": True})
@@ -282,19 +293,18 @@ class Slice(Record, word="Slice"):
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
+        """Counts in this part of the trials; `k` and `n` are for the input in `direction`."""
         return put_numerator_first(self.counts, self.direction)
 
 
 def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
-    """Return a certified lower bound on delta at epsilon 0.
+    """Return a certified lower bound on delta at epsilon 0, by bisection.
 
-    The result is the largest delta at which the certified lower bound on epsilon is above 0. Counts
-    that refute (0, delta) also refute (0, delta') for each smaller delta'. The result therefore
-    exceeds the true delta only if the bound fails at the true delta.
+    The result is the largest delta at which the certified lower bound on epsilon is above 0. The
+    result exceeds the true delta only if the bound on epsilon fails at the true delta.
 
     Args:
-        compute_bound: function `(delta)` that returns a certified lower bound on epsilon.
+        compute_bound: function that takes a delta and returns the certified lower bound on epsilon.
     """
     low, high = 0.0, 1.0
     for _ in range(_DELTA_STEPS):
@@ -304,14 +314,14 @@ def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
 
 
 def merge_findings(early: Finding | None, late: Finding | None) -> Finding | None:
-    """Merge the findings of two audits; if their events differ, return `early`."""
+    """Merge the events on last bits of two audits. If the events differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
 def merge_curves(early: Scored | None, late: Scored | None) -> Scored | None:
-    """Add the counts at thresholds of two audits; if the thresholds differ, return `early`."""
+    """Add two audits' counts at several thresholds. If the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
     # Pilots of different sizes have different thresholds even if the event is the same.
@@ -320,39 +330,42 @@ def merge_curves(early: Scored | None, late: Scored | None) -> Scored | None:
 
 
 def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the 1,024 smallest of all digests of two audits.
+    """Return the 1,024 smallest of the digests (hashes) that two audits store.
 
-    Equal blocks have equal digests. A common digest shows that two audits counted equal outputs.
+    Each digest is the hash of a block of counted outputs. If two audits have a digest in common,
+    they counted the same outputs.
     """
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
 def require_equal(early: Any, late: Any) -> Any:
-    """Return the common value of a field that must be equal in two merged audits."""
+    """Return `early`. The function is the merge rule of fields that must be equal in two audits."""
     return early
 
 
-def merge_together(early: Any, late: Any) -> Any:
-    """Mark a field whose merged value is computed from several fields of both audits.
+def mark_merged(early: Any, late: Any) -> Any:
+    """Mark a field that has no merge rule of its own.
 
-    This function is only a mark and is never called.
+    The value in a merged audit depends on several fields of both audits. The function is only a
+    mark in `field_rule`, and is never called.
     """
     raise NotImplementedError
 
 
 def either_one(early: Any, late: Any) -> Any:
-    """Return `early`, or `late` if `early` is None."""
+    """Return `early`, or `late` if `early` is None, as the value for a merged audit."""
     return late if early is None else early
 
 
 def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> dict[str, Any]:
-    """Make the metadata of a dataclass field of an audit.
+    """Make the metadata of a field of an audit: how it is read from a file, and how it is merged.
 
     Args:
-        read: function `(name, value)` that checks a value from a file and returns the value of the
-            field.
-        merge: function `(early, late)` that merges the values of two audits, such as
-            `require_equal`, `total`, `larger`, `either` or `merge_together`.
+        read: function that takes the name of the field and the value in a file. It checks the value
+            and returns the value of the field.
+        merge: function that takes the values of the field in two audits and returns the value in
+            the merged audit. Examples are `require_equal`, `total`, `larger`, `either` and
+            `mark_merged`.
 
     Returns:
         The `metadata` argument of `dataclasses.field`.
@@ -360,14 +373,14 @@ def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> 
     return {"read": read, "merge": merge}
 
 
-def merging_of(field: Field[Any]) -> Merging:
-    """Return the function that merges the values of a field of two audits."""
+def get_merger(field: Field[Any]) -> Merging:
+    """Return the function that merges the values that two audits have in a field."""
     merging: Merging = field.metadata.get("merge", require_equal)
     return merging
 
 
 def make_checked_reader(check: Callable[[Any], Any]) -> Reading:
-    """Return a reading function that accepts the values for which `check` raises no error."""
+    """Return a function `(name, value)` that returns the value if `check` raises no error."""
 
     def read(name: str, value: Any) -> Any:
         check(value)
@@ -376,25 +389,26 @@ def make_checked_reader(check: Callable[[Any], Any]) -> Reading:
     return read
 
 
-def read_instance(kind: type) -> Reading:
-    """Return a reading function that accepts objects of one class."""
+def instance_reader(kind: type) -> Reading:
+    """Return a function `(name, value)` that returns the value if its class is `kind`."""
     return lambda name, value: errors.instance(name, value, kind)
 
 
-def read_optional(read: Reading) -> Reading:
-    """Return a reading function that accepts None and all values that `read` accepts."""
+def none_or(read: Reading) -> Reading:
+    """Return a function `(name, value)` that works as `read`, but also accepts None."""
     return lambda name, value: None if value is None else read(name, value)
 
 
-def one_of(*options: str) -> Reading:
-    """Return a reading function that accepts only the given strings."""
+def word_reader(*options: str) -> Reading:
+    """Return a function `(name, value)` that returns the value if it is one of `options`."""
     return lambda name, value: errors.choice(name, value, options)
 
 
-def lists_of(kind: type, many: int | None = None) -> Reading:
-    """Return a reading function that converts a list of objects of one class to a tuple.
+def tuple_reader(kind: type, many: int | None = None) -> Reading:
+    """Return a function `(name, value)` that converts a list of `kind` objects to a tuple.
 
-    `many` is the required length of the list. By default, every length is accepted.
+    `kind` is the required class of the entries. `many` is the required length. By default, every
+    length is accepted.
     """
 
     def read(name: str, value: Any) -> Any:
@@ -408,28 +422,28 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
 
 
 def make_integer_reader(low: int) -> Reading:
-    """Return a reading function that accepts integers of at least `low`."""
+    """Return a function `(name, value)` that returns an integer of at least `low`."""
     return lambda name, value: errors.integer(name, value, low)
 
 
 def read_epsilon(name: str, value: Any) -> Any:
-    """Return the value if it is an epsilon (a finite number, at least 0), or raise an error."""
+    """Return `value` if it is a finite number of at least 0. Otherwise raise an error."""
     errors.real(name, value, low=0.0)
     return value
 
 
 def read_claim(name: str, value: Any) -> Any:
-    """Return the value if it is an epsilon or a claimed curve, or raise an error."""
+    """Return `value` if it is an epsilon or a `Claim` object. Otherwise raise an error."""
     return value if isinstance(value, Claim) else read_epsilon(name, value)
 
 
 def read_float(name: str, value: Any) -> float:
-    """Convert the value of a field to a float."""
+    """Convert the value of a field in a file to a float. `name` is not used."""
     return float(value)
 
 
 def read_seed(name: str, value: Any) -> int:
-    """Convert a seed from a string to an int.
+    """Convert a seed in a file from a string to an int.
 
     Files contain seeds as strings, because some JSON readers lack 64-bit integers.
     """
@@ -437,12 +451,15 @@ def read_seed(name: str, value: Any) -> int:
 
 
 def read_shape(name: str, value: Any) -> tuple[int, ...]:
-    """Convert the lengths of an array's axes to a tuple; raise an error for negative lengths."""
+    """Convert a list of lengths (the shape of an array) to a tuple of integers of at least 0."""
     return tuple(errors.integer(name, length, 0) for length in value)
 
 
 def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Convert ranges of trials to tuples; raise an error if ranges overlap or are not in order."""
+    """Convert a list of ranges of trials to a tuple. Each range is a pair (start, stop).
+
+    The function raises an error if the ranges overlap or are not in order.
+    """
     reach = 0
     for start, stop in value:
         errors.integer("stop", stop, errors.integer("start", start, reach) + 1)
@@ -452,23 +469,23 @@ def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance(Record, word="Provenance"):
-    """Record of how one run was made.
+    """Record of how one run of an audit was made.
 
     Attributes:
         date: start of the run in UTC, such as "2026-11-22T14:41:41Z".
-        origin: name of the object (mostly the mechanism) whose source text is in `source`, or the
-            reason why `source` is empty.
-        source: source text of this object as `inspect.getsource` returns it. Functions that the
-            object calls are not included. The text is read from the file when the audit begins. If
-            the file was edited after its import, `source` contains the edited text.
-        versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
-            comes from.
-        cpu: model of the CPU; empty if the system does not state it.
+        origin: name of the object whose code is in `source` (mostly the mechanism), or the reason
+            why `source` is empty.
+        source: code of the object as `inspect.getsource` returns it, without the functions that the
+            object calls. The code is read from the file when the audit begins. If the file was
+            edited after the import, this is the edited code.
+        versions: pairs (name, version) for Python, dpcore, numpy and the libraries of the
+            mechanism.
+        cpu: model of the CPU, or "" if the system does not state it.
         cores: number of cores of the machine.
         system: name of the operating system.
         architecture: architecture of the machine, such as "x86_64".
-        command: command line of `dpcore audit`, or "pytest" and the id of the test. Empty if the
-            audit was made in a script or a notebook.
+        command: command line of `dpcore audit`, or "pytest" and the id of the test. The text is ""
+            if the audit was made in a script or a notebook.
     """
 
     date: str
@@ -494,7 +511,7 @@ class Provenance(Record, word="Provenance"):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of `source` in UTF-8, in hexadecimal; empty if `source` is empty."""
+        """SHA-256 of the recorded code in `source`, in hexadecimal, or "" if there is no code."""
         text = self.source.encode("utf-8", "backslashreplace")
         return hashlib.sha256(text).hexdigest() if text else ""
 
@@ -505,24 +522,27 @@ class Provenance(Record, word="Provenance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TableRead(Record, word="TableRead"):
-    """File or data frame that outputs were read from, and a summary of its contents.
+    """File or data frame from which recorded outputs were read, with a summary of its contents.
 
     Args:
-        name: name of the file without its folder. For a frame, name of the argument.
-        kind: name of the file's format, such as "csv" (also for tab-separated tables), or "frame".
-        rows: number of rows.
-        columns: names or numbers (from 0) of the columns that were read, at most 64. Empty for an
-            array that was read whole.
-        there: names of all columns, at most 64. Empty if the columns have no names.
-        width: number of all columns.
-        header: True if the first row of a text file contains names, False if it does not, None if
-            the format has no header.
-        sep: separator between the cells of a CSV file.
-        encoding: encoding of a text file.
-        sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
-        by_position: True if the columns of the outputs on x and on x' were matched by position,
-            because only one of the two tables has names of columns.
-        kinds: type of the cells of each column in `columns`. Empty if the types are not known.
+        name: name of the file without its folder. For a data frame, name of the argument.
+        kind: format of the file, such as "csv" (also for tab-separated tables), or "frame" for a
+            data frame.
+        rows: number of rows in the table.
+        columns: names or indices (from 0) of the columns that were read, at most 64. The tuple is
+            empty if a whole array was read.
+        there: names of all columns of the table, at most 64. The tuple is empty if the columns have
+            no names.
+        width: number of all columns of the table.
+        header: True if the first row of a text file contains names of columns, False if it does
+            not. None if the format has no header.
+        sep: separator between the entries of a CSV file, or "".
+        encoding: encoding of a text file, or "".
+        sha256: SHA-256 of the bytes of the file, in hexadecimal, or "" for a data frame.
+        by_position: True if only one of the tables for x and x' has names of columns. The columns
+            of the two tables were then matched by position.
+        kinds: type of the entries of each column in `columns`. The tuple is empty if the types are
+            not known.
 
     Example:
         >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))
@@ -594,177 +614,180 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 class Evidence(Result):
     """A finished audit. All reported numbers are computed from the four integers in `counts`.
 
-    Three values of epsilon differ in meaning. `claim` is the epsilon that was stated in advance.
-    `epsilon_lower` is a lower bound that is certified at `confidence`. `epsilon_hat` is a point
-    estimate, not a bound.
+    There are three different values of epsilon. `claim` was stated in advance. `epsilon_lower` is a
+    lower bound that holds with probability `confidence`. `epsilon_hat` is an estimate, not a bound.
+    A comparison of audits by `==` ignores fields that are marked "not compared".
 
     Attributes:
-        mechanism: the audited mechanism. If the audit was read from JSON, only mechanisms of
-            dpcore's compiled core are restored. For any other mechanism, this is the name.
-        pair: the two inputs.
+        mechanism: the audited mechanism. If the audit was read from JSON, this is the name of the
+            mechanism, except for mechanisms of dpcore's compiled core.
+        pair: the two audited inputs, x and x'.
         attack: name of the attack that chose the event.
-        event: the counted event, `outputs -> bool`.
-        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
-        counts: number of outputs in the event, and number of all counted outputs, on x and on x'.
-            `counts.k` belongs to `pair.x`.
-        claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
-        delta: delta of the claim; for a curve, delta of its tangent.
-        confidence: probability that the bound holds.
+        event: the counted event, a function that returns True for each output in the event.
+        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
+            epsilon.
+        counts: numbers of outputs in the event (`k` for x, `k_prime` for x'), and numbers of all
+            counted outputs (`n`, `n_prime`).
+        claim: the tested epsilon or trade-off curve (see `dpcore.claims`), or None if no claim was
+            given.
+        delta: delta of the claim. If the claim is a curve, delta of the tangent that was tested.
+        confidence: probability with which the certified bound holds.
         seed: seed that repeats the audit, together with `block`.
         block: number of trials that are drawn in one block.
-        route: how outputs were made: "integer" or "sampled" (by dpcore's compiled core), "callable"
-            (by calls of the user's function) or "timed" (outputs with the running times of calls).
-        ranges: counted trials, as `(start, stop)` pairs. Trial i is one output on x and one on x'.
+        route: way in which outputs were drawn: "integer" or "sampled" (by dpcore's compiled core),
+            "callable" (by calls of a function) or "timed" (running times of calls are also
+            recorded).
+        ranges: counted trials, as pairs `(start, stop)`. Each trial is one output on x and one on
+            x'.
         end: planned end of the last range. After early stop or Ctrl-C, the last range ends earlier.
-            The planned end is needed to repeat the last block of a Python callable.
         nan: number of output entries on x that were NaN.
         nan_prime: number of output entries on x' that were NaN.
-        pilot: number of pilot draws on each input. The event was chosen from the pilot draws, which
-            were not counted.
-        partial: True if Ctrl-C ended the audit early, or if parts of its run were left out.
-        bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
-        stop: stopping rule. "fixed": n was fixed in advance. "refuted": the audit tested the claim
-            after each slice of the trials, and stopped when it refuted. "interrupted": Ctrl-C ended
-            the count. "looked": audits were merged after somebody had seen a verdict. All rules
-            except "fixed" need a bound that holds at every stopping time.
+        pilot: number of pilot draws on each input. The event was chosen from these draws. They were
+            not counted.
+        partial: True if Ctrl-C ended the audit early, or if parts of the run are missing.
+        bound: name of the method for the bound, from `dpcore.bounds.BOUNDS`. The method was fixed
+            before counting.
+        stop: stopping rule. "fixed": the number of trials was fixed in advance. "refuted": the
+            audit tested the claim after each slice of the trials, and stopped when the claim was
+            refuted. "interrupted": Ctrl-C ended the audit. "looked": audits were merged after a
+            verdict was seen. All rules except "fixed" need a bound that holds at every stopping
+            time.
         pooled: counts for each group of coordinates, if the event counts the coordinates of an
-            output separately; otherwise empty.
+            output separately. Otherwise, the tuple is empty.
         floating_point: a second event about the last bits of the outputs, or None.
         floats: True if `floating_point` counts towards the verdict.
-        curve: counts at further thresholds, if the event is a threshold on a score; otherwise None.
-        slices: slices of an audit with early stop; otherwise empty.
-        checks: facts that contradict the independence of the draws. If `checks` is not empty, no
+        curve: counts at several thresholds if the event is a threshold on a score, otherwise None.
+        slices: parts of the trials in an audit with early stop. Otherwise, the tuple is empty.
+        checks: facts that show that the draws are not independent. If the tuple is not empty, no
             bound holds.
-        notes: notes for the reader. They do not change the verdict.
-        neighbour: neighbour relation that dpcore checked for the pair, as text. Empty if no
+        notes: notes for the reader that do not change the verdict.
+        neighbour: neighbour relation that dpcore checked for x and x', as text, or "" if no
             relation was given.
-        randomness: "seed" if the seed repeats the outputs, "rounding" if it repeats them up to
-            rounding, "own" if it does not repeat them (the mechanism draws its own randomness), or
-            "not known".
+        randomness: "seed" if the seed repeats the outputs, "rounding" if the seed repeats them up
+            to rounding. "own" if the seed does not repeat them, because the mechanism draws its own
+            randomness. Otherwise "not known".
         runs_on: device and version of torch, which are needed to repeat the outputs of a torch
-            mechanism; empty for other mechanisms.
+            mechanism. The text is "" for any other mechanism.
         shape: shape of one output.
-        clean: vectors on x and on x' to which the mechanism adds noise, if the mechanism states
-            them. The attack knew these vectors.
-        declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
-            declares. It is not certified. None if the mechanism declares no noise.
+        clean: vectors for x and x' to which the mechanism adds noise, or None if the mechanism does
+            not state them. The attack knew these vectors.
+        declared_loss: exact loss between x and x' at `delta`, from the noise that the mechanism
+            declares. The loss is not certified. None if the mechanism declares no noise.
         read: number of parts of the outputs (such as entries) that the attack read before it chose
             the event. None if the attack does not state this number. Not compared by ==.
-        inside: up to five distinct outputs inside the event, from 4,096 pilot outputs on each
-            input. Empty with `source=False`, and for real numbers that do not repeat. Not compared.
+        inside: up to five distinct pilot outputs in the event, as examples. The tuple is empty if
+            the audit had `source=False`, or if the outputs are real numbers that do not repeat. Not
+            compared.
         tangent: epsilon of a tangent to the claimed curve, chosen from the pilot draws. None if the
             claim is not a curve.
-        searched: record of the search for the pair, or None without a search. Not compared.
-        budget: time in seconds from which the number of trials was computed, or None. Always None
-            for merged audits. Not compared.
-        digests: the 1,024 smallest hashes of counted blocks of a Python callable. They show if
-            another audit counted the same outputs.
+        searched: record of the search for x and x', or None without a search. Not compared.
+        budget: time in seconds that the user gave instead of a number of trials, or None. None for
+            merged audits. Not compared.
+        digests: the 1,024 smallest hashes of counted blocks of a Python callable. Equal hashes show
+            that two audits counted the same outputs.
         threads: number of threads used. Not compared.
-        seconds: time of counting in seconds, summed over all processes of a run. Not compared.
-        spent: time and number of outputs of each step in the last process. Empty for merged parts
-            of a run. Not compared.
-        provenance: record of how each merged run was made. Not compared.
-        constant: sentence if all pilot outputs on x and on x' had one value; otherwise empty.
+        seconds: duration of the counted draws in seconds, summed over all processes. Not compared.
+        spent: time and number of outputs of each step of the audit. Not compared.
+        provenance: one record for each run, on how the run was made. Not compared.
+        constant: text for the report if all pilot outputs had the same value, otherwise "".
         rounding_won: True if `event` is the event about last bits, because its bound is larger. The
-            event of the attack is then in `floating_point`.
+            event that the attack chose is then in `floating_point`.
     """
 
     mechanism: Any = field(metadata=field_rule())
-    pair: Pair = field(metadata=field_rule(read_instance(Pair)))
-    attack: str = field(metadata=field_rule(read_instance(str)))
+    pair: Pair = field(metadata=field_rule(instance_reader(Pair)))
+    attack: str = field(metadata=field_rule(instance_reader(str)))
     event: Any = field(metadata=field_rule())
-    direction: str = field(metadata=field_rule(one_of(*SIDES)))
-    counts: Counts = field(metadata=field_rule(read_instance(Counts), total))
-    claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
+    direction: str = field(metadata=field_rule(word_reader(*SIDES)))
+    counts: Counts = field(metadata=field_rule(instance_reader(Counts), total))
+    claim: float | Claim | None = field(metadata=field_rule(none_or(read_claim)))
     delta: float = field(metadata=field_rule(make_checked_reader(errors.delta_level)))
     confidence: float = field(metadata=field_rule(make_checked_reader(errors.confidence_level)))
     seed: int = field(metadata=field_rule(read_seed))
     block: int = field(metadata=field_rule(make_integer_reader(1)))
     route: str = field(
-        metadata=field_rule(one_of("integer", "sampled", "callable", "timed"), larger)
+        metadata=field_rule(word_reader("integer", "sampled", "callable", "timed"), larger)
     )
-    ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, merge_together))
-    end: int = field(metadata=field_rule(merge=merge_together))
+    ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, mark_merged))
+    end: int = field(metadata=field_rule(merge=mark_merged))
     nan: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     nan_prime: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     pilot: int = field(default=0, metadata=field_rule(make_integer_reader(0), larger))
-    partial: bool = field(default=False, metadata=field_rule(read_instance(bool), either))
+    partial: bool = field(default=False, metadata=field_rule(instance_reader(bool), either))
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
-            lambda name, value: errors.choice(name, value, tuple(BOUNDS)), merge_together
+            lambda name, value: errors.choice(name, value, tuple(BOUNDS)), mark_merged
         ),
     )
     stop: str = field(
         default="fixed",
-        metadata=field_rule(one_of("fixed", "refuted", "interrupted", "looked"), merge_together),
+        metadata=field_rule(word_reader("fixed", "refuted", "interrupted", "looked"), mark_merged),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=field_rule(lists_of(Counts), merge_together)
+        default=(), metadata=field_rule(tuple_reader(Counts), mark_merged)
     )
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Finding)), merge_findings)
+        default=None, metadata=field_rule(none_or(instance_reader(Finding)), merge_findings)
     )
-    floats: bool = field(default=False, metadata=field_rule(read_instance(bool)))
+    floats: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Scored)), merge_curves)
+        default=None, metadata=field_rule(none_or(instance_reader(Scored)), merge_curves)
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=field_rule(lists_of(Slice), merge_together)
+        default=(), metadata=field_rule(tuple_reader(Slice), mark_merged)
     )
-    checks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
-    notes: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
-    neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
+    checks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
+    notes: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
+    neighbour: str = field(default="", metadata=field_rule(instance_reader(str)))
     randomness: Randomness = field(
-        default="not known", metadata=field_rule(one_of(*RANDOMNESS), choose_less_repeatable)
+        default="not known", metadata=field_rule(word_reader(*RANDOMNESS), choose_less_repeatable)
     )
-    runs_on: str = field(default="", metadata=field_rule(read_instance(str)))
+    runs_on: str = field(default="", metadata=field_rule(instance_reader(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
-    clean: Pair | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Pair)))
-    )
-    declared_loss: float | None = field(
-        default=None, metadata=field_rule(read_optional(read_float))
-    )
-    tangent: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
+    clean: Pair | None = field(default=None, metadata=field_rule(none_or(instance_reader(Pair))))
+    declared_loss: float | None = field(default=None, metadata=field_rule(none_or(read_float)))
+    tangent: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
     read: PartsRead | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(read_optional(read_instance(PartsRead)), either_one),
+        metadata=field_rule(none_or(instance_reader(PartsRead)), either_one),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput), either_one)
+        default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput), either_one)
     )
-    digests: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), unite_digests))
+    digests: tuple[str, ...] = field(
+        default=(), metadata=field_rule(tuple_reader(str), unite_digests)
+    )
     searched: Searched | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(read_optional(read_instance(Searched)), either_one),
+        metadata=field_rule(none_or(instance_reader(Searched)), either_one),
     )
     budget: float | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(read_optional(read_float), lambda early, late: None),
+        metadata=field_rule(none_or(read_float), lambda early, late: None),
     )
     threads: int = field(
         default=1, compare=False, metadata=field_rule(make_integer_reader(1), larger)
     )
     seconds: float = field(default=0.0, compare=False, metadata=field_rule(read_float, total))
     spent: tuple[Spent, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Spent), add_spent)
+        default=(), compare=False, metadata=field_rule(tuple_reader(Spent), add_costs)
     )
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance), total)
+        default=(), compare=False, metadata=field_rule(tuple_reader(Provenance), total)
     )
-    constant: str = field(default="", metadata=field_rule(read_instance(str)))
-    rounding_won: bool = field(default=False, metadata=field_rule(read_instance(bool)))
+    constant: str = field(default="", metadata=field_rule(instance_reader(str)))
+    rounding_won: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
 
     @property
     def claimed_epsilon(self) -> float | None:
-        """Epsilon of the claim at `delta`; for a curve, epsilon of its tangent."""
+        """Claimed epsilon, or None without a claim. For a curve, epsilon of the tested tangent."""
         return self.tangent if isinstance(self.claim, Claim) else self.claim
 
     @property
     def bound_counts(self) -> Counts:
-        """The counts, exchanged if necessary so that `k` belongs to the numerator's input."""
+        """Counts of the event; `k` and `n` are for the input that `direction` names."""
         return put_numerator_first(self.counts, self.direction)

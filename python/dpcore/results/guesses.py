@@ -12,7 +12,7 @@ from ..bounds.binomial import find_declaration
 from ..bounds.canaries import fewest_guesses
 from ..claims.trade_off import GDP, Claim
 from ..errors import choice, integer
-from ..report.plain import declare
+from ..report.plain import register_type
 from ..report.shown import Shown
 
 ROWS: Final = {
@@ -37,18 +37,21 @@ _MAX_GUESSES: Final = 2**16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guesses(Shown):
-    """Numbers of right and wrong guesses about which canaries were included in a run.
+    """Numbers of right and wrong guesses about the canaries of one training run.
+
+    A canary is a training example that a coin flip includes or leaves out. A guess states whether a
+    canary was included.
 
     Args:
-        guessed_in: number of canaries guessed to be included.
-        correct_in: number of those canaries that were included.
-        guessed_out: number of canaries guessed to be left out.
-        correct_out: number of those canaries that were left out.
+        guessed_in: number of guesses that a canary was included.
+        correct_in: number of right guesses that a canary was included.
+        guessed_out: number of guesses that a canary was left out.
+        correct_out: number of right guesses that a canary was left out.
         canaries: number of all canaries, with or without a guess.
 
     Raises:
         TypeError: if a number is not an integer.
-        ValueError: if a number is out of range, or if there is no guess.
+        ValueError: if a number is out of range, or if there are no guesses.
 
     Example:
         >>> found = Guesses(50, 40, 50, 35, 1000)
@@ -74,34 +77,41 @@ class Guesses(Shown):
 
     @property
     def guesses(self) -> int:
-        """Number of guesses. A canary without a guess is an abstention and does not count."""
+        """Number of all guesses about canaries. A canary without a guess is not counted."""
         return self.guessed_in + self.guessed_out
 
     @property
     def correct(self) -> int:
-        """Number of guesses that were right."""
+        """Number of right guesses about canaries."""
         return self.correct_in + self.correct_out
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
-        """Compute a certified lower bound on epsilon from the guesses.
+        """Compute a certified lower bound on epsilon from these guesses about canaries.
 
-        `name` is the name of a bound for one run, such as "one_run".
+        `name` is the name of a method for one training run, such as "one_run". The bound is for the
+        given delta. It holds with probability `confidence`.
         """
         bound = OUTPUTS_BOUNDS["one_run"][choice("name", name, [*OUTPUTS_BOUNDS["one_run"]])]
         return bound(self.guesses, self.correct, self.canaries, delta, confidence)
 
     def refutes(self, claim: Claim, confidence: float) -> bool:
-        """Return True if the guesses refute a claim that is a trade-off curve."""
+        """Return True if these guesses about canaries refute a claimed trade-off curve.
+
+        A true claim is refuted with a probability of at most `1 - confidence`.
+        """
         return one_run_refutes(
             claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
         )
 
     def parameter(self, claim: Claim, confidence: float) -> float:
-        """Return the largest mu (for a `GDP` claim) or rho (for `ZCDP`) that the guesses refute."""
+        """Return the largest parameter for which these guesses about canaries refute the claim.
+
+        The parameter is mu for a `GDP` claim, and rho for a `ZCDP` claim.
+        """
         return _certified_parameter(claim, self.guesses, self.correct, self.canaries, confidence)
 
 
-declare("Guesses", Guesses)
+register_type("Guesses", Guesses)
 
 
 @lru_cache(maxsize=256)
@@ -119,13 +129,17 @@ def _certified_parameter(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Compute the smallest number of guesses that refutes a claimed curve if all guesses are right.
+    """Compute the number of guesses about canaries that can refute a claimed trade-off curve.
+
+    A canary is a training example that a coin flip includes or leaves out. All guesses are assumed
+    to be right. The result is the smallest sufficient number.
 
     Args:
-        claim: the curve.
-        canaries: number of canaries of the run. For a larger number of guesses, the function
-            assumes as many canaries as guesses.
-        confidence: probability that the bound holds.
+        claim: the claimed trade-off curve.
+        canaries: number of canaries in the training run. If more guesses are needed, the function
+            assumes one canary for each guess.
+        confidence: confidence level of the refutation: a true claim is refuted with a probability
+            of at most `1 - confidence`.
 
     Returns:
         The number of guesses, or None if 65,536 guesses are not enough.

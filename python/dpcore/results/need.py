@@ -29,14 +29,15 @@ _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
 
 
 def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
-    """Return True for an audit of recorded outputs."""
+    """Return True if `audit` is an audit of recorded outputs (an `OutputsAudit`)."""
     return hasattr(audit, "rows")
 
 
 def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest number for which `is_enough` is True, rounded up to two digits.
+    """Return the smallest whole number that is enough, rounded up to two significant digits.
 
-    The result is None if no number below 10^15 is enough.
+    `is_enough` takes a number and returns True if it is enough. Every larger number must then be
+    enough too. The result is None if no number below 10^15 is enough.
     """
     for digits in range(14):
         if is_enough(99 * 10**digits):
@@ -47,16 +48,20 @@ def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
 
 
 def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the number of trials on each input with which the given frequencies refute the claim.
+    """Compute the number of trials with which the frequencies of an event refute a claim.
+
+    Each trial is one output on each of the two inputs. The frequencies are assumed to stay the
+    same.
 
     Args:
-        frequencies: counts; `k` and `n` belong to the input in the numerator of the ratio.
-        claim: the claimed epsilon times the distance of the pair.
-        delta: delta of the claim.
-        confidence: confidence of the bound.
+        frequencies: counts of the event so far. Epsilon is bounded by a ratio P(event|a) /
+            P(event|b) for two inputs a and b. `k` and `n` are for a.
+        claim: claimed epsilon times the distance between the two inputs.
+        delta: delta of the claimed (epsilon, delta)-DP.
+        confidence: probability with which the bound holds.
 
     Returns:
-        The number, rounded up to two digits, or None if too many trials are needed.
+        The number of trials, rounded up to two digits, or None if too many trials are needed.
     """
     if not exceeds_claim(frequencies, claim, delta):
         return None
@@ -77,15 +82,17 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
 
 
 def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
-    """Return True if the claim would be refuted if the frequencies were the true probabilities.
+    """Return True if the frequencies of an event contradict a claim, without regard to chance.
 
-    The result is always True if the event happened only on the input in the numerator, more often
-    than delta allows. The bound then grows with the logarithm of the number of draws.
+    The frequencies are regarded as the true probabilities of the event on the two inputs. The
+    result is also True if the frequency is above delta on one input (the input of `k`) and 0 on the
+    other input.
 
     Args:
-        frequencies: counts; `k` and `n` belong to the input in the numerator of the ratio.
-        claim: the claimed epsilon times the distance of the pair.
-        delta: delta of the claim.
+        frequencies: counts of the event. Epsilon is bounded by a ratio P(event|a) / P(event|b) for
+            two inputs a and b. `k` and `n` are for a.
+        claim: claimed epsilon times the distance between the two inputs.
+        delta: delta of the claimed (epsilon, delta)-DP.
     """
     share, share_prime = (
         frequencies.k / frequencies.n - delta,
@@ -95,30 +102,38 @@ def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
 
 
 def trials_needed(audit: Audit) -> int | None:
-    """Return the number of trials on each input with which an audit's frequencies refute its claim.
+    """Return the number of trials with which the frequencies of an audit refute its claim.
+
+    Each trial is one output on each of the two inputs. The frequencies are assumed to stay the
+    same.
 
     Args:
-        audit: an audit with a claim.
+        audit: result of an audit that has a claim.
 
     Returns:
-        The number of trials, rounded up to two digits, or None if 10**16 trials are not enough. If
-        the event happened only on the input in the numerator, the limit is 10**18 trials.
+        The number of trials, rounded up to two digits, or None if 10**16 trials are not enough.
+        Epsilon is bounded by a ratio of probabilities on the two inputs. If the event happened only
+        on the input of the numerator, the limit is 10**18 trials.
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_confidence(audit))
 
 
 def single_bound_confidence(audit: Audit | OutputsAudit) -> float:
-    """Return the confidence at which each single bound of an audit is computed.
+    """Return the confidence with which an audit computes each single bound.
 
-    If a second event, about the last bits of the outputs, counts towards the verdict, each of the
-    two bounds gets half of the error probability 1 - confidence.
+    An audit can test a second event, about the last bits of the outputs. If this event counts
+    towards the verdict, there are two bounds. Each bound then gets half of the error probability
+    `1 - audit.confidence`.
     """
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
 def explain_no_loss(counts: Counts) -> str:
-    """Explain that an event that always or never happened shows no loss; otherwise return ""."""
+    """Return a text if an event always or never happened, and "" otherwise.
+
+    The text explains that such an event cannot show a privacy loss.
+    """
     if counts.k == 0 and counts.k_prime == 0:
         return "this event happened in no draw on either side"
     if counts.k == counts.n and counts.k_prime == counts.n_prime:
@@ -127,20 +142,23 @@ def explain_no_loss(counts: Counts) -> str:
 
 
 def claim_times_distance(audit: Audit | OutputsAudit) -> float:
-    """Return the claimed epsilon times the distance of the pair, or 0 without a claim."""
+    """Return the claimed epsilon of an audit times the distance between the two inputs.
+
+    The result is 0 if the audit has no claim.
+    """
     return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
 
 def certifies_little(audit: Audit | OutputsAudit) -> bool:
-    """Return True if the certified epsilon is less than half of the claimed epsilon."""
+    """Return True if an audit certifies less than half of the claimed epsilon."""
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
 def count_per_side(audit: Audit | OutputsAudit) -> Counts:
-    """Return the counts of an audit, with `n` and `n_prime` as the numbers of outputs on x and x'.
+    """Return the counts of an audit, with the number of outputs on each input as `n`.
 
-    An audit of running times stores the number of calls on both inputs together as `n`. This
-    function divides that number by two.
+    An audit of running times stores the number of calls on both inputs together as `n` and
+    `n_prime`. This function divides both numbers by two.
     """
     counts = audit.counts
     assert counts is not None
@@ -150,11 +168,12 @@ def count_per_side(audit: Audit | OutputsAudit) -> Counts:
 
 
 def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
-    """Compute the number of draws that an audit needs to detect noise that is 10 % too small.
+    """Compute how many draws an audit needs to detect noise that is 10 % too small.
 
     Returns:
-        The loss of such noise, the probability of the event on the input in the numerator, and the
-        number of draws on each input (None if too many are needed). None if the claim is 0.
+        None if the claim is 0. Otherwise three numbers: the privacy loss with such noise, the
+        assumed probability of the event on the input where it is more likely, and the number of
+        draws on each input. The last number is None if too many draws are needed.
     """
     claim, delta = claim_times_distance(audit), audit.delta
     if not claim:
@@ -197,15 +216,20 @@ def _mass_and_trials(
 
 
 def is_event_too_weak(audit: Audit) -> bool:
-    """Return True if the exact loss that this event shows is known and is at most the claim."""
+    """Return True if the event of an audit cannot show a loss above the claim.
+
+    The result is False if the exact loss that the event can show is not known.
+    """
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
 def is_direction_wrong(audit: Audit) -> bool:
-    """Return True if exchanging numerator and denominator helps to refute the claim.
+    """Return True if an audit should exchange the numerator and the denominator.
 
-    That is, with the other input in the numerator, at most ten times as many trials refute it.
+    An audit bounds epsilon by the ratio of the event's probabilities on the two inputs. The result
+    is True if the exchange allows the audit to refute the claim with at most ten times as many
+    trials.
     """
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
     trials = trials_needed(other)
@@ -213,6 +237,9 @@ def is_direction_wrong(audit: Audit) -> bool:
 
 
 def is_declared_noise_enough(audit: Audit) -> bool:
-    """Return True if the noise that the mechanism declares satisfies the claim on this pair."""
+    """Return True if the noise that the mechanism declares satisfies the claim of an audit.
+
+    Only the two inputs of the audit are considered. The result is False if the loss is not known.
+    """
     whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole

@@ -17,7 +17,7 @@ from ..errors import choice, confidence_level, delta_level, instance, invalid, r
 from ..events import SIDES
 from ..records import Counts, Pair, PartsRead, Result, SeenOutput
 from ..report.rows import Row
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from .audit_figures import draw_bounds
 from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
@@ -32,17 +32,17 @@ from .evidence import (
     field_rule,
     find_delta_lower,
     format_verdict,
-    lists_of,
+    instance_reader,
     log_ratio,
     make_checked_reader,
-    one_of,
+    none_or,
     per_distance,
     put_numerator_first,
     read_claim,
     read_epsilon,
-    read_instance,
-    read_optional,
     read_seed,
+    tuple_reader,
+    word_reader,
 )
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses, guesses_needed_for
 from .need import find_fewest
@@ -70,90 +70,99 @@ def _read_share(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
-    """Audit of outputs that were recorded before. All numbers are computed from `evidence`.
+    """Result of an audit of outputs that were recorded before.
+
+    The outputs are independent draws on two inputs x and x', or scores of canaries from one
+    training run. A canary is a training example that a coin flip includes or leaves out. All
+    results are computed from `evidence`. A comparison of audits by `==` ignores fields that are
+    marked "not compared".
 
     Attributes:
-        names: names of the files or arguments that contained the outputs on x and on x'.
+        names: names of the two files or arguments that contained the outputs on x and on x'.
         rows: "independent" (each row is the output of a separate run) or "one_run" (all rows are
-            scores of canaries of one run).
-        evidence: `Counts` of an event for independent rows, or `Guesses` about canaries for one
-            run.
-        attack: name of the attack that chose the event; for one run, the method that made the
+            scores of canaries from one training run).
+        evidence: counts of an event (`Counts`) for independent rows, or numbers of right and wrong
+            guesses about canaries (`Guesses`) for one run.
+        attack: name of the attack that chose the event. For one run, the method that made the
             guesses.
-        claim: the tested epsilon, or a curve (see `dpcore.claims`), or None.
-        delta: delta of the claim; for a curve, delta of its tangent.
-        confidence: probability that the bound holds.
-        bound: name of the bound.
-        seed: seed of the random order. It repeats the shuffle of independent rows, or the order of
-            equal scores of one run.
-        event: the counted event, `outputs -> bool`, or None for one run.
-        direction: "x" or "x_prime": the input in the numerator of the ratio that bounds epsilon.
-            None for one run.
-        pair: the two inputs, or `Pair("x", "x_prime")` if the user did not give them.
+        claim: the tested epsilon or trade-off curve (see `dpcore.claims`), or None if no claim was
+            given.
+        delta: delta of the claim. If the claim is a curve, delta of the tangent that was tested.
+        confidence: probability with which the certified bound holds.
+        bound: name of the method for the certified bound.
+        seed: seed of the random order of independent rows or, for one run, of the random order of
+            equal scores.
+        event: the counted event, a function that returns True for each output in the event. None
+            for one run.
+        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
+            epsilon. None for one run.
+        pair: the two inputs x and x', or `Pair("x", "x_prime")` if the user did not give the
+            inputs.
         pilot: numbers of rows on x and on x' from which the event was chosen. These rows were not
             counted.
-        doubts: facts in the data that contradict the assumption about the rows. If `doubts` is not
-            empty, no bound holds, and the verdict is "invalid: ...".
+        doubts: facts that show that the data are not what `rows` states. If the tuple is not empty,
+            no bound holds, and the verdict is "invalid: ...".
         paired: True if row i of `outputs` and row i of `outputs_prime` came from one seed.
         arranged: True if the user stated that the rows were reordered after the runs.
-        groups: numbers of groups of rows on x and on x', or None without groups. In the counted
-            groups, one row of each group is counted.
-        remarks: notes on the choice of the event. They do not make the audit invalid.
+        groups: numbers of groups of rows on x and on x', or None without groups. One row of each
+            counted group is counted.
+        remarks: notes on the choice of the event that do not make the audit invalid.
         read: number of parts of the outputs (such as entries) that the attack read before it chose
             the event. None if the attack does not state this number. Not compared by ==.
-        inside: up to five distinct outputs inside the event, from at most 4,096 rows on each input.
-            Empty with `source=False`, and for real numbers that do not repeat. Not compared.
+        inside: up to five distinct outputs in the event, as examples. The tuple is empty with
+            `source=False`, and for real numbers that do not repeat. Not compared.
         auc: probability that an included canary has a higher score than a canary that was left out.
-            It is an estimate, not a bound. None unless dpcore trained the model of the one run.
+            The value is an estimate, not a bound. None unless dpcore trained the model of the one
+            run.
         tangent: epsilon of a tangent to the claimed curve, or None if the claim is not a curve. For
-            independent rows, it is chosen from the same rows as the event. For one run, it is the
-            epsilon that the curve implies at `delta`.
-        provenance: record of how the audit was made. Not compared.
-        files: descriptions and SHA-256 of the files and frames from which outputs and labels were
-            read. Empty for arrays and with `source=False`. Not compared.
-        constant: sentence if all rows from which the event was chosen had one value; otherwise
-            empty.
+            independent rows, the tangent is chosen from the same rows as the event. For one run,
+            the epsilon is the one that the curve implies at `delta`.
+        provenance: record of when and how the audit was made. Not compared.
+        files: descriptions and SHA-256 of the files and data frames from which outputs and labels
+            were read. The tuple is empty for arrays and with `source=False`. Not compared.
+        constant: sentence for the report, if all rows from which the event was chosen had the same
+            value. Otherwise "".
         floating_point: a second event about the last bits of the recorded numbers, counted on the
-            same rows, or None. The bound and the verdict do not depend on it.
+            same rows, or None. The bound and the verdict do not depend on this event.
     """
 
-    names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
-    rows: str = field(metadata=field_rule(one_of(*ROWS)))
+    names: tuple[str, str] = field(metadata=field_rule(tuple_reader(str, 2)))
+    rows: str = field(metadata=field_rule(word_reader(*ROWS)))
     evidence: Counts | Guesses = field(metadata=field_rule())
-    attack: str = field(metadata=field_rule(read_instance(str)))
-    claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
+    attack: str = field(metadata=field_rule(instance_reader(str)))
+    claim: float | Claim | None = field(metadata=field_rule(none_or(read_claim)))
     delta: float = field(metadata=field_rule(make_checked_reader(delta_level)))
     confidence: float = field(metadata=field_rule(make_checked_reader(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(read_seed))
     event: Any = field(default=None, metadata=field_rule())
     direction: str | None = field(default=None, metadata=field_rule())
-    pair: Pair = field(default=UNKNOWN, metadata=field_rule(read_instance(Pair)))
-    pilot: tuple[int, int] = field(default=(0, 0), metadata=field_rule(lists_of(int, 2)))
-    doubts: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
-    paired: bool = field(default=False, metadata=field_rule(read_instance(bool)))
-    arranged: bool = field(default=False, metadata=field_rule(read_instance(bool)))
+    pair: Pair = field(default=UNKNOWN, metadata=field_rule(instance_reader(Pair)))
+    pilot: tuple[int, int] = field(default=(0, 0), metadata=field_rule(tuple_reader(int, 2)))
+    doubts: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str)))
+    paired: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
+    arranged: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
     groups: tuple[int, int] | None = field(
-        default=None, metadata=field_rule(read_optional(lists_of(int, 2)))
+        default=None, metadata=field_rule(none_or(tuple_reader(int, 2)))
     )
-    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
+    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str)))
     read: PartsRead | None = field(
-        default=None, compare=False, metadata=field_rule(read_optional(read_instance(PartsRead)))
+        default=None, compare=False, metadata=field_rule(none_or(instance_reader(PartsRead)))
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput))
+        default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput))
     )
-    auc: float | None = field(default=None, metadata=field_rule(read_optional(_read_share)))
-    tangent: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
+    auc: float | None = field(default=None, metadata=field_rule(none_or(_read_share)))
+    tangent: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance))
+        default=(), compare=False, metadata=field_rule(tuple_reader(Provenance))
     )
     files: tuple[TableRead, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(TableRead))
+        default=(), compare=False, metadata=field_rule(tuple_reader(TableRead))
     )
-    constant: str = field(default="", metadata=field_rule(read_instance(str)))
+    constant: str = field(default="", metadata=field_rule(instance_reader(str)))
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Finding)))
+        default=None, metadata=field_rule(none_or(instance_reader(Finding)))
     )
 
     floats: ClassVar[bool] = False
@@ -161,42 +170,50 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def name(self) -> str:
-        """Name of the outputs in reports."""
+        """Name of the recorded outputs in reports, made from the names of files or arguments."""
         first, second = self.names
         return first if first == second else f"{first} against {second}"
 
     @property
     def counts(self) -> Counts | None:
-        """Counts of the event; `counts.k` belongs to x. None for one run."""
+        """Counts of the event in this audit, or None for canaries of one training run.
+
+        `counts.k` and `counts.n` are for the input x.
+        """
         return self.evidence if isinstance(self.evidence, Counts) else None
 
     @property
     def guesses(self) -> int | None:
-        """Number of guesses about canaries (included or left out), or None for independent rows."""
+        """Number of guesses about canaries, or None for an audit without canaries.
+
+        A guess states whether a canary (a training example) was included in the training.
+        """
         return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
 
     @property
     def correct(self) -> int | None:
-        """Number of right guesses, or None for independent rows."""
+        """Number of right guesses about canaries, or None for an audit without canaries."""
         return self.evidence.correct if isinstance(self.evidence, Guesses) else None
 
     @property
     def canaries(self) -> int | None:
-        """Number of all canaries, or None for independent rows."""
+        """Number of all canaries of the training run, or None for an audit without canaries."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
 
     @property
     def claimed_epsilon(self) -> float | None:
-        """Epsilon of the claim at `delta`; for a curve, epsilon of its tangent."""
+        """Claimed epsilon, or None without a claim. For a curve, epsilon of the tested tangent."""
         return self.tangent if isinstance(self.claim, Claim) else self.claim
 
     @property
     def point(self) -> tuple[float, float, float] | None:
         """Upper limits on the errors of the counted event, and the error that the claim allows.
 
-        The value is a tuple: type I error, type II error, and the least type II error that the
-        claim allows at this type I error. The first two are upper limits, jointly at `confidence`.
-        The value is None unless the claim is a curve and the bound is "clopper_pearson".
+        The event serves as a test that decides which of the two inputs was used. The value has
+        three numbers: upper limits on the type I and on the type II error of this test, and the
+        least type II error that the claim allows at this type I error. The two limits hold jointly
+        with probability `confidence`. The value is None unless the claim is a curve and the bound
+        is "clopper_pearson".
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -211,9 +228,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def parameter_lower(self) -> float | None:
-        """Certified lower bound on mu of a claim `GDP`, or on rho of a claim `ZCDP`; else None.
+        """Certified lower bound on the parameter of the claim: mu of `GDP`, or rho of `ZCDP`.
 
-        It is the largest parameter that the audit refutes, or at most 0 if it refutes no parameter.
+        The bound is the largest parameter that the audit refutes. If the audit refutes no
+        parameter, the bound is at most 0. The value is None for any other claim.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.doubts:
@@ -234,30 +252,33 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def delta_lower(self) -> float:
-        """Certified lower bound on delta at epsilon 0, at `confidence`.
+        """Lower bound on delta at epsilon 0 that this audit certifies.
 
-        For independent rows, it is a lower bound on the total variation distance between the
-        distributions of outputs on x and on x'.
+        The bound holds with probability `confidence`. For an audit without canaries, it is also a
+        lower bound on the total variation distance between the distributions of outputs on x and on
+        x'.
         """
         return find_delta_lower(self._bound_at)
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`. If `doubts` is not empty, it is void.
+        """Lower bound on epsilon that this audit certifies.
 
-        At delta 0, the bound on the loss of the pair is divided by `pair.distance`. At delta > 0,
-        it is not divided.
+        The bound holds with probability `confidence`, but it does not hold if `doubts` is not
+        empty. If `delta` is 0, the bound on the loss between the two inputs is divided by their
+        distance, `pair.distance`. If `delta` is above 0, it is not divided.
         """
         return per_distance(self._bound_at(self.delta), self.delta, self.pair.distance)
 
     @property
     def epsilon_hat(self) -> float:
-        """Point estimate of epsilon, not a bound.
+        """Estimate of epsilon from the recorded outputs, not a bound.
 
-        For independent rows, it is the empirical loss. With p = k/n and p' = k'/n', this is the
-        larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))), divided by `pair.distance` at delta 0.
-        For one run, the estimate is the log odds of a correct guess, at least 0. The estimate is
-        inf if exactly one of p and p' is 0, if exactly one is 1, or if all guesses are right.
+        For an audit without canaries, let p = k/n and p' = k'/n' be the frequencies of the event on
+        x and on x'. The estimate is the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). If
+        `delta` is 0, the estimate is divided by `pair.distance`. It is inf if exactly one of p and
+        p' is 0, or exactly one is 1. For canaries of one training run, the estimate is the log odds
+        of a right guess, at least 0. It is inf if all guesses are right.
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
@@ -293,27 +314,31 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that this number of guesses, rows or groups can certify.
+        """Largest epsilon that can be certified with as many rows or guesses as in this audit.
 
-        For one run, all guesses are assumed to be right. For independent rows, the event is assumed
-        to happen in all counted rows on one input and in no row on the other input. Like
-        `epsilon_lower`, the result is divided by `pair.distance` at delta 0.
+        For canaries of one training run, the value is reached if all guesses are right. Otherwise,
+        the value is reached if the event happens in all counted rows on one input, and in no row on
+        the other input. If `delta` is 0, the value is divided by `pair.distance`, like
+        `epsilon_lower`.
         """
         return max(perfect.epsilon_lower for perfect in self._list_perfect())
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu of a claim `GDP`, or rho of a claim `ZCDP`, that the audit can refute."""
+        """Largest parameter of the claim (mu or rho) that this audit can refute, or None.
+
+        The value is None if the claim is not a `GDP` or `ZCDP` claim.
+        """
         limits = [perfect.parameter_lower for perfect in self._list_perfect()]
         return max((limit for limit in limits if limit is not None), default=None)
 
     @property
     def undecided(self) -> str:
-        """Reason why the claim was not tested; empty if it was tested, or if no claim was given.
+        """Reason why this audit did not test the claim, or "" if it did.
 
-        There are two possible reasons. Either all rows from which the event was chosen had the same
-        value, or the claim is at least as large as `ceiling`, the largest epsilon that the audit
-        can certify.
+        There are two possible reasons. All rows from which the event was chosen had the same value,
+        or the claim is not below `ceiling`, the largest epsilon that the audit can certify. The
+        text is also "" if no claim was given.
         """
         if self.claim is None or self.doubts or self._refutes():
             return ""
@@ -327,8 +352,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def rows_to_reach(self) -> int | None:
         """Smallest number of counted rows on each input that can refute the claim.
 
-        It is computed for an event that always happens on x and never on x', and rounded up to two
-        digits. None for one run, and if 10^15 rows are too few.
+        The number is computed for an event that always happens on x, and never on x'. It is rounded
+        up to two digits. It is None for canaries of one training run, and if 10^15 rows are too
+        few.
         """
         if isinstance(self.evidence, Guesses):
             return None
@@ -340,7 +366,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def size(self) -> str:
-        """Number of guesses, counted rows or counted groups, as text such as "100 guesses"."""
+        """Size of this audit as text, such as "100 guesses" or "50 and 60 counted rows"."""
         if isinstance(self.evidence, Guesses):
             return f"{self.evidence.guesses:,} guesses"
         unit = "rows" if self.groups is None else "groups"
@@ -348,10 +374,11 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses_needed(self) -> int | None:
-        """Smallest number of guesses that refutes the claim if all guesses are right.
+        """Smallest number of guesses about canaries that can refute the claim.
 
-        The run needs at least as many canaries as guesses. None for independent rows, without a
-        claim, and if no number of guesses is enough.
+        All guesses are assumed to be right. The training run needs at least as many canaries as
+        guesses. The value is None for an audit without canaries, without a claim, and if no number
+        of guesses is enough.
         """
         if not isinstance(self.evidence, Guesses) or self.claim is None:
             return None
@@ -363,15 +390,15 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def exact(self) -> float | None:
-        """None, because the exact loss of recorded outputs is not known."""
+        """Always None, because the exact loss of recorded outputs is not known."""
         return None
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if it does not, None without a verdict.
+        """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        It is None in three cases: if there is no claim, if `undecided` states a reason why the
-        claim was not tested, or if `doubts` is not empty (then no bound holds).
+        The value is None in three cases: if there is no claim, if the claim was not tested (see
+        `undecided`), or if `doubts` is not empty, so that no bound holds.
         """
         if self.claim is None or self.doubts or self.undecided:
             return None
@@ -394,17 +421,21 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def verdict(self) -> str:
-        """Outcome in words, such as "refuted". It never states that a mechanism is private."""
+        """Outcome of this audit, such as "refuted". It never states that a claim is true."""
         return format_verdict(self.refuted, self.doubts, self.undecided)
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Same as `doubts`. An `Audit` has a field `checks` with the same meaning."""
+        """Facts that show that no bound of this audit holds: the field `doubts`."""
         return self.doubts
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader: `doubts`, `remarks`, and a warning if scores seem reversed."""
+        """Notes for the reader of the report: the fields `doubts` and `remarks`.
+
+        If significantly fewer than half of the guesses about canaries are right, a warning is
+        added. Higher scores must mean that a canary was included.
+        """
         evidence = self.evidence
         if isinstance(evidence, Counts):
             return (*self.doubts, *self.remarks)
@@ -419,8 +450,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def __repr__(self) -> str:
         """Return one line: the name of the outputs and the result."""
         bound = "" if self.doubts else f", epsilon_lower={self.epsilon_lower:.6g}"
-        outcome = one_line(self.verdict, 60) + bound
-        return f"<OutputsAudit of {one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
+        outcome = on_one_line(self.verdict, 60) + bound
+        return f"<OutputsAudit of {on_one_line(self.name, 60)}: {outcome}, seed={self.seed}>"
 
     def _lines(self) -> list[Row]:
         return list_outputs_rows(self)

@@ -16,13 +16,7 @@ from ..bounds.power import AUTO_FACTOR, certifies
 from ..claims.trade_off import Claim
 from ..errors import count, invalid
 from ..records import Counts, Result
-from ..report.figures import (
-    annotate_point,
-    axes_of,
-    finish_axes,
-    relative_size,
-    text_colour,
-)
+from ..report.figures import annotate_point, axes_of, finish_axes, relative_size, text_colour
 from ..report.rows import Row
 from .evidence import per_distance
 
@@ -34,9 +28,10 @@ _DERIVED_FIGURES: Final = ("mass", "mass_prime", "reached", "certifiable")
 
 
 def median_ratio_rates(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the pair of probabilities whose ratio is the median of all ratios.
+    """Return the pair of probabilities (p, q) whose ratio p/q is the median of all ratios.
 
-    For an even number of pairs, it is the lower of the two middle ones.
+    If the number of pairs is even, the function returns the pair with the lower of the two middle
+    ratios.
     """
     ranked = sorted(
         rates, key=lambda pair_of_rates: pair_of_rates[0] / max(pair_of_rates[1], 1e-300)
@@ -46,37 +41,41 @@ def median_ratio_rates(rates: Sequence[tuple[float, float]]) -> tuple[float, flo
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan(Result, word="dpcore.plan/1"):
-    """Size that an audit needs to refute a false claim. `dpcore.plan` returns it.
+    """Number of draws or guesses that an audit needs to refute a false claim.
 
-    A plan is for independent draws on x and on x', or for one training run with canaries. A canary
-    is a training example that is included by a coin flip. The audit guesses which canaries were
-    included.
-    If a mechanism is given, the plan is computed from pilots: small trial audits of the mechanism.
+    The function `dpcore.plan` returns this object. A plan is for independent draws on two inputs,
+    or for one training run with canaries. A canary is a training example that a coin flip includes
+    or leaves out. The audit guesses which canaries were included. If a mechanism is given, the plan
+    is computed from pilots. A pilot is a small trial audit of the mechanism.
 
     Attributes:
-        claim: the claimed epsilon.
-        true_epsilon: the true loss that the audit is planned for. With pilots, the loss that the
-            pilots show.
-        delta: delta of the claim and of the true loss.
-        confidence: confidence of the planned audit.
-        power: requested probability of refuting the claim.
-        factor: scale of the noise divided by the correct scale, or None if it was not given.
-        rates: pairs of probabilities of an event: first on the input in the numerator, then on the
-            other input. With pilots, one pair for the event of each pilot. Empty for one run.
-        trials: number of draws to count on each input, or None for one run.
-        canaries: number of canaries of the one run, or None for independent draws.
+        claim: claimed epsilon that the audit should refute.
+        true_epsilon: privacy loss that the plan assumes. If a mechanism but no loss was given, this
+            is the loss that the pilots show.
+        delta: delta of the claim and of `true_epsilon`.
+        confidence: probability with which the bound of the planned audit holds.
+        power: requested probability that the planned audit refutes the claim.
+        factor: assumed scale of the noise divided by the scale that the claim requires, or None if
+            it was not given.
+        rates: pairs of probabilities of an event. The first probability is for the input on which
+            the event is more likely, the second one for the other input. There is one pair for each
+            pilot, or one assumed pair without pilots. The tuple is empty for one training run.
+        trials: number of draws to count on each of the two inputs, or None for one training run.
+        canaries: number of canaries in the training run, or None for independent draws.
         guesses: number of guesses about canaries, or None for independent draws.
-        seconds: time of the planned audit in seconds, at the speed of the pilots. None without a
-            mechanism. Not compared by ==.
-        distance: distance of the pair. The claim on the pair is `distance` times epsilon.
+        seconds: duration of the planned audit in seconds, at the speed of the pilots. None without
+            a mechanism. A comparison by `==` ignores this field.
+        distance: distance between the two inputs. The claim for these inputs is `claim` times
+            `distance`.
         mechanism: name of the mechanism, or None without a mechanism.
-        event: event that the pilot with the median loss chose, or None without a mechanism.
-        pilots: number of draws on each input from which confidence limits for `rates` were
-            computed; 0 without pilots.
+        event: description of the event that the pilot with the median loss chose, or None without a
+            mechanism.
+        pilots: number of pilot draws on each input from which `rates` were computed, or 0 without
+            pilots. With pilots, `rates` contains confidence limits for the probabilities.
         seed: seed that repeats the pilots, or None without a mechanism.
-        curve: the claim if it is a curve, otherwise None. `claim` and `delta` are then the epsilon
-            and the delta of a tangent to the curve.
-        seen: True if the pilots show that the claim is false.
+        curve: the claim, if it is a trade-off curve. The fields `claim` and `delta` are then the
+            epsilon and the delta of a tangent to the curve. None if the claim is not a curve.
+        seen: True if the pilots already show that the claim is false.
     """
 
     _INSTEAD: ClassVar[str] = "reached (a probability)"
@@ -101,15 +100,15 @@ class Plan(Result, word="dpcore.plan/1"):
     curve: Claim | None = None
 
     def power_at(self, size: int | float | str) -> float:
-        """Compute the probability that an audit of another size refutes the claim.
+        """Compute the probability that an audit of the given size refutes the claim of this plan.
 
         Args:
-            size: number of trials on each input. For one run, the number of guesses. The number of
-                canaries then changes in proportion.
+            size: number of trials on each input or, for one training run, number of guesses. The
+                number of canaries changes in proportion to the number of guesses.
 
         Returns:
-            The probability. If the audit can have more than 2048 different counts, the result is a
-            lower limit, which is too small by less than .0005.
+            The probability. If the audit can have more than 2048 different counts, the result is
+            too small by less than .0005.
 
         Raises:
             TypeError: if `size` is not a number.
@@ -138,17 +137,26 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def mass(self) -> float | None:
-        """Probability of the event on the input in the numerator, or None for one run."""
+        """Assumed probability of the event on the input on which the event is more likely.
+
+        The value is None for a plan with canaries of one training run.
+        """
         return median_ratio_rates(self.rates)[0] if self.rates else None
 
     @property
     def mass_prime(self) -> float | None:
-        """Probability of the event on the input in the denominator, or None for one run."""
+        """Assumed probability of the event on the input on which the event is less likely.
+
+        The value is None for a plan with canaries of one training run.
+        """
         return median_ratio_rates(self.rates)[1] if self.rates else None
 
     @property
     def size(self) -> int:
-        """Planned number of trials on each input or, for one run, planned number of guesses."""
+        """Number of trials on each input in the planned audit.
+
+        For one training run with canaries, the value is the planned number of guesses.
+        """
         size = self.guesses if self.trials is None else self.trials
         if size is None:
             raise invalid("trials", "a number of trials where guesses is None", size)
@@ -156,27 +164,31 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def reached(self) -> float:
-        """Probability that the planned audit refutes the claim.
+        """Probability with which the planned audit refutes the claim.
 
-        It is at least `power`, except in two cases: if the user gave the numbers of canaries and of
-        guesses, or if there are too few canaries.
+        The probability is at least `power`, except in two cases: if the user gave the numbers of
+        canaries and guesses, or if there are too few canaries.
         """
         return self.power_at(self.size)
 
     @property
     def guess_rate(self) -> float:
-        """Assumed probability of a right guess: `e^t/(1 + e^t)`, with the true loss t."""
+        """Probability that a guess about a canary is right, as this plan assumes.
+
+        With the assumed privacy loss t (the field `true_epsilon`), the probability is
+        `e^t/(1 + e^t)`.
+        """
         return 1.0 / (1.0 + math.exp(-self.true_epsilon))
 
     @property
     def certifiable(self) -> float:
         """Largest epsilon that the planned audit could certify.
 
-        For independent draws, the event is assumed to happen as often as expected on the input in
-        the numerator, and never on the other input. The value is
-        ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))`` with alpha = 1 - confidence. Here p_low is the
-        lower Clopper-Pearson limit for the input in the numerator. At delta 0, the value is divided
-        by `distance`. For one run, all guesses are assumed to be right.
+        For independent draws, the event is assumed to happen as often as expected on one input, and
+        never on the other input. The value is then ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``.
+        Here alpha is 1 - confidence, and p_low is the lower Clopper-Pearson limit for the
+        probability of the event on the first of these inputs. If delta is 0, the value is divided
+        by `distance`. For one training run, all guesses are assumed to be right.
         """
         if self.guesses is not None:
             assert self.canaries is not None
@@ -208,7 +220,10 @@ class Plan(Result, word="dpcore.plan/1"):
 
 
 def list_plan_rows(plan: Plan) -> list[Row]:
-    """Return the rows (label, text) of the plan; with a mechanism, the last row is the time."""
+    """Return the plan of an audit as report rows (label, text).
+
+    If the plan is for a mechanism, the last row is the duration of the planned audit.
+    """
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
@@ -303,7 +318,11 @@ def _format_duration(seconds: float) -> str:
 
 
 def draw_power(plan: Plan, ax: Any = None) -> Figure:
-    """Draw the probability of refuting against the size, with the planned size and `power`."""
+    """Draw the probability that an audit refutes the claim, against the size of the audit.
+
+    The size is the number of trials on each input, or the number of guesses. The picture marks the
+    planned size and the requested probability `plan.power`.
+    """
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes = axes_of(ax, relative_size(0.9, 0.7))

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.trade_off import Claim
-from ..errors import about, list_to_floats
+from ..errors import list_to_floats, tag
 from ..events.event import Held, is_own, score_attribute
 from ..records import Array, Pair
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from .replay import encode_rows
 
 MOST_COLUMNS: Final = 4
@@ -68,14 +68,16 @@ hardly repeats."""
 
 
 class PilotFacts(NamedTuple):
-    """Facts about the pilot outputs, from which an event is chosen: constants and possible seeds.
+    """Facts about the pilot (the first outputs of an audit, on which the event is chosen).
 
     Args:
-        constant: sentence if all outputs on x and on x' had one value; otherwise empty.
+        constant: text for the report if all outputs on x and on x' had the same value, otherwise
+            "". The text states this fact.
         is_steady: True if all outputs on x were equal, and all outputs on x' were equal.
-        notes: sentences on parts of the outputs (such as entries) that were constant. Also a
-            sentence if outputs on x and on x' had no common value.
-        seeds: sentences on parts of the outputs that may be seeds.
+        notes: texts for the report. A text names a part of the outputs (such as an entry) that was
+            constant. Another text states if outputs on x and on x' had no common value.
+        seeds: texts for the report. Each text names a part of the outputs that may be a random
+            seed.
     """
 
     constant: str = ""
@@ -84,7 +86,13 @@ class PilotFacts(NamedTuple):
     seeds: tuple[str, ...] = ()
 
     def list_notes(self, event: Any) -> tuple[str, ...]:
-        """Return `notes`, and also `seeds` unless the event's score uses a seed in the outputs."""
+        """Return the texts about constant parts of the outputs, and about parts that may be seeds.
+
+        The texts about seeds are left out if the score of the event uses such a seed.
+
+        Args:
+            event: the chosen event.
+        """
         score = getattr(event, "own_score", None)
         uses_seed = score is not None and (
             not is_own(score) or score_attribute(score, "reads_seed")
@@ -93,14 +101,15 @@ class PilotFacts(NamedTuple):
 
 
 def split_by_kind(outputs: Array) -> list[Array]:
-    """Split the outputs into tables, one for each kind of value.
+    """Convert outputs of any dtype to two-dimensional arrays with only one kind of value each.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        Tables of shape `(size, columns)` of real numbers, strings or objects. Complex numbers give
-        two tables: real and imaginary parts. A structured array gives at least one table per field.
+        Arrays of shape `(size, columns)` of real numbers, strings or objects. Complex numbers give
+        two arrays: the real parts and the imaginary parts. A structured array gives at least one
+        array for each field.
     """
     if outputs.dtype.names is not None:
         return [part for name in outputs.dtype.names for part in split_by_kind(outputs[name])]
@@ -113,9 +122,10 @@ def split_by_kind(outputs: Array) -> list[Array]:
 
 
 def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask that is True where entries of two arrays are equal; NaN equals NaN.
+    """Compare two arrays entry by entry, and return True for each pair of equal entries.
 
-    If the arrays cannot be compared, all entries of the mask are False.
+    NaN counts as equal to NaN. If the arrays cannot be compared, all entries of the result are
+    False.
     """
     try:
         same = np.asarray(first == second)
@@ -132,17 +142,19 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
     return same if same.shape == first.shape else np.zeros(first.shape, np.bool_)
 
 
-def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
-    """Return numbers from which a test can decide if the order of the rows is random.
+def scores_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
+    """Convert outputs to numbers, for a test that the outputs are in random order.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        Two values, computed from at most four columns. The first is a list with an array per
-        column: the rank of each row divided by the number of rows, with mean ranks for ties. If the
-        values have no order, the array is 1 for the commonest value and 0 for other values. The
-        second value is an array of codes: rows have equal codes if they are equal in the columns.
+        A pair, computed from at most four columns (entries of the outputs). The first item is a
+        list with an array for each column. The array contains the rank of each value divided by the
+        number of outputs. Equal values get their mean rank. If the values have no order, the array
+        contains 1 for the most frequent value and 0 for any other value. The second item is an
+        array with an integer for each output. Two outputs have the same integer if they are equal
+        in these columns.
     """
     columns = [
         table[:, place]
@@ -164,7 +176,10 @@ def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.N
 
 
 def few_columns(outputs: Array | Held) -> Array:
-    """Return at most four columns of outputs in a torch tensor; an array is returned unchanged."""
+    """Return an array with at most four columns of the outputs, if they are in a torch tensor.
+
+    Outputs that are already an array are returned unchanged, with all columns.
+    """
     if not isinstance(outputs, Held):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
@@ -176,14 +191,18 @@ def _spread_columns(columns: int) -> list[int]:
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
 
 
-def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
-    """Describe constant parts of pilot outputs, and outputs on x and on x' without common values.
+def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
+    """Describe what is striking in the pilot (the first outputs of an audit).
+
+    The result states which parts of the outputs were constant, and which parts may be seeds. It
+    also states if outputs on x and on x' had no common value.
 
     Args:
-        sides: pilot outputs on x and on x', shape `(size, ...)`.
+        sides: pilot outputs on x, and pilot outputs on x', each of shape `(size, ...)`.
         pair: the two inputs in the form that the attack uses.
-        claim: claimed epsilon for the pair, a claimed curve, or None.
-        delta: delta of the claim.
+        claim: claimed epsilon for the pair, or a claimed trade-off curve. None if the mechanism has
+            no claim.
+        delta: the delta of the claimed (epsilon, delta)-DP.
     """
     size = min(map(len, sides))
     if size < _MIN_DESCRIBED_ROWS:
@@ -195,10 +214,10 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
     # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
     is_constant = all(map(_are_all_rows_equal, tables, [first[:1] * 2 for first in firsts]))
-    if is_constant and _have_same_text(sides):
+    if is_constant and _is_text_unambiguous(sides):
         return PilotFacts(describe_constant(size, sides[0][0]), True)
     steady = all(map(_are_all_rows_equal, tables, firsts))
-    excluded = _is_claim_excluded(claim, delta, size)
+    excluded = _is_claim_refuted(claim, delta, size)
     notes = _list_constant_parts(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
@@ -206,7 +225,12 @@ def describe_pilot(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: fl
 
 
 def describe_constant(size: int, output: Any) -> str:
-    """Return the sentence that all pilot outputs, `size` on each input, were equal to `output`."""
+    """Return a text for the report that states that all pilot outputs had the same value.
+
+    Args:
+        size: number of pilot outputs (the first outputs of an audit) on each of x and x'.
+        output: the common value.
+    """
     return (
         f"all {size:,} pilot outputs per side were {_show_output(output)} (is the noise "
         "missing, a seed fixed, or does this pair never show it?)"
@@ -223,7 +247,7 @@ def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     )
 
 
-def _have_same_text(sides: tuple[Array, Array]) -> bool:
+def _is_text_unambiguous(sides: tuple[Array, Array]) -> bool:
     """Return True if outputs that compare as equal also have one text; True and 1 have two."""
     if all(side.dtype != object for side in sides):
         return True
@@ -242,10 +266,10 @@ def _show_output(output: Any) -> str:
     entries = value if isinstance(value, list) and value else [value]
     if all(isinstance(entry, float) and entry != entry for entry in entries):
         return "NaN"
-    return one_line(repr(value), _SHOWN_OUTPUT_WIDTH)
+    return on_one_line(repr(value), _SHOWN_OUTPUT_WIDTH)
 
 
-def _is_claim_excluded(claim: Any, delta: float, size: int) -> bool:
+def _is_claim_refuted(claim: Any, delta: float, size: int) -> bool:
     """Return True if `size` equal outputs on x, and others on x', contradict the claim.
 
     The test "the output is the constant of x'" would then have smaller type I and type II errors
@@ -405,10 +429,13 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
 
 
 def rounding_tolerance(format: np.dtype[Any]) -> float:
-    """Compute the largest relative difference that counts as rounding in a float format.
+    """Return the largest relative difference of two floats that may be due to rounding.
 
-    It is 54 units in the last place for float32, and 8,192 units for float64. If a computation is
-    repeated, sums in another order may differ by about this much.
+    It is 54 units in the last place for float32, and 8,192 units for float64. If a computation adds
+    the same numbers in a different order, the result may differ by about this much.
+
+    Args:
+        format: dtype of the floats.
     """
     slack: float = float(np.finfo(format).eps) ** 0.75
     return slack
@@ -422,13 +449,14 @@ def _entries_near(first: Array, second: Array, slack: Any) -> npt.NDArray[np.boo
 
 
 def entries_differ(first: Array, second: Array, slack: Any) -> npt.NDArray[np.bool_]:
-    """Return a mask that is True where entries of two arrays differ by more than rounding.
+    """Compare two arrays entry by entry: True for entries that differ by more than rounding.
 
     Args:
         first: the first array.
         second: the second array, of the same shape.
-        slack: relative difference that is ignored: one number, or one number per column. None means
-            54 units in the last place for float32, and 8,192 units for float64.
+        slack: largest relative difference that counts as rounding: one number, or one number for
+            each column. None means 54 units in the last place for float32, and 8,192 units for
+            float64.
     """
     apart = ~entries_equal(first, second)
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
@@ -458,10 +486,11 @@ def _pair_codes(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> np
 
 
 def is_numbering(values: Array) -> bool:
-    """Return True if a column looks like row numbers, in any order.
+    """Return True if the values of a column look like row numbers, in any order.
 
-    All values must be different whole numbers in a range of at most 1.1 times the number of rows.
-    With fewer than 60 rows, the result is False.
+    The result is True if all values are different whole numbers in a short range. The largest value
+    minus the smallest value must be less than 1.1 times the number of values. With fewer than 60
+    values, the result is False.
 
     Example:
         >>> is_numbering(np.random.default_rng(1).permutation(100) + 5)
@@ -478,36 +507,36 @@ def is_numbering(values: Array) -> bool:
 
 
 def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column contains row numbers.
+    """Raise an error if a column of recorded outputs contains row numbers.
 
     Args:
-        rows: outputs on one input, shape `(size, ...)`.
-        name: name of the outputs in messages.
-        titles: names of the columns in messages. By default, the columns have no names.
+        rows: outputs on one input, one in each row, shape `(size, ...)`.
+        name: name of the outputs in the error message.
+        titles: names of the columns in the error message. By default, the columns have no names.
 
     Raises:
         ValueError: if a column contains row numbers, or if all texts of a column contain the row
-            number at the same place.
+            number (for example, as the second number in each text).
     """
     for place, values in list_columns(rows, titles):
         if is_numbering(values):
             what = f"{place} of {name}" if place else name
             text = f"{what} numbers the rows: leave it out ({_COLUMN_HINT})"
-            raise about(ValueError(text), "column")
+            raise tag(ValueError(text), "column")
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column seems to contain the time at which a row was recorded.
+    """Raise an error if a column of outputs seems to contain the time of recording.
 
-    The values of such a column never fall from row to row. All its values on one input are smaller
-    than all its values on the other input.
+    A column of times has values that never decrease from row to row. In addition, all its values on
+    one input are smaller than all its values on the other input.
 
     Args:
         sides: outputs on x and on x', each in the order in which they were recorded.
-        titles: names of the columns in messages. By default, the columns have no names.
+        titles: names of the columns in the error message. By default, the columns have no names.
 
     Raises:
-        ValueError: if there is such a column with at least 20 different values.
+        ValueError: if a column of times with at least 20 different values is found.
     """
     columns = (dict(list_columns(side, titles)) for side in sides)
     first, second = columns
@@ -515,7 +544,7 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
         if _is_clock(first[place], second[place]):
             what = f"{place or 'column 0'} of outputs"
             text = f"{what} shows when a row was written: leave it out ({_COLUMN_HINT})"
-            raise about(ValueError(text), "column")
+            raise tag(ValueError(text), "column")
 
 
 def _is_clock(own: Array, other: Array) -> bool:
@@ -531,10 +560,17 @@ def _is_clock(own: Array, other: Array) -> bool:
 
 
 def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
-    """Yield the columns of rows, each with its name.
+    """Yield the columns of outputs, each as a pair of its name and its values.
 
-    A column contains an entry of an array, a field of a structured array, an item of lists, the
-    value of a key of mappings, or a number that all texts contain at the same place.
+    If outputs are arrays, a column contains one entry of each output. For structured arrays, a
+    column contains one field. For lists, a column contains one item. For mappings, a column
+    contains the value of one key. For texts, a column contains one number, such as the second
+    number in each text.
+
+    Args:
+        rows: the outputs, one in each row.
+        titles: names of the columns. By default, the columns have no names, or names such as
+            "column 2".
     """
     if rows.dtype.names is not None:
         for name in rows.dtype.names:

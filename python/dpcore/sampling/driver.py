@@ -26,15 +26,15 @@ from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, read_item_types, rows_to_objects
-from ..mechanisms.callables import one_by_one, torch_threads
+from ..mechanisms.callables import torch_threads, unbatched
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
-from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
+from .rows import WAY_TO_DRAW, Calls, Same, constant_columns, probe_calls
 from .sources import CallableDraws, Course, NativeDraws, Place
 from .tally import Tally, TallyRows, Watch
-from .workers import LostError, Workers, workers_of
+from .workers import LostError, Workers, open_workers
 
 Range = tuple[int, int]
 """First trial and end of a run of trials."""
@@ -68,18 +68,21 @@ _SHORT_CALLS = 5
 
 
 class Task(NamedTuple):
-    """Task for a worker: a shard (a run of consecutive trials on x and x') to draw.
+    """Task for a worker: to draw a shard (consecutive trials of an audit).
+
+    A trial is one output on x and one output on x'.
 
     Args:
-        purpose: purpose of the draws.
-        first: first trial.
-        end: number after the last trial. `first` and `end` are edges of blocks, except at the first
-            and the last trial of the audit.
-        origin: first trial of the audit.
-        last: end of the trials of the audit. The last block of a Python callable ends here.
-        needed: numbers of rows on x and on x' that are compared to detect repeated blocks, see
-            `Replays.needed`.
-        zeros: only digests that begin with this number of zero bits are kept, see `Replays`.
+        purpose: code of the purpose of the draws, such as 2 for counting.
+        first: number of the first trial.
+        end: number of the last trial plus 1. `first` and `end` are multiples of the number of
+            trials in a block, except at the first and the last trial of the audit.
+        origin: number of the first trial of the audit.
+        last: number of the last trial of the audit plus 1. If the mechanism is a Python callable,
+            the last block (the trials of one call) ends here.
+        needed: number of outputs on x, and number of outputs on x', that are compared to detect a
+            repeated block, see `Replays.needed`.
+        zeros: the hash of a block is kept only if the hash begins with this number of zero bits.
         losses: number of workers that died while they drew this shard.
     """
 
@@ -94,12 +97,15 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Digests of the outputs of one block, which are compared with each earlier block.
+    """Hashes of the outputs of one block (one call on x and one call on x').
+
+    They are compared with the hashes of each earlier block, to detect repeated outputs.
 
     Args:
-        number: number of the block.
-        turns: 0 for the input (x or x') that was drawn first, 1 for the other input.
-        marks: digests of the outputs on x and on x', by which repeated outputs are recognized.
+        number: position of the block in the audit, counted from 0.
+        turns: two numbers, for x and for x'. The number is 0 for the input on which outputs were
+            drawn first, and 1 for the second input.
+        marks: hashes of the outputs on x, and hashes of the outputs on x'.
     """
 
     number: int
@@ -109,21 +115,27 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Shard:
-    """Result of a worker for a shard (a run of consecutive trials on x and x').
+    """Result of a worker for a shard (consecutive trials of an audit).
+
+    A trial is one output on x and one output on x'.
 
     Args:
-        first: first trial.
-        end: end of the trials.
-        sides: results on x and on x': either one sum, or a list with one result per block.
-        steps: digests of the first blocks of an audit, which are compared with each earlier block.
-        digests: digest, side (0 for x, 1 for x') and block number for the other blocks whose digest
-            is kept.
-        calls: number of calls of the mechanism.
-        same: for each call with constant columns (equal in all rows): its side and these columns.
-        made: number of outputs drawn.
+        first: number of the first trial.
+        end: number of the last trial plus 1.
+        sides: a pair, the result on x and the result on x'. Each is the sum of the results of all
+            blocks, or a list with one result for each block.
+        steps: hashes of those blocks of the shard that are compared with each earlier block. Only
+            the first blocks of an audit are compared in this way.
+        digests: for all later blocks whose hash is kept: the hash, 0 for x or 1 for x', and the
+            number of the block.
+        calls: number of calls of the mechanism in which the shard was drawn.
+        same: for each call in which some entries had the same value in all outputs: 0 for a call on
+            x or 1 for a call on x', and these entries.
+        made: number of outputs that the worker drew for the shard.
         seconds: time that the worker took for the shard, in seconds.
-        edges: for the first and the last block: the block number and, on each side, the hits, the
-            number of NaN and a digest of some outputs. Empty if no event was counted.
+        edges: for the first and the last block: the number of the block, and facts for x and for
+            x'. The facts are the number of outputs in the event, the number of NaN and a hash of
+            some outputs. Empty if no event was counted.
     """
 
     first: int
@@ -141,7 +153,12 @@ class Shard:
 def unite_ranges(
     first: tuple[Range, ...], second: tuple[Range, ...], name: str = "trials of the second audit"
 ) -> tuple[Range, ...]:
-    """Unite two sets of ranges of trials; return disjoint ranges in increasing order.
+    """Return the union of two sets of ranges of trials, as disjoint ranges in increasing order.
+
+    Args:
+        first: ranges, each as a pair: number of the first trial, number of the last trial plus 1.
+        second: ranges in the same form. No trial may be in both sets.
+        name: name of the second set in the error message.
 
     Raises:
         ValueError: if a trial is in both sets.
@@ -159,38 +176,42 @@ def unite_ranges(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Set of trials that were counted so far, with their counts.
+    """Set of trials of an audit that were counted so far, and their counts.
 
     Args:
-        ranges: ranges of trials, disjoint and in increasing order.
-        sides: counts on x and on x'.
+        ranges: the counted trials as disjoint ranges in increasing order. A range is a pair: number
+            of the first trial, number of the last trial plus 1.
+        sides: the counts on x, and the counts on x'.
     """
 
     ranges: tuple[Range, ...] = ()
     sides: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
 
-    def plus(self, shard: Shard) -> Done:
-        """Return the union of the counted trials and a shard, with the sum of the counts."""
-        return self.joined(Done(((shard.first, shard.end),), shard.sides))
+    def add_shard(self, shard: Shard) -> Done:
+        """Return a copy to which the trials and the counts of a shard are added.
 
-    def joined(self, other: Done) -> Done:
-        """Return the union of two sets of counted trials, with the sum of their counts."""
+        A shard is the result of a worker for consecutive trials.
+        """
+        return self.join_done(Done(((shard.first, shard.end),), shard.sides))
+
+    def join_done(self, other: Done) -> Done:
+        """Return the union of this set of counted trials and `other`, with the sum of counts."""
         ranges = unite_ranges(self.ranges, other.ranges, "trials of a part")
         own_side, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
         return Done(ranges, (own_side, other_side))
 
     @property
     def counts(self) -> list[Any]:
-        """Hits (outputs in the event) and number of NaN, on x and on x'."""
+        """For x and for x': the number of outputs in the event, and the number of NaN."""
         return [(side.hits, side.nan) for side in self.sides]
 
     @property
     def trials(self) -> int:
-        """Number of trials per side."""
+        """Number of trials that were counted. A trial is one output on x and one output on x'."""
         return sum(stop - start for start, stop in self.ranges)
 
-    def left(self, start: int, stop: int) -> list[Range]:
-        """List the ranges of trials in [start, stop) that are not counted yet."""
+    def list_unfinished(self, start: int, stop: int) -> list[Range]:
+        """List the ranges of trials from `start` to `stop - 1` that are not counted yet."""
         edges = [start, *(edge for pair in self.ranges for edge in pair), stop]
         gaps = zip(edges[::2], edges[1::2], strict=True)
         return [(max(start, a), min(stop, b)) for a, b in gaps if max(start, a) < min(stop, b)]
@@ -198,12 +219,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Count of an event of a native mechanism in the compiled core, without storing outputs.
+    """Setting to count an event in the compiled core of dpcore, which does not store outputs.
+
+    This is possible only for mechanisms that the compiled core draws.
 
     Args:
-        ballot: the event, a majority vote of the entries of an output between x and x'.
-        route: name of the algorithm with which the core counts.
-        threads: number of threads for one task.
+        ballot: the event: more entries of an output vote for x' than for x, or the reverse. The
+            vote of an entry depends on whether the entry is above or below a threshold.
+        route: name of the algorithm with which the core counts the event.
+        threads: number of threads that one task uses.
     """
 
     ballot: Ballot
@@ -211,30 +235,38 @@ class Votes:
     threads: int
 
     def count(self, draws: NativeDraws, task: Task) -> tuple[Tally, Tally]:
-        """Count the event in the trials of a task, on x and on x'."""
+        """Count the event in the trials of a task, and return the counts on x and on x'."""
         sides = []
         trials, which = task.end - task.first, (task.first, task.end)
         vote = self.ballot.threshold, self.ballot.towards
         for side in (0, 1):
-            what, point, names = draws.place(task.purpose, side)
+            what, point, names = draws.core_arguments(task.purpose, side)
             votes, nan = _core.count(what, point, *vote, names, which, self.route, self.threads)
-            sides.append(Tally(trials, (self.ballot.hits(votes, trials),), nan))
+            sides.append(Tally(trials, (self.ballot.count_hits(votes, trials),), nan))
         return sides[0], sides[1]
 
 
 def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
-    """Return the outputs unchanged, for draws to which an attack is fitted."""
+    """Return the outputs of a block unchanged.
+
+    This function is used for outputs that are kept, for example to fit an attack.
+    """
     return outputs
 
 
 def digest_bits(draws: Any) -> str:
-    """Return a digest of some outputs, to test if two machines draw the same bits.
+    """Return a hash of some outputs of a mechanism.
 
-    The digest is empty for the compiled core, and for draws that the seed does not repeat.
+    If two machines return different hashes, they do not draw the same bits. The hash is "" for
+    mechanisms that the compiled core draws, and for mechanisms that do not repeat outputs if the
+    seed is repeated.
+
+    Args:
+        draws: object that draws blocks of outputs of the mechanism.
     """
     if draws.native or not draws.same_bits:
         return ""
-    rows = _COMPARED_ANSWERS if one_by_one(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
+    rows = _COMPARED_ANSWERS if unbatched(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
     rows_of_block = replay.encode_rows(
         draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows))
     )
@@ -246,7 +278,12 @@ def digest_bits(draws: Any) -> str:
 
 
 def list_places(task: Task, block: int) -> list[Place]:
-    """List the blocks that contain the trials of a task, with the first and last trial in each."""
+    """List the blocks that contain the trials of a task, and the needed trials in each block.
+
+    Args:
+        task: the task.
+        block: number of trials in a block.
+    """
     last = task.last if task.purpose == COUNT else task.end
     places, start = [], task.first
     while start < task.end:
@@ -259,14 +296,14 @@ def list_places(task: Task, block: int) -> list[Place]:
 
 
 def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
-    """Draw the blocks of a shard, and apply `work` to the outputs of each block.
+    """Draw the blocks of a shard (consecutive trials), and apply `work` to each block.
 
     Args:
-        draws: object that draws one block.
-        work: function that returns a result from the outputs of a block and the number of its first
-            trial. If `work` has a method `join`, which adds results, the shard has one sum on x and
-            one on x'. Otherwise it has one result per block.
-        task: the shard.
+        draws: object that draws the outputs of one block (consecutive trials that one call draws).
+        work: function of two arguments: the outputs of a block on x (or on x'), and the number of
+            the first trial of the block. If `work` has a method `join`, the results of all blocks
+            are added by `join`. Otherwise the returned `Shard` has one result for each block.
+        task: the task, which states the trials of the shard.
     """
     reseed_a_forked_child()
     begun = time.perf_counter()
@@ -298,10 +335,10 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
         # The outputs are used before the next call, which may fill the same buffer.
         turns[side] = turn
         if marked:
-            marks[side] = replay.mark_of(outputs, task.needed[side], task.purpose != COUNT)
+            marks[side] = replay.hash_outputs(outputs, task.needed[side], task.purpose != COUNT)
         if not draws.native:
             shard.calls += 1
-            same = same_rows(outputs)
+            same = constant_columns(outputs)
             if same is not None:
                 shard.same.append((side, same))
         result = work(outputs, place.number * draws.block + place.first)
@@ -325,18 +362,25 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
 
 @dataclass
 class Pace:
-    """Time per trial, estimated from earlier shards, from which the lengths of shards are chosen.
+    """Estimated time that a worker needs for one trial, computed from finished shards.
+
+    A shard is a number of consecutive trials that one worker draws. The estimate determines the
+    length of later shards.
 
     Args:
-        seconds: time of one worker for a trial on x and x', in seconds; 0 before a shard was timed.
+        seconds: estimated time of one worker for a trial (one output on x and one output on x'), in
+            seconds. It is 0 before the first shard was timed.
         longest: largest number of trials in a timed shard.
     """
 
     seconds: float = 0.0
     longest: int = 0
 
-    def see(self, shard: Shard) -> None:
-        """Update the estimate by the time of a finished shard."""
+    def record_shard(self, shard: Shard) -> None:
+        """Update the estimated time per trial, with the measured time of a finished shard.
+
+        A shard is a number of consecutive trials that one worker drew.
+        """
         trials = shard.end - shard.first
         # The first shard includes the warm-up.
         weight = _PACE_WEIGHT if self.longest > 0 else 1.0
@@ -344,13 +388,15 @@ class Pace:
         self.longest = max(self.longest, trials)
 
     def shard_trials(self, left: int, workers: int, block: int, travels: bool) -> int:
-        """Compute the number of trials of the next shard, in whole blocks.
+        """Compute the number of trials in the next shard, which one worker draws.
+
+        The number is a multiple of `block`.
 
         Args:
-            left: number of trials that are not part of a shard yet.
+            left: number of trials that no worker has received yet.
             workers: number of workers.
             block: number of trials in a block.
-            travels: True for workers in other processes. Workers in this process get short shards.
+            travels: True if workers are other processes. Workers in this process get short shards.
         """
         if self.seconds <= 0.0 or self.longest == 0:
             return block
@@ -367,20 +413,21 @@ class Pace:
 
 @dataclass
 class Source:
-    """Source of the draws of an audit on x and x', with the workers that draw them.
+    """Draws the outputs of an audit on x and x', by means of workers.
 
     Args:
-        draws: object that draws one block.
-        threads: number of threads of this process. For an executor whose number of workers is
-            unknown, this number of workers is assumed.
-        end: end of the counted trials. The last block of a Python callable ends there too, so that
-            a slow mechanism draws no outputs that are not counted.
-        executor: executor that draws the shards. Defaults to threads of this process.
+        draws: object that draws the outputs of one block (consecutive trials that one call draws).
+        threads: number of threads of this process. If the number of workers of `executor` is
+            unknown, dpcore assumes `threads` workers.
+        end: number of the last counted trial plus 1. If the mechanism is a Python callable, the
+            last block also ends there.
+        executor: executor whose workers draw the outputs. None means threads of this process.
         route: name of the algorithm with which the compiled core counts events.
-        start: first counted trial.
-        course: record of the steps of the audit, with their times and numbers of outputs.
-        pace: estimated time per trial.
-        replays: digests of the blocks that were drawn so far.
+        start: number of the first counted trial.
+        course: record of the steps of the audit, with the time and the number of outputs of each
+            step.
+        pace: estimated time of a worker for a trial.
+        replays: hashes of the blocks that were drawn so far, to detect repeated outputs.
         worker_count: current number of workers.
     """
 
@@ -400,17 +447,17 @@ class Source:
 
     @property
     def block(self) -> int:
-        """Number of trials in a block."""
+        """Number of trials in a block (consecutive trials whose outputs one call draws)."""
         return self.draws.block
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one output."""
+        """Shape of one output of the mechanism."""
         return self.draws.shape
 
     @property
     def elements(self) -> int:
-        """Number of entries in one output."""
+        """Number of entries of one output of the mechanism."""
         return math.prod(self.shape)
 
     @property
@@ -423,23 +470,35 @@ class Source:
         way: str = mechanism_attribute(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
         return way
 
-    def task(self, purpose: int, first: int, end: int) -> Task:
-        """Make a task that draws the trials [first, end)."""
+    def make_task(self, purpose: int, first: int, end: int) -> Task:
+        """Make a task for a worker: to draw the trials from `first` to `end - 1`.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            first: number of the first trial.
+            end: number of the last trial plus 1.
+        """
         run = (self.start, self.end) if purpose == COUNT else (0, end)
-        needed = self.replays.needed(purpose, 0), self.replays.needed(purpose, 1)
+        needed = self.replays.rows_needed(purpose, 0), self.replays.rows_needed(purpose, 1)
         return Task(purpose, first, end, *run, needed, self.replays.zeros)
 
     def run(self, work: Any, purpose: int, todo: Sequence[Range]) -> Iterator[Shard]:
-        """Draw ranges of trials, apply `work` to each block, and yield each finished shard.
+        """Let workers draw trials and apply `work` to the outputs, and yield the results.
+
+        A worker draws a shard (consecutive trials), which consists of blocks. The method yields a
+        `Shard` as soon as a worker has finished it.
 
         Args:
-            work: function that is applied to the outputs of each block, see `draw_shard`.
-            purpose: purpose of the draws.
-            todo: ranges of trials, which begin at edges of blocks.
+            work: function that is applied to the outputs of each block, as described in
+                `draw_shard`.
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            todo: ranges of trials to draw, each as a pair: number of the first trial, number of the
+                last trial plus 1.
 
         Raises:
-            ValueError: if a block repeats an earlier block, or if calls return equal rows that
-                differ from call to call.
+            ValueError: if a block repeats the outputs of an earlier block. Also if all outputs of
+                one call are equal, all outputs of another call are equal, and the outputs of the
+                two calls differ.
         """
         block, first = self.block, self.start // self.block if purpose == COUNT else 0
         self._waiting.clear()
@@ -453,12 +512,15 @@ class Source:
         # Votes use their own threads.
         alone = self.executor is None and isinstance(work, Votes)
         threads = 1 if alone else self.threads
-        with workers_of(self.executor, threads, digest_bits) as workers:
+        with open_workers(self.executor, threads, digest_bits) as workers:
             yield from run_shards(self, workers, work, purpose, todo)
 
-    def check(self, purpose: int, shard: Shard) -> None:
-        """Compare the blocks of a shard with earlier blocks; raise an error on a repetition."""
-        self.course.drew(shard.made)
+    def refuse_repetitions(self, purpose: int, shard: Shard) -> None:
+        """Raise an error if a block of a shard repeats the outputs of an earlier block.
+
+        A shard is the result of a worker for consecutive trials, which form blocks.
+        """
+        self.course.record_outputs(shard.made)
         for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
             # This is done on arrival, so that a run file has the digest of every block that it
             # counts.
@@ -469,10 +531,15 @@ class Source:
             self._compare_step(purpose, self._waiting.pop(self._order.popleft()))
         if shard.calls:
             self._calls = self._calls or Calls(self.name, self._way_to_draw)
-            self._calls.see(shard.calls, shard.same)
+            self._calls.add_calls(shard.calls, shard.same)
 
     def list_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
-        """List the stored digests of the blocks that overlap some ranges of trials."""
+        """List the stored hashes of those blocks that have a trial in one of the given ranges.
+
+        Args:
+            ranges: ranges of trials, each as a pair: number of the first trial, number of the last
+                plus 1.
+        """
         return tuple(
             digest.hex()
             for start, stop in ranges
@@ -486,14 +553,14 @@ class Source:
         """Yield digest, side and number of the blocks of `Shard.steps`, for counted draws."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
-                digest = step.marks[side].digest(self.replays.needed(COUNT, side))
+                digest = step.marks[side].digest(self.replays.rows_needed(COUNT, side))
                 if digest is not None:
                     yield digest, side, step.number
 
     def _compare_step(self, purpose: int, step: Step) -> None:
         for side in sorted((0, 1), key=step.turns.__getitem__):
             here = (purpose, side, step.number)
-            there = self.replays.earlier(here, step.marks[side], step.turns[side])
+            there = self.replays.find_earlier_block(here, step.marks[side], step.turns[side])
             self._refuse_replay(there, here)
 
     def _refuse_replay(self, there: replay.Where | None, here: replay.Where) -> None:
@@ -502,17 +569,18 @@ class Source:
             raise replay.make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
-        """Make a few short calls and list evidence that their outputs are not independent.
+        """Make a few short calls of the mechanism, and test if their outputs are independent.
 
-        Native mechanisms are not tested: the list is empty.
+        The result is a list of texts for the report, one for each test that rejects independence.
+        It is empty for mechanisms that the compiled core draws, because they are not tested.
 
         Raises:
-            ValueError: if all rows of one call are equal, all rows of another call are equal, and
-                the rows of these two calls differ.
+            ValueError: if all outputs of one call are equal, all outputs of another call are equal,
+                and the outputs of these two calls differ.
         """
         draws = self.draws
         # If each output has its own call, rows cannot share a call.
-        if isinstance(draws, NativeDraws) or one_by_one(draws.mechanism):
+        if isinstance(draws, NativeDraws) or unbatched(draws.mechanism):
             return ()
 
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
@@ -524,10 +592,16 @@ class Source:
     def outputs(
         self, purpose: int, start: int, stop: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Draw the trials [start, stop); return the outputs on x and the outputs on x'."""
+        """Draw trials, and return the outputs on x and the outputs on x'.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            start: number of the first trial.
+            stop: number of the last trial plus 1.
+        """
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
-            self.course.drew(2 * (stop - start))
+            self.course.record_outputs(2 * (stop - start))
             own, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
             return own, other
         shards = list(self.run(keep_outputs, purpose, [(start, stop)]))
@@ -543,9 +617,10 @@ class Source:
     def convert_for_attack(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the pilot outputs on x and x' as arrays of the same type, to fit an attack.
+        """Convert the pilot outputs on x and on x' to arrays of the same type, to fit an attack.
 
-        If outputs have different shapes, all later outputs of this source are arrays of objects.
+        The pilot outputs are the first outputs of an audit. If they have different shapes, both
+        results are arrays of objects. Later outputs are then also returned as arrays of objects.
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
@@ -557,12 +632,20 @@ class Source:
         self.draws = replace(draws, shape=())
         return rows_to_objects(outputs), rows_to_objects(outputs_prime)
 
-    def counted(
+    def count_in_shards(
         self, event: Event, purpose: int, todo: Sequence[Range], watches: tuple[Watch, ...] = ()
     ) -> Iterator[Shard]:
-        """Count an event on x and on x'; yield each shard, with its counts, when it is finished.
+        """Count an event on x and on x', and yield the counts of each shard (consecutive trials).
 
-        For some events of native mechanisms, the compiled core counts without storing outputs.
+        If the compiled core of dpcore draws the outputs, it can count some events without storing
+        outputs.
+
+        Args:
+            event: event to count.
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            todo: ranges of trials, each as a pair: number of the first trial, number of the last
+                plus 1.
+            watches: additional counts.
         """
         ballot = event_of(event).ballot
         work: Votes | TallyRows
@@ -576,9 +659,17 @@ class Source:
     def tally(
         self, event: Event, purpose: int, start: int, stop: int, watches: tuple[Watch, ...] = ()
     ) -> tuple[Tally, Tally]:
-        """Count an event on x and on x' in all trials of [start, stop)."""
+        """Count an event in the trials from `start` to `stop - 1`, on x and on x'.
+
+        Args:
+            event: event to count.
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            start: number of the first trial.
+            stop: number of the last trial plus 1.
+            watches: additional counts.
+        """
         total = Tally(), Tally()
-        for shard in self.counted(event, purpose, [(start, stop)], watches):
+        for shard in self.count_in_shards(event, purpose, [(start, stop)], watches):
             for side, part in zip(total, shard.sides, strict=True):
                 side += part
         return total
@@ -593,20 +684,26 @@ def _cut_shards(
         while start < stop:
             suits = source.pace.shard_trials(left, workers.count, source.block, workers.travels)
             end = min(stop, start // source.block * source.block + suits)
-            yield source.task(purpose, start, end)
+            yield source.make_task(purpose, start, end)
             left, start = left - (end - start), end
 
 
 def run_shards(
     source: Source, workers: Workers, work: Any, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Shard]:
-    """Give the shards of some ranges of trials to workers; yield the checked results.
+    """Divide trials into shards (consecutive trials), let workers draw them, and yield results.
 
-    Results are yielded in the order in which they arrive.
+    Results are checked, and yielded in the order in which they arrive. If a worker dies, its shard
+    is divided into two halves, and workers draw the two halves. If three workers die while they
+    draw the same shard, which has a single block, the function raises a RuntimeError.
 
-    At any time, at most two shards per worker are handed out (one shard per worker until the first
-    result arrives). If a worker dies, the shard that it was drawing is handed out again in two
-    halves. If three workers die with the same single block, dpcore raises a RuntimeError.
+    Args:
+        source: object that makes the tasks and checks the results.
+        workers: the workers.
+        work: function that is applied to the outputs of each block, as described in `draw_shard`.
+        purpose: code of the purpose of the draws, such as 2 for counting.
+        todo: ranges of trials, each as a pair: number of the first trial, number of the last plus
+            1.
     """
     new, again = _cut_shards(source, workers, purpose, todo), deque[Task]()
     flying: dict[Any, Task] = {}
@@ -635,9 +732,9 @@ def run_shards(
                     # The worker does not have the mechanism yet.
                     again.appendleft(task)
                     continue
-                source.pace.see(shard)
+                source.pace.record_shard(shard)
                 source.worker_count = workers.count
-                source.check(purpose, shard)
+                source.refuse_repetitions(purpose, shard)
                 # New shards are handed out before the next result, so that no worker waits.
                 if workers.travels:
                     hand_out()
@@ -664,7 +761,14 @@ def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]
 
 
 def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]:
-    """Draw again `size` outputs that an `Audit` counted, from trial `start` on."""
+    """Draw outputs of an audit again. The new outputs are equal to the counted outputs.
+
+    Args:
+        audit: an `Audit`.
+        side: "x" or "x_prime", the input of the outputs.
+        start: number of the first trial.
+        size: number of trials.
+    """
     choice("side", side, ("x", "x_prime"))
     start, size = integer("start", start, 0), integer("size", size, 0)
     if not any(low <= start and start + size <= high for low, high in audit.ranges):
@@ -680,7 +784,7 @@ def draw_again(audit: Any, side: str, start: int, size: int) -> npt.NDArray[Any]
     name = (mechanism, audit.pair, audit.seed, audit.block)
     draws: NativeDraws | CallableDraws
     draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
-    task = Source(draws, 1, audit.end).task(COUNT, start, start + size)
+    task = Source(draws, 1, audit.end).make_task(COUNT, start, start + size)
     places = list_places(task, audit.block)
     parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
     return join_outputs(parts) if parts else np.empty((0, *audit.shape))

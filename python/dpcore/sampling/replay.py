@@ -55,21 +55,25 @@ Where = tuple[int, int, int]
 
 
 class Collisions(NamedTuple):
-    """Number of disjoint pairs of rows, and number of pairs whose two rows are equal."""
+    """Number of pairs of outputs that were compared, and number of pairs of equal outputs.
+
+    No output is in two of the pairs.
+    """
 
     pairs: int = 0
     equal: int = 0
 
     @property
     def entropy(self) -> float:
-        """Lower confidence limit (level 1 - 1e-6) of the collision entropy; 0 without pairs.
+        """Lower confidence limit of the collision entropy of an output.
 
-        The collision entropy is -ln s, where s is the probability that two rows are equal.
+        The collision entropy is -ln s, where s is the probability that two outputs are equal. The
+        limit holds with probability 1 - 1e-6. It is 0 if no pairs of outputs were compared.
         """
         return _entropy_bound(self.pairs, self.equal)
 
-    def plus(self, other: Collisions) -> Collisions:
-        """Return the sum of two counts of pairs."""
+    def add_collisions(self, other: Collisions) -> Collisions:
+        """Return the sum of these counts of pairs and the counts in `other`."""
         return Collisions(self.pairs + other.pairs, self.equal + other.equal)
 
 
@@ -79,25 +83,28 @@ def _entropy_bound(pairs: int, equal: int) -> float:
 
 
 def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
-    """Return True if equal blocks of outputs cannot be explained by chance.
+    """Return True if two independent blocks of outputs are practically never equal.
 
-    Two rows are equal with probability s, and `entropy` is a lower limit of -ln s. For B blocks of
-    r rows, the condition is B^2 s^r / 2 < 2^-40.
+    Let s be the probability that two outputs are equal. For B blocks of r outputs, the result is
+    True if ``B^2 s^r / 2 < 2^-40``. For one block, it is True if ``s^r < 2^-40``.
 
-    For one block, the condition is s^r < 2^-40.
+    Args:
+        entropy: lower limit of -ln s.
+        rows: number r of outputs in a block.
+        blocks: number B of blocks that are compared with each other.
     """
     pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
     return rows * entropy - pairs > _CHANCE_EXPONENT
 
 
 class Mark(NamedTuple):
-    """Digests of the outputs of one call, by which a repetition of the outputs is recognized.
+    """Hashes of the outputs of one call, to detect that later outputs repeat these outputs.
 
     Args:
-        rows: number of rows in the call.
-        digests: dictionary from n to the digest of the first n rows, for increasing n.
-        collisions: number of pairs of rows, and of equal pairs, for pilot draws. Empty for other
-            draws.
+        rows: number of outputs of the call.
+        digests: dictionary from several numbers n to the hash of the first n outputs.
+        collisions: number of pairs of outputs that were compared, and number of equal pairs. Pairs
+            are compared only in the first draws of an audit; otherwise both numbers are 0.
     """
 
     rows: int
@@ -105,11 +112,13 @@ class Mark(NamedTuple):
     collisions: Collisions
 
     def digest(self, needed: float) -> bytes | None:
-        """Return the digest of enough rows to exclude an equal digest by chance, or None.
+        """Return the hash of the longest hashed series of outputs.
+
+        The result is None if this series has fewer than `needed` outputs.
 
         Args:
-            needed: number of rows with which equal digests are not due to chance, see
-                `Replays.needed`.
+            needed: least number of hashed outputs for which equal hashes cannot be due to chance,
+                see `Replays.rows_needed`. If `needed` is 0, the result is None.
         """
         rows = max(self.digests, default=0)
         return self.digests[rows] if rows >= needed > 0.0 else None
@@ -120,18 +129,19 @@ NO_MARK: Final = Mark(0, {}, Collisions())
 
 
 def begins_with_zeros(digest: bytes, zeros: int) -> bool:
-    """Return True if the first `zeros` bits of a digest are zero."""
+    """Return True if the first `zeros` bits of a hash (a byte string) are zero."""
     return int.from_bytes(digest[:8], "big") >> (64 - zeros) == 0
 
 
-def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
-    """Compute the digests (the `Mark`) of the outputs of one call.
+def hash_outputs(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
+    """Compute hashes of the outputs of one call, as a `Mark`.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
-        needed: number of rows with which equal digests are not due to chance. Further rows are not
-            used.
-        pilot: True to count equal pairs of rows too, for pilot draws.
+        needed: least number of hashed outputs for which equal hashes cannot be due to chance.
+            Further outputs are not hashed.
+        pilot: True to count pairs of equal outputs, too. This is done in the first draws of an
+            audit.
     """
     size = len(outputs)
     rungs = list(_iterate_prefix_sizes(size, needed))
@@ -159,22 +169,29 @@ def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
 
 
 def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
-    """Count equal pairs among the rows (1, 2), (3, 4), ... of encoded outputs."""
+    """Compare the first row with the second, the third with the fourth, and so on.
+
+    The result is the number of compared pairs and the number of equal pairs.
+
+    Args:
+        rows: encoded outputs, one in each row.
+    """
     pairs = len(rows) // 2
     same = (rows[: 2 * pairs : 2] == rows[1 : 2 * pairs : 2]).all(axis=1)
     return Collisions(pairs, int(np.count_nonzero(same)))
 
 
 def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Encode each output as a row of bytes. Rows are equal (almost) only if outputs are equal.
+    """Encode each output as a row of bytes. Different outputs (almost always) have different rows.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
 
     Returns:
-        Bytes of shape `(size, width)`. Outputs of many bytes are hashed, with width 8. Equal bits
-        of NaN give equal rows, and 0.0 and -0.0 give different rows. The width does not depend on
-        the lengths of strings. None if the outputs are objects that cannot be pickled.
+        Bytes of shape `(size, width)`. Outputs of many bytes are replaced by hashes of 8 bytes. Two
+        NaN with equal bits give equal rows, and 0.0 and -0.0 give different rows. The width does
+        not depend on the lengths of strings. The result is None if the outputs are objects that
+        cannot be pickled.
     """
     size, entries = len(outputs), math.prod(outputs.shape[1:])
     if outputs.dtype.names is not None:
@@ -263,7 +280,7 @@ class _RepeatedRun(NamedTuple):
     rows: int
 
     @property
-    def independent(self) -> int:
+    def disjoint_rows(self) -> int:
         """Number of rows in those pairs of equal blocks that have no block in common.
 
         If a random stream has period 1, all blocks are equal, and a block is part of two pairs.
@@ -326,7 +343,7 @@ class _BlockOrder:
             # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
             # q^2).
             entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
-            if is_collision_negligible(entropy, run.independent, self._blocks):
+            if is_collision_negligible(entropy, run.disjoint_rows, self._blocks):
                 return place
         return None
 
@@ -374,10 +391,10 @@ class _BlockOrder:
 
 @dataclass
 class Replays:
-    """Digests of the blocks of an audit, to detect a block that repeats an earlier block.
+    """Hashes of the blocks of an audit, to detect a block that repeats an earlier block.
 
-    The first blocks are compared with each other in two orders: by block number, and in the order
-    of calls. Later blocks are compared only by one digest.
+    A block is the outputs of one call. The first 4,096 blocks are compared with each other in
+    detail. Each later block is compared only by one hash.
     """
 
     zeros: int = 0
@@ -388,10 +405,15 @@ class Replays:
     _counted: dict[Where, Collisions] = field(default_factory=dict)
     _collisions: dict[int, Collisions] = field(default_factory=dict)
 
-    def needed(self, purpose: int, side: int) -> float:
-        """Compute how many rows must be equal so that equal blocks are not due to chance.
+    def rows_needed(self, purpose: int, side: int) -> float:
+        """Compute how many successive outputs must be equal so that chance cannot be the reason.
 
-        The result is 0 if every number of equal rows may be due to chance.
+        The result is 0 if any number of equal outputs may be due to chance. It is infinite before
+        the first outputs were compared.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            side: 0 for outputs on x, 1 for outputs on x'.
         """
         if purpose != COUNT and side not in self._collisions:
             return math.inf
@@ -400,7 +422,10 @@ class Replays:
 
     @property
     def collisions(self) -> tuple[Collisions, Collisions]:
-        """Number of pairs of pilot rows, and number of equal pairs, on x and on x'."""
+        """For x and for x': the number of compared pairs of outputs, and the number of equal pairs.
+
+        The pairs are from the pilot (the first draws of an audit).
+        """
         first, second = (self._collisions.get(side, Collisions()) for side in (0, 1))
         return first, second
 
@@ -410,21 +435,30 @@ class Replays:
         digests: dict[bytes, tuple[int, int]],
         zeros: int,
     ) -> None:
-        """Set the state to the state that another process had in the same audit."""
+        """Set the state of this object to the state in another process of the same audit.
+
+        Args:
+            collisions: attribute `collisions` of the object in the other process.
+            digests: attribute `digests` of the object in the other process.
+            zeros: attribute `zeros` of the object in the other process.
+        """
         self._collisions = dict(enumerate(collisions))
         self.digests, self.zeros = dict(digests), zeros
 
-    def earlier(self, here: Where, mark: Mark, turn: int) -> Where | None:
-        """Find an earlier block that is equal to this one, if chance is excluded.
+    def find_earlier_block(self, here: Where, mark: Mark, turn: int) -> Where | None:
+        """Find an earlier block whose outputs are equal to those of a given block.
+
+        An earlier block is returned only if chance cannot be the reason for the equal outputs.
 
         Args:
-            here: the block.
-            mark: mark of its outputs.
-            turn: 0 if this block was drawn before the block with the same number on the other
-                input, else 1.
+            here: the given block, as a triple: code of the purpose of the draws, 0 for x or 1 for
+                x', number of the block.
+            mark: hashes of the outputs of the given block.
+            turn: order of drawing. One block with this number is drawn on x, and one on x'. 0 if
+                the given block was drawn first, otherwise 1.
 
         Returns:
-            The earlier block, or None.
+            The earlier block as a triple, or None if such a block was not found.
         """
         self._count_collisions(here, mark)
         entropies = [pairs.entropy for pairs in self.collisions]
@@ -437,7 +471,16 @@ class Replays:
         return block if block is not None or same is None else self._calls.block_of[same]
 
     def find_earlier_digest(self, digest: bytes, here: Where) -> Where | None:
-        """Find an earlier counted block with the same digest, and store the digest."""
+        """Find an earlier block with the hash `digest`, and store this hash.
+
+        The result is None if such a block is not found. It is also None if the hash begins with
+        fewer zero bits than the hashes that are stored.
+
+        Args:
+            digest: hash of the outputs of a block that was counted.
+            here: this block, as a triple: code of the purpose of the draws, 0 for x or 1 for x',
+                number of the block.
+        """
         if not begins_with_zeros(digest, self.zeros):
             return None
         side, number = self.digests.setdefault(digest, here[1:])
@@ -465,7 +508,7 @@ class Replays:
             # A block that was partly drawn before is counted once.
             self._counted[here] = pairs
             more = Collisions(pairs.pairs - counted.pairs, pairs.equal - counted.equal)
-            self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
+            self._collisions[side] = self._collisions.get(side, Collisions()).add_collisions(more)
 
 
 SEEDED_BY: Final = "the rng it is given"
@@ -477,7 +520,15 @@ _PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 def make_replay_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
-    """Return the ValueError for a mechanism that returns the same outputs for two blocks."""
+    """Return the ValueError for a mechanism that returned the same outputs in two blocks.
+
+    Args:
+        name: name of the mechanism.
+        first: first block, as a triple: code of the purpose of the draws, 0 for x or 1 for x',
+            number of the block.
+        second: second block, in the same form.
+        seeded_by: source of randomness that the message tells the user to use.
+    """
     blocks = [
         f"{_PURPOSE_NAMES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)

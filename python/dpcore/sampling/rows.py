@@ -3,9 +3,9 @@
 A row is one output. One call of a mechanism returns many rows. A test cannot prove that rows are
 independent, but it can find dependence that is not due to chance. There are three tests:
 
-- *calls* (`same_rows`, `probe_calls`): all rows of a call are equal, and all rows of another call
-  are equal, but the two calls differ. A few extra short calls are also tested for columns that vary
-  more between calls than within calls;
+- *calls* (`constant_columns`, `probe_calls`): all rows of a call are equal, and all rows of another
+  call are equal, but the two calls differ. A few extra short calls are also tested for columns that
+  vary more between calls than within calls;
 - *neighbours* (`compare_near_rows`): rows at distance 1, 2, 3 ... in a call are more (or less)
   similar than rows in a random order;
 - *dispersion* (`dispersion_p_value`): the number of hits (outputs in the event) varies too much
@@ -53,7 +53,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, instance, integer, invalid, numeric
+from ..errors import instance, integer, invalid, numeric, tag
 from ..events.event import Held, move_to_host
 from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
 from ..records import Array
@@ -134,12 +134,13 @@ Draw = Callable[[int, int, int], Array]
 
 
 class Same(NamedTuple):
-    """Columns (entries of the outputs) that have the same value in all rows of one call.
+    """Columns (entries of the outputs) that have the same value in all outputs of one call.
 
     Args:
-        rows: number of rows in the call.
-        columns: masks of these columns, one mask for each array of `split_by_kind`.
-        values: first row of each array of `split_by_kind`.
+        rows: number of outputs of the call.
+        columns: one mask for each array of `split_by_kind`. The mask is True for the constant
+            columns.
+        values: first row of each array of `split_by_kind`. This row contains the common values.
     """
 
     rows: int
@@ -147,17 +148,14 @@ class Same(NamedTuple):
     values: tuple[Array, ...]
 
 
-def same_rows(outputs: Array | Held) -> Same | None:
-    """Find the columns with the same value in all rows of a call. None if all columns vary.
-
-    The result is also None for a call with one row.
+def constant_columns(outputs: Array | Held) -> Same | None:
+    """Find the columns (entries of outputs) with the same value in all outputs of a call.
 
     Args:
         outputs: outputs of one call, any dtype, shape `(size, ...)`.
 
     Returns:
-        The columns and their values, or None. For independent rows, two calls of `m` rows are
-        constant with two different values with probability at most `2 / 4**m`.
+        The columns and their values. None if all columns vary, or the call has only one output.
     """
     if len(outputs) < 2:
         return None
@@ -182,10 +180,7 @@ def _copy_first_row(table: Array) -> Array:
 
 
 def _find_constant_on_device(outputs: Held) -> Same | None:
-    """Find the columns that are equal in all rows, for outputs on a device such as a GPU.
-
-    Usually the first two rows differ in all columns, so that other rows need not be compared.
-    """
+    """Find the columns that are equal in all rows, for outputs on a device such as a GPU."""
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not columns.entries_equal(first[0], first[1]).any():
         return None
@@ -211,11 +206,11 @@ def _mask_constant_columns(table: Array) -> npt.NDArray[np.bool_]:
 
 @dataclass
 class Calls:
-    """Record of the calls of a mechanism in which columns were constant.
+    """Record of calls of a mechanism. In each call, an entry had one value in all outputs.
 
     Args:
         name: name of the mechanism in error messages.
-        way_to_draw: advice for the error message: how to draw independent noise for each row.
+        way_to_draw: advice in the error message: how to draw independent noise for each output.
     """
 
     name: str
@@ -223,17 +218,17 @@ class Calls:
     _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
-    def see(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
-        """Record some calls.
+    def add_calls(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
+        """Record some calls, and raise an error if two of all recorded calls show repeated noise.
 
         Args:
             calls: number of calls.
-            comparisons: for each call with constant columns, 0 (call on x) or 1 (call on x'), and
-                these columns.
+            comparisons: one pair for each call with constant columns (entries that are equal in all
+                outputs). The pair is 0 (call on x) or 1 (call on x'), and the constant columns.
 
         Raises:
-            ValueError: if a column is constant in two calls on the same input, with different
-                values.
+            ValueError: if a column has one value in all outputs of a call, and another value in all
+                outputs of a second call on the same input.
         """
         self._seen += calls
         for side, same in comparisons:
@@ -254,7 +249,7 @@ class Calls:
 
 
 def find_differing_constant(calls: Sequence[Same], slack: float | None = None) -> int | None:
-    """Find the first column that is constant within each call but differs between the calls."""
+    """Return the index of the first column that is constant in each call but not across calls."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
         # One call has objects and another call has a table of numbers.
@@ -270,15 +265,16 @@ def find_differing_constant(calls: Sequence[Same], slack: float | None = None) -
 
 
 def by_chance(calls: Sequence[Same], column: int) -> float:
-    """Compute the p-value of constant calls: the probability under a random order of all rows.
+    """Compute the probability that a column is constant in each call if outputs are independent.
 
     Args:
-        calls: calls with equal numbers of rows, each of which is constant in the column.
-        column: number of the column, counted over all arrays of `Same.columns`.
+        calls: calls with equal numbers of outputs. The column has one value in all outputs of a
+            call.
+        column: index of the column (entry of the outputs), over all arrays of `Same.columns`.
 
     Returns:
-        The p-value `(G! / prod c!) / ((mG)! / prod (mc)!)` for G calls of m rows. Each value occurs
-        in c of these calls.
+        The p-value `(G! / prod c!) / ((mG)! / prod (mc)!)` for G calls of m outputs. The products
+        are over the different values, and c is the number of calls with the value.
     """
     entries = [np.concatenate([v.astype(object) for v in call.values])[column] for call in calls]
     groups: list[tuple[Any, int]] = []
@@ -309,7 +305,7 @@ def _values_differ(first: Any, second: Any) -> bool:
 def make_one_noise_error(
     name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW
 ) -> ValueError:
-    """Return the ValueError for calls whose rows are all equal, with advice on the code."""
+    """Return a ValueError, with advice: all outputs of a call agree, but not with another call."""
     width = sum(map(len, call.columns))
     where = f" in place {column} of {width}" if width > 1 else ""
     what = f"outputs of {name}"
@@ -318,32 +314,32 @@ def make_one_noise_error(
         f"{call.rows:,} rows of a call{where} and another for all rows of another call: "
         f"{way_to_draw}"
     )
-    return about(error, what)
+    return tag(error, what)
 
 
 def count_compared_rows(start: int, rows: int) -> int:
-    """Return how many rows of a call are compared with each other.
+    """Return how many outputs of a call are tested for dependence on nearby outputs.
 
-    The number depends on the first trial of the call.
+    Only the first outputs of an audit, and some outputs in every 2^19 trials, are tested.
     """
     ordered = _FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
 def compare_near_rows(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
-    """Compare the rows of a call with the rows at distances 1, 2, 3 ... in the call.
+    """Compare each output of a call with the outputs at distances 1, 2, 3 ... in the same call.
 
     Args:
-        outputs: rows of one call, any dtype, shape `(size, ...)`.
-        answers: True for each row that is in the event.
+        outputs: outputs of one call, any dtype, shape `(size, ...)`.
+        answers: True for each output that is in the event.
 
     Returns:
-        Sums, which are added over all calls. None if there are too few rows.
+        Sums for the test, which may be added over calls. None if the call has fewer than 8 outputs.
     """
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
         return None
-    ranks, codes = columns.list_sequences(columns.few_columns(outputs))
+    ranks, codes = columns.scores_and_codes(columns.few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + columns.MOST_COLUMNS, _MAX_LAG))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
@@ -352,11 +348,7 @@ def compare_near_rows(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> 
 
 
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
-    """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform.
-
-    The scores of a call are not divided by their standard deviation. Otherwise a call with few hits
-    of a rare event would outweigh the other calls.
-    """
+    """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform."""
     rows = scores.shape[1]
     lags = min(_MAX_LAG, (rows - 1) // 2)
     squares = scores * scores
@@ -396,7 +388,10 @@ def _add_equal_pairs(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp])
 
 
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
-    """Compute z-scores of the similarity of rows, by sequence and lag; 0 if pairs are few."""
+    """Compute z-scores of the similarity of outputs: for each compared quantity and each lag.
+
+    A lag is the distance of two outputs. The z-score is 0 if too few pairs are expected.
+    """
     excess, variance, rest = sums * _SUM_UNIT
     # If a share q of n scores is large, the ratio is n q^2, the expected number of their pairs.
     fourth = np.where(rest > 0.0, rest, 1.0)
@@ -407,15 +402,15 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
 
 
 def find_most_dependent_lag(sums: Sums) -> tuple[int, float] | None:
-    """Find the distance (lag) of rows with the strongest dependence, if it is not due to chance.
+    """Find the distance (lag) at which outputs of a call depend most strongly on each other.
 
     Args:
-        sums: sums of `compare_near_rows`, added up over calls.
+        sums: results of `compare_near_rows`, added up over all calls.
 
     Returns:
-        The lag and its z-score. A positive z-score means that rows are more similar than
-        independent rows, a negative one that they are less similar. None if no z-score exceeds its
-        threshold.
+        The lag and the z-score at this lag. If the z-score is positive, outputs are more similar
+        than independent outputs. If it is negative, outputs are less similar. The result is None if
+        the dependence may be due to chance.
     """
     sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
@@ -429,16 +424,14 @@ def find_most_dependent_lag(sums: Sums) -> tuple[int, float] | None:
 class Pieces:
     """Sums of the hits (outputs in the event) in short and long pieces of the draws.
 
-    A block is cut into 16 parts. Piece `i` of level `l` consists of the parts from `i 2**l` to
-    `(i + 1) 2**l - 1`. All sums are sums of integers, so that they do not depend on the order of
-    addition. The number of stored values grows with the number of levels, not with the number of
-    blocks.
+    Each block of draws is cut into 16 parts, and the parts of all blocks are numbered. Piece `i` of
+    level `l` consists of the parts from `i 2**l` to `(i + 1) 2**l - 1`.
 
     Args:
-        sums: number of pieces, sum of hits and sum of squared hits, for each level and each length
-            of a piece.
-        single: trials and hits of the pieces whose adjacent piece was not counted yet, by level and
-            index.
+        sums: for each level and each length of a piece (in trials): the number of pieces, the sum
+            of their hits, and the sum of the squares of their hits.
+        single: dict from (level, `i`) to the numbers of trials and hits of a piece whose adjacent
+            piece is not yet known.
     """
 
     sums: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
@@ -446,12 +439,13 @@ class Pieces:
 
     @classmethod
     def of_block(cls, number: int, edges: Sequence[int], hits: Sequence[int]) -> Pieces:
-        """Return the pieces of one block.
+        """Return the sums of the hits in the pieces of one block of draws.
 
         Args:
-            number: number of the block, counted from the first counted block.
-            edges: row numbers at which the pieces begin and end, see `list_piece_edges`.
-            hits: number of hits in each piece. The number of pieces is a power of two.
+            number: number of the block. The first counted block of the audit is 0.
+            edges: positions in the block at which the pieces begin and end, see `list_piece_edges`.
+            hits: number of outputs in the event, for each piece. The number of pieces is a power of
+                two.
         """
         pieces = cls()
         level = (_EARLY_SUB_BLOCKS // len(hits)).bit_length() - 1
@@ -460,7 +454,7 @@ class Pieces:
         return pieces
 
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
-        """Add one piece, and each longer piece whose two halves are now known."""
+        """Add one piece, and each piece of a higher level whose two halves are now known."""
         self._add_sums(level, trials, (1, hits, hits * hits))
         self._complete_longer_pieces(level, index, trials, hits)
 
@@ -483,7 +477,7 @@ class Pieces:
         return self
 
     def statistics(self) -> dict[int, tuple[float, int]]:
-        """Compute Pearson's chi-square statistic and its degrees of freedom, for each level.
+        """Compute Pearson's chi-square statistic and degrees of freedom for each level of pieces.
 
         Pieces with fewer than 25 expected hits or 25 expected misses are left out.
         """
@@ -507,10 +501,10 @@ class Pieces:
 
 
 def list_piece_edges(rows: int, start: int = 0) -> list[int]:
-    """Return the edges of the pieces of a block.
+    """Return the positions at which the pieces of a block of `rows` draws begin and end.
 
-    The first sixteen blocks have 16 pieces each, later blocks have 4. A short block has fewer
-    pieces, so that each piece has at least 64 trials.
+    Each of the first sixteen blocks has 16 pieces, and each later block has 4. A block with few
+    draws has fewer pieces, so that each piece has at least 64 draws.
     """
     most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
     pieces = 1 << (max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS)).bit_length() - 1)
@@ -518,16 +512,17 @@ def list_piece_edges(rows: int, start: int = 0) -> list[int]:
 
 
 def dispersion_p_value(strata: Sequence[Pieces]) -> float:
-    """Compute the p-value of Pearson's test that an event has the same probability in all pieces.
+    """Compute a p-value for the hypothesis that an event has the same probability in all draws.
 
-    Every tested piece has at least 25 expected hits and 25 expected misses. Pieces of 2, 4, ...
-    times the shortest length are tested too, to find slow changes.
+    The draws are cut into pieces of equal length. Pearson's test compares the numbers of outputs in
+    the event. The test is repeated for pieces of 2, 4, ... times the length, to find slow changes.
 
     Args:
-        strata: the pieces of each event. An audit may have several events, one after the other.
+        strata: sums of the pieces for each event. An audit may count several events, one after
+            another.
 
     Returns:
-        The smallest p-value of all lengths, or 1 if there are fewer than two pieces.
+        The smallest p-value of all lengths, or 1 if there are fewer than two long enough pieces.
     """
     from scipy.special import chdtrc
 
@@ -541,11 +536,11 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
 
 @dataclass(slots=True, eq=False)
 class Evidence:
-    """Sums for the tests of independence, from some blocks on x or on x', for one event.
+    """Sums from which tests decide if outputs on one input are independent, for one event.
 
     Args:
-        pieces: number of hits in pieces of the blocks.
-        near: sums of `compare_near_rows`, or None if no rows were compared.
+        pieces: numbers of outputs in the event, in short and long pieces of the draws.
+        near: sums of `compare_near_rows`, or None if no outputs were compared.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -560,15 +555,16 @@ class Evidence:
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
     ) -> Evidence:
-        """Compute the sums for one block, which is one call of the mechanism.
+        """Compute the sums for the tests of independence from one block (one call).
 
         Args:
             outputs: outputs of the call.
-            start: first trial of the call, counted from the first counted trial.
-            number: number of the block, counted from the first counted block.
-            hits: function that returns the number of hits in the rows `first .. end`.
-            answers: function that takes a number n and returns, for each of the first n rows, True
-                if the row is in the event.
+            start: number of the first trial of the call. The first counted trial of the audit is 0.
+            number: number of the block. The first counted block of the audit is 0.
+            hits: function `(first, end)` that counts the outputs in the event from `first` to
+                `end - 1`.
+            answers: function from a number n to an array. The array has a bool for each of the
+                first n outputs: True if the output is in the event.
         """
         edges = list_piece_edges(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
@@ -579,7 +575,10 @@ class Evidence:
     def of_answers(
         cls, outputs: Array | Held, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
-        """Compute the sums for one block, if the event was already evaluated for every row."""
+        """Compute the sums for the tests of independence from one block, with a known event.
+
+        The array `answers` is True for each output that is in the event.
+        """
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
@@ -595,7 +594,7 @@ class Evidence:
 
 
 def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
-    """Return the sums as a dictionary of plain data, which can be stored as JSON."""
+    """Convert the sums for the tests of independence to a dictionary that can be stored as JSON."""
     near, pieces = evidence.near, evidence.pieces
     return {
         "near": None if near is None else near.tolist(),
@@ -605,11 +604,11 @@ def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
 
 
 def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
-    """Read the sums from a dictionary of plain data.
+    """Read the sums for the tests of independence from the result of `evidence_to_dict`.
 
     Raises:
         TypeError: if the record is not a mapping.
-        ValueError: if the numbers cannot be sums over pieces, or a list has a wrong length.
+        ValueError: if the numbers cannot be such sums, or a list has a wrong length.
     """
     record = instance("evidence", record, dict)
     pieces = Pieces()
@@ -642,13 +641,13 @@ def _read_integer_lists(record: Mapping[str, Any], name: str, width: int) -> lis
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """List evidence against the assumption that outputs are independent, with one distribution.
+    """Test if all outputs on an input are independent and have the same distribution.
 
     Args:
-        sides: for x and for x', the sums (`Evidence`) for each counted event.
+        sides: for x and for x': a list of sums (`Evidence`), one for each counted event.
 
     Returns:
-        One sentence for each test that rejects the assumption, or an empty tuple.
+        A sentence for the report for each test that rejects this assumption.
     """
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
@@ -661,13 +660,13 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
 
 
 def list_differing_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
-    """Test if two or more audits of an event have the same probabilities of the event.
+    """Test if an event has the same probability in two or more audits.
 
-    The test uses only the numbers of trials and hits. The result has a sentence for x, and one for
-    x', if the test rejects equal probabilities.
+    The probabilities on x are tested for equality. The probabilities on x' are tested separately.
+    For each rejected test, the result has a sentence for the report.
 
     Args:
-        sides: for x and for x', the number of trials and the number of hits of each audit.
+        sides: for x and for x': for each audit, the number of trials and of outputs in the event.
     """
     doubts = []
     for side, audits in zip(("x", "x'"), sides, strict=True):
@@ -705,24 +704,25 @@ def probe_calls(
     way_to_draw: str = WAY_TO_DRAW,
     seeded_by: str | None = None,
 ) -> tuple[str, ...]:
-    """Make a few short calls on x and on x', and test if their rows are independent.
+    """Make a few short calls of a mechanism on x and on x', and test if outputs are independent.
 
     Args:
-        draw: function that makes one call.
+        draw: function `(side, index of the call, number of outputs)` that makes one call. The side
+            is 0 for x and 1 for x'.
         name: name of the mechanism in error messages.
         trials: number of trials of the audit.
-        block: number of rows in a call of the audit. A short call has at most this number of rows.
-        way_to_draw: advice for the error message: how to draw independent noise for each row.
-        seeded_by: source of randomness to name in an error about equal calls. None means that this
-            function does not test if calls are equal, because the audit tests its blocks later.
+        block: number of outputs of a call in the audit. A short call has at most so many outputs.
+        way_to_draw: advice in the error message: how to draw independent noise for each output.
+        seeded_by: source of randomness that the error message about equal calls names. None means
+            that this function does not test if calls return the same outputs.
 
     Returns:
-        One sentence for each test that rejects independence, or an empty tuple.
+        A sentence for the report for each test that rejects independence.
 
     Raises:
-        ValueError: if all rows of one call are equal, all rows of another call are equal, and the
-            two calls differ. If `seeded_by` is given, also if all calls on one input return the
-            same rows, although the rows within a call differ.
+        ValueError: if all outputs of one call are equal, all outputs of another call are equal, and
+            the two calls differ. If `seeded_by` is given, also if all calls on one input return the
+            same outputs, although the outputs of a call differ.
     """
     if block < 2:
         return ()
@@ -737,10 +737,10 @@ def probe_calls(
             raise invalid(
                 f"outputs of {name}", f"drawn anew in every call from {seeded_by}", calls_made
             )
-        if _refuse_equal_calls(outputs, name, way_to_draw):
+        if _check_constant_calls(outputs, name, way_to_draw):
             more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
             calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
-            _refuse_equal_calls(calls, name, way_to_draw)
+            _check_constant_calls(calls, name, way_to_draw)
     chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
     if chance >= _CALL_VARIATION_LEVEL:
         return ()
@@ -750,9 +750,9 @@ def probe_calls(
     )
 
 
-def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
+def _check_constant_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Raise an error if calls are constant but differ; return True if all calls are constant."""
-    calls = [call for call in map(same_rows, outputs) if call is not None]
+    calls = [call for call in map(constant_columns, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
         return False
@@ -786,7 +786,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
     p_values: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
-        for column, ranks in enumerate(columns.list_sequences(join_outputs(outputs))[0]):
+        for column, ranks in enumerate(columns.scores_and_codes(join_outputs(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())

@@ -33,9 +33,9 @@ from ..events.event import Held
 from ..mechanisms.answers import (
     copy_answer,
     join_outputs,
-    outputs_of,
     rows_to_objects,
     to_object_array,
+    to_outputs,
 )
 from ..mechanisms.callables import (
     Repeated,
@@ -44,8 +44,8 @@ from ..mechanisms.callables import (
     explain_failures,
     make_generator,
     makes_tensors,
-    one_by_one,
     torch_threads,
+    unbatched,
 )
 from ..mechanisms.declarations import inputs_of, is_native
 from ..mechanisms.native import Native, describe_natively, fill_outputs
@@ -82,12 +82,12 @@ _MIN_CALL_SIZE_RATIO: Final = 8
 
 
 class Timed(NamedTuple):
-    """Outputs of single calls on x and x', with the durations (latencies) of the calls.
+    """Outputs of single calls of a function on x or x', and the durations (latencies) of the calls.
 
     Args:
-        sides: True for a call on x, False for a call on x', shape `(calls,)`.
-        latencies: latencies in nanoseconds, shape `(calls,)`.
-        outputs: outputs of the calls, in order.
+        sides: True for each call on x, False for each call on x', shape `(calls,)`.
+        latencies: durations of the calls in nanoseconds, shape `(calls,)`.
+        outputs: outputs of the calls, in the order of the calls.
     """
 
     sides: Flags
@@ -95,26 +95,32 @@ class Timed(NamedTuple):
     outputs: list[Any]
 
     def to_rows(self, like: Array | None = None) -> Array:
-        """Return one row per call, with the output and the latency of the call.
+        """Return an array with a row for each call: its output, and its duration (latency).
 
         Args:
-            like: rows of the pilot (the first calls of an audit), so that later rows get the same
-                form. None means no pilot.
+            like: rows of the pilot (the first calls of an audit). The result gets the form of these
+                rows. With None, the outputs determine the form.
 
         Returns:
-            The numbers of each output, followed by its latency, shape `(calls, entries + 1)`. If
-            outputs are not arrays of numbers: the outputs and the latencies as objects, shape
-            `(calls, 2)`.
+            If outputs are numbers or arrays of numbers: rows of shape `(calls, entries + 1)`. A row
+            has the entries of the output, and then the latency in nanoseconds. For any other
+            outputs: objects of shape `(calls, 2)`. A row has the output and the latency.
         """
-        return rows_of(self.outputs, self.latencies, like)
+        return timed_to_rows(self.outputs, self.latencies, like)
 
     def select_calls(self, is_selected: Flags) -> Timed:
-        """Return the calls for which `is_selected` is True, in the same order."""
+        """Return outputs and latencies only of the calls for which `is_selected` is True."""
         outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
         return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield parts of consecutive calls, short enough to convert to rows of `width` numbers."""
+        """Split the calls into consecutive parts, and yield each part.
+
+        A part has at most about a million numbers.
+
+        Args:
+            width: how many numbers each call contributes.
+        """
         step = max(1, _NUMBERS_PER_CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -124,24 +130,24 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function many times, on x or x' by a fair coin, and measure the times of the calls.
+    """Call a function many times on x or x', and measure the duration of each call.
 
-    The calls are made in one loop in one thread. All random choices are made before the first call,
-    so that they take no time between calls. The garbage collector is off during all calls. Each
-    output is copied before the next call, because the function may return the same buffer in every
-    call.
+    A fair coin decides for each call if the input is x or x'.
+
+    The calls are made one after another in one thread. All random choices are made before the first
+    call. The garbage collector is off during all calls. Each output is copied before the next call,
+    because the function may return the same buffer in every call.
 
     Args:
         call: function `input -> output`, which is called once per output.
         pair: the two inputs.
         calls: total number of calls on x and x'.
-        rng: generator that chooses x or x' for each call. The function `call` does not get this
-            generator.
-        clock: function that returns the time in nanoseconds.
+        rng: generator that chooses x or x' for each call. It is not passed to the function `call`.
+        clock: function without arguments that returns the time in whole nanoseconds.
 
     Returns:
-        A record with `sides` (True for a call on x), `latencies` in nanoseconds and `outputs` of
-        the calls, in the order of the calls.
+        A record with three fields, each in the order of the calls: `sides` (True for a call on x),
+        `latencies` (durations in nanoseconds) and `outputs`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -180,17 +186,19 @@ def time_calls(
     return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
 
 
-def rows_of(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Array:
-    """Return one row per timed call, with its output and its latency.
+def timed_to_rows(outputs: Sequence[Any], latencies: Ints, like: Array | None) -> Array:
+    """Return an array with a row for each timed call: its output, and its duration (latency).
 
     Args:
         outputs: outputs of the calls, in order.
-        latencies: latencies in nanoseconds, shape `(calls,)`.
-        like: rows of the pilot (the first calls of an audit), or None without a pilot.
+        latencies: durations of the calls in nanoseconds, shape `(calls,)`.
+        like: rows of the pilot (the first calls of an audit). The result gets the form of these
+            rows. With None, the outputs determine the form.
 
     Returns:
-        Numbers of shape `(calls, entries + 1)`, or objects of shape `(calls, 2)`. If the rows of
-        the pilot were numbers, an output that is not an array of numbers becomes a row of NaN.
+        If outputs are numbers or arrays of numbers: rows of shape `(calls, entries + 1)`. A row has
+        the entries of the output, and then the latency. For any other outputs: objects of shape
+        `(calls, 2)`. If `like` contains numbers, an output that does not fit is replaced by NaN.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
@@ -245,13 +253,15 @@ def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
 
 
 class Place(NamedTuple):
-    """Requested outputs (rows) of one block.
+    """Position of some outputs of an audit: the block, and the outputs in the block.
+
+    A block consists of consecutive trials. One call draws the outputs of a block.
 
     Args:
-        number: number of the block.
-        size: number of rows in the call that draws the block.
-        first: first requested row.
-        end: end of the requested rows.
+        number: position of the block in the audit, counted from 0.
+        size: number of outputs of the call that draws the block.
+        first: position of the first requested output in the block, counted from 0.
+        end: position of the last requested output in the block, plus 1.
     """
 
     number: int
@@ -262,22 +272,24 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class CallableDraws:
-    """Source of the outputs of a Python callable, with one call and one generator per block.
+    """Draws the outputs of a Python callable on x and x', in blocks of trials.
+
+    By default, one call on x and one call on x' draw a block. Each call gets its own generator.
 
     Args:
         mechanism: the Python callable.
         pair: the two inputs.
-        seed: seed of all generators.
+        seed: seed of the audit, which determines all generators.
         block: number of trials in a block.
         shape: shape of one output.
         globals: True to seed the global generators of Python, numpy and torch again for every
             block.
-        fields: names of the fields of one output, for outputs with fields. None before the first
-            call.
-        in_pieces: True to divide each block into several calls, which alternate between x and x'.
-            This is for a mechanism whose outputs do not depend on the seed.
-        same_bits: True if the same seed gives the same bits of outputs on every machine that the
-            audit accepts.
+        fields: names of the fields, if outputs are structured arrays. None before the first call,
+            or for any other outputs.
+        in_pieces: True to draw each block by several calls, which alternate between x and x'. This
+            is for a mechanism with its own randomness, whose outputs do not depend on the seed.
+        same_bits: True if all machines of the audit must draw outputs with the same bits from the
+            same seed.
     """
 
     mechanism: Callable[..., Any]
@@ -296,9 +308,15 @@ class CallableDraws:
         object.__setattr__(self, "pair", inputs_of(self.mechanism, self.pair))
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """Draw the requested rows of a block."""
+        """Draw the requested outputs of a block on one input.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            side: 0 for x, 1 for x'.
+            place: the block and the requested outputs.
+        """
         with self._explain_failures(purpose, place):
-            outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
+            outputs: npt.NDArray[Any] = self._draw_side(call_mechanism, purpose, side, place)
         return outputs
 
     def _explain_failures(self, purpose: int, place: Place) -> AbstractContextManager[None]:
@@ -310,7 +328,7 @@ class CallableDraws:
         return explain_failures(self.mechanism, inputs, place.size, make_rng)
 
     def count_calls(self, size: int) -> int:
-        """Return the number of calls that draw `size` rows of a block on x (or on x')."""
+        """Return the number of calls that draw a block of `size` outputs on x (or on x')."""
         if not self.in_pieces or self.globals or makes_tensors(self.mechanism):
             return 1
         return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
@@ -318,15 +336,16 @@ class CallableDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield (0, rows on x) and (1, rows on x') of a block, in an order that the seed decides.
+        """Yield the pairs (0, outputs on x) and (1, outputs on x') of a block, in a random order.
 
-        A function that returns one output per call is called alternately on x and on x', a few
-        times on each.
+        The seed determines the order. If each call of the function returns only one output, the
+        calls alternate between x and x': a few calls on one input, then a few calls on the second
+        input.
 
         Args:
-            purpose: purpose of the draws.
-            place: the requested rows.
-            held: True to leave tensors on the device of the mechanism, False to copy them to the
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            place: the block and the requested outputs.
+            held: True to leave outputs that are tensors on their device, False to copy them to the
                 CPU.
         """
         with self._explain_failures(purpose, place):
@@ -346,7 +365,7 @@ class CallableDraws:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
             call = call_on_device if held and makes_tensors(mechanism) else call_mechanism
             for side in _draw_orders(rng, 2)[place.number % 2]:
-                yield side, self._drawn(call, purpose, side, place)
+                yield side, self._draw_side(call, purpose, side, place)
 
     def _draw_by_turns(self, purpose: int, place: Place) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, for a function with one output per call.
@@ -361,7 +380,7 @@ class CallableDraws:
         name = f"outputs of {name_of(mechanism)}"
         both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _ANSWERS_PER_TURN)
         for side in orders[0]:
-            outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
+            outputs = to_outputs(name, both[side], place.size, self.shape, self.fields)
             yield side, self._arrange_outputs(outputs)[place.first : place.end]
 
     def _draw_in_pieces(
@@ -382,7 +401,7 @@ class CallableDraws:
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
-    def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
+    def _draw_side(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x
         stream = purpose, side, place.number
         rng = make_generator(self.seed, *stream)
@@ -409,7 +428,7 @@ class CallableDraws:
         if not isinstance(outputs, Held):
             # Each row is a separate output; a few first calls may have shown only one of the
             # shapes.
-            answers = one_by_one(self.mechanism)
+            answers = unbatched(self.mechanism)
             single = outputs.dtype == object or answers
             if single and self.shape == ():
                 return rows_to_objects(outputs)
@@ -436,8 +455,8 @@ class Course:
     The steps are "probe", "search", "fit", "count" and "report".
 
     Args:
-        bar: progress bar that shows the current step, or None.
-        clock: function that returns the time in seconds.
+        bar: progress bar that shows the current step, or None to show no bar.
+        clock: function without arguments that returns the time in seconds.
     """
 
     def __init__(
@@ -450,12 +469,13 @@ class Course:
         self.calls = 0
         self._timed: dict[int, float] = {}
 
-    def step(self, name: str, label: str = "", total: float | None = None) -> None:
-        """Begin a step, or continue an earlier step.
+    def begin_step(self, name: str, label: str = "", total: float | None = None) -> None:
+        """Begin a step of the audit, or continue an earlier step.
 
         Args:
-            name: name of the step. Time and outputs are added to this step until the next call.
-            label: text of the progress bar. By default, the bar does not change.
+            name: name of the step. Time and outputs are added to this step until this method is
+                called again.
+            label: text that the progress bar shows. By default, the bar does not change.
             total: number of outputs that the step will draw on x and x' together. None if unknown.
         """
         self._add_elapsed_time()
@@ -464,28 +484,35 @@ class Course:
         if label:
             self.bar.begin(label, total)
 
-    def drew(self, outputs: int) -> None:
-        """Add to the number of outputs of the current step."""
+    def record_outputs(self, outputs: int) -> None:
+        """Add the number `outputs` to the number of outputs of the current step of the audit."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.bar.advance(outputs)
 
-    def called(self, outputs: int, seconds: float) -> None:
-        """Record the number of outputs and the duration of one call."""
-        self.drew(outputs)
+    def record_call(self, outputs: int, seconds: float) -> None:
+        """Record the number of outputs and the duration of one call of the mechanism."""
+        self.record_outputs(outputs)
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
     def estimate_call(self) -> tuple[float, float]:
-        """Estimate the fixed time of a call and the time per output, in seconds; 0 without data."""
+        """Estimate the fixed time of a call of the mechanism, and the additional time per output.
+
+        Both are in seconds. They are 0 if no call was recorded.
+        """
         return estimate_times(self._timed)
 
     def seconds(self, name: str) -> float:
-        """Return the time spent on a step so far."""
+        """Return the time in seconds that a step of the audit has taken so far.
+
+        Args:
+            name: name of the step.
+        """
         self._add_elapsed_time()
         return float(self._spent[name][0]) if name in self._spent else 0.0
 
     def spent(self) -> tuple[tuple[str, float, int], ...]:
-        """Return the name, seconds and outputs of every step so far."""
+        """Return the name, the seconds and the number of outputs of every step so far."""
         self._add_elapsed_time()
         return tuple((name, *held) for name, held in self._spent.items())
 
@@ -497,13 +524,14 @@ class Course:
 
 
 def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
-    """Estimate the fixed time of a call and the time per output, in seconds; 0 without data.
+    """Estimate the fixed time of a call and the additional time per output, in seconds.
 
     The fixed time is, for example, the time to start a process or to wait for a network. If no call
-    has eight times as many outputs as another call, the estimate of the fixed time is 0.
+    has at least eight times as many outputs as some other call, the estimate of the fixed time is
+    0. If `timed` is empty, both estimates are 0.
 
     Args:
-        timed: dictionary from the number of outputs of a call to its time in seconds.
+        timed: dictionary from the number of outputs of a call to the time of the call in seconds.
     """
     if not timed:
         return 0.0, 0.0
@@ -518,7 +546,7 @@ def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class NativeDraws:
-    """Source of the outputs of a native mechanism, which the compiled core draws."""
+    """Draws the outputs of a native mechanism on x and x', in the compiled core of dpcore."""
 
     mechanism: Native
     pair: Pair
@@ -529,15 +557,20 @@ class NativeDraws:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one output, which is the shape of the inputs."""
+        """Shape of one output of the mechanism, which is the shape of an input."""
         return np.shape(self.pair.x)
 
     def count_calls(self, size: int) -> int:
-        """Return 1, because one call draws any number of rows."""
+        """Return 1, because the compiled core draws any number of outputs in one call."""
         return 1
 
-    def place(self, purpose: int, side: int) -> tuple[Any, ...]:
-        """Return the arguments of the core: the mechanism, the input, and the key of the stream."""
+    def core_arguments(self, purpose: int, side: int) -> tuple[Any, ...]:
+        """Return arguments of the compiled core: the mechanism, the input and the random stream.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            side: 0 for x, 1 for x'.
+        """
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe_natively(self.mechanism, point.size), point, draws
@@ -545,8 +578,15 @@ class NativeDraws:
     def draw(
         self, purpose: int, side: int, place: Place, threads: int = 1
     ) -> npt.NDArray[np.float64]:
-        """Draw the requested rows of a block, shape `(end - first, dim)`."""
-        description, point, draws = self.place(purpose, side)
+        """Draw the requested outputs of a block on one input, shape `(end - first, dim)`.
+
+        Args:
+            purpose: code of the purpose of the draws, such as 2 for counting.
+            side: 0 for x, 1 for x'.
+            place: the block and the requested outputs (from `first` to `end - 1`).
+            threads: number of threads.
+        """
+        description, point, draws = self.core_arguments(purpose, side)
         out = np.empty((place.end - place.first, point.size))
         start = place.number * self.block + place.first
         _core.sample(description, point, out, draws, start, threads)
@@ -555,7 +595,7 @@ class NativeDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield (0, rows on x), then (1, rows on x') of a block."""
+        """Yield the pair (0, outputs on x), and then the pair (1, outputs on x'), of a block."""
         for side in (0, 1):
             yield side, self.draw(purpose, side, place)
 
@@ -578,16 +618,16 @@ def sample(
     is not cryptographic: a person who knows the seed can remove the noise.
 
     An audit uses the same code to draw outputs. The result depends on the seed, but not on the
-    number of threads or on the CPU. With the same seed, all noise distributions are computed from
-    the same random bits. Use different seeds for samples that must be independent.
+    number of threads or on the CPU. Two noise distributions with the same seed are computed from
+    the same random bits. Therefore use different seeds for samples that must be independent.
 
     Args:
-        mech: a native mechanism, which the compiled core of dpcore draws: a noise such as
-            `dpcore.Laplace(1.0)`, or a system of `dpcore.published`.
+        mech: a native mechanism (a mechanism that the compiled core of dpcore draws). It is a noise
+            such as `dpcore.Laplace(1.0)`, or a system of `dpcore.published`.
         x: the input, shape `(dim,)` with dim at least 1, finite.
         size: number of outputs, at least 0.
-        rng: source of the seed. An int in [0, 2**63) is the seed. A numpy Generator draws the seed.
-            None draws a seed from the operating system.
+        rng: an int in [0, 2**63) is the seed. A numpy Generator draws the seed. With None, the seed
+            comes from the operating system.
         out: array to fill: C-contiguous, writeable, of shape `(size, dim)` and type `dtype`.
             Defaults to a new array.
         dtype: float64 or float32. For float32, the noise is added in float64 and the result is
@@ -600,7 +640,7 @@ def sample(
     Raises:
         TypeError: if an argument is of the wrong kind, for example if `mech` is a Python function.
         ValueError: if a value is out of range, or the shape or memory layout of `out` is wrong.
-        KeyboardInterrupt: on Ctrl-C; `out` is then only partly filled.
+        KeyboardInterrupt: on Ctrl-C. Then `out` is only partly filled.
 
     Source:
         Mironov (2012), On significance of the least significant bits for differential privacy, for

@@ -34,11 +34,11 @@ _MIN_TAIL_RANK: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Additional count (besides the count of the event) on the first trials of an audit.
+    """Additional count on the first trials of an audit, apart from the count of the event.
 
     Args:
-        tally: object that counts outputs, a `Curve` or `Hits`.
-        limit: number of trials on which this object counts, fixed before the draws.
+        tally: object that counts outputs in one event (`Hits`) or several events (`Curve`).
+        limit: number of trials on which `tally` counts, fixed before the draws.
     """
 
     tally: Curve | Hits
@@ -47,7 +47,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve(Record, word="Curve"):
-    """Count of the outputs whose score is at least a threshold, for each of several thresholds.
+    """Function that counts the outputs whose score is at least a threshold, for many thresholds.
 
     Args:
         score: function that returns a number (the score) for each output.
@@ -72,23 +72,23 @@ class Curve(Record, word="Curve"):
         )
 
     def count_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
-        """Return, for each threshold, the number of scores of at least this threshold."""
+        """Count the scores that are at least as large as a threshold, for each threshold."""
         if isinstance(scores, DeviceScores):
-            return scores.above(self.thresholds)
+            return scores.count_above(self.thresholds)
         counts = count_bins(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Count of the outputs in one additional event."""
+    """Function that counts the outputs in an event, apart from the main event of an audit."""
 
     event: Event
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
         """Count the outputs that are in the event."""
         if isinstance(outputs, Held):
-            return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
+            return event_of(self.event).count_inside(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
 
 
@@ -98,7 +98,15 @@ def make_further_count(
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
-    """Make an additional count. A `Curve` reuses scores that the event has computed."""
+    """Count outputs with a `Curve` or `Hits`, apart from the main event of an audit.
+
+    Args:
+        tally: the object that counts.
+        outputs: outputs of a block.
+        score: score function of the main event, or None.
+        scores: scores of the outputs that the main event has computed, or None. They are used if
+            `tally` is a `Curve` with the same score function.
+    """
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
         return tally.count_scores(scores)
     return tally(outputs)
@@ -106,15 +114,15 @@ def make_further_count(
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the outputs on x, or of the outputs on x', of some trials.
+    """Counts of the outputs of some trials on one input (x or x').
 
     Args:
-        rows: number of trials.
-        hits: number of outputs in the event. For an event that pools coordinates, followed by one
-            count per group of coordinates.
-        nan: number of output entries that were NaN.
-        watched: results of each additional count (`Watch`).
-        watched_rows: number of trials of each additional count.
+        rows: number of trials (each trial has one output on this input).
+        hits: number of outputs in the event. If the event has groups of coordinates that are
+            counted together, further entries are the counts of these groups.
+        nan: number of entries of the outputs that were NaN.
+        watched: result of each additional count (`Watch`).
+        watched_rows: number of trials on which each additional count was made.
         evidence: sums for tests that the outputs are independent.
     """
 
@@ -155,11 +163,11 @@ class TallyRows:
     """Function that counts an event, and additional events, in the outputs of a block.
 
     Args:
-        event: the event to count.
+        event: the main event to count.
         name: name of the mechanism in error messages.
         watches: additional counts.
-        origin: first counted trial of the audit. Outputs are tested for independence from this
-            trial on. None means no tests.
+        origin: number of the first counted trial of the audit. From this trial on, outputs are
+            tested for independence. None means no tests.
         block: number of trials in a block.
     """
 
@@ -180,7 +188,7 @@ class TallyRows:
     def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
         """Count the outputs of one block; its first trial is `start`."""
         event = event_of(self.event)
-        answers = event.seen(outputs, self.name)
+        answers = event.count_inside(outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
             some, scores = outputs, answers.scores
@@ -192,10 +200,10 @@ class TallyRows:
             rows.append(len(some))
         evidence = Evidence()
         if self.origin is not None:
-            evidence = self._evidence(event, outputs, start - self.origin, answers)
+            evidence = self._collect_evidence(event, outputs, start - self.origin, answers)
         return Tally(len(outputs), answers.hits, answers.nan, tuple(watched), tuple(rows), evidence)
 
-    def _evidence(
+    def _collect_evidence(
         self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, event_answers: Seen
     ) -> Evidence:
         """Collect the sums for tests of independence in a block.
@@ -207,7 +215,7 @@ class TallyRows:
             return Evidence.of_answers(outputs, since, number, event_answers.answers)
 
         def hits(first: int, end: int) -> int:
-            return event.seen(outputs[first:end], self.name).hits[0]
+            return event.count_inside(outputs[first:end], self.name).hits[0]
 
         def answers(end: int) -> npt.NDArray[np.bool_]:
             return event(move_to_host(outputs[:end]))
@@ -216,9 +224,14 @@ class TallyRows:
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
-    """Count the values in each bin between increasing edges; NaN is not counted.
+    """Count the values in each bin of a histogram. NaN is not counted.
 
-    A bin includes its lower edge. The result has shape `(edges + 1,)`.
+    The first bin is below all edges, and the last bin is above all edges. A value that is equal to
+    an edge belongs to the bin above the edge. The result has shape `(edges + 1,)`.
+
+    Args:
+        values: the values.
+        edges: increasing edges between bins.
     """
     counts = np.empty(edges.size + 1, np.uint64)
     _core.bin_counts(
@@ -228,12 +241,12 @@ def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
 
 
 class Frame(NamedTuple):
-    """Bins of a histogram of scores, fixed before the scores are counted.
+    """Bins of a histogram, fixed before the values are counted.
 
     Args:
         edges: increasing edges of the bins.
-        low: values below this number are stored individually.
-        high: values above this number are stored individually.
+        low: limit of the lower tail. Each value below `low` is also stored.
+        high: limit of the upper tail. Each value above `high` is also stored.
     """
 
     edges: Floats
@@ -242,7 +255,15 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
-        """Choose the bins for `size` more values on each of x and x', from sorted first values."""
+        """Choose the two tail limits of a histogram before its values are known.
+
+        The limits are chosen from other values, which are called the first values here.
+
+        Args:
+            edges: increasing edges of the bins.
+            sides: sorted first values on x, and sorted first values on x'.
+            size: number of values on each input that the histogram will count later.
+        """
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
         rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)
@@ -253,11 +274,11 @@ class Frame(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """Histogram of the scores on x, or of the scores on x', with exact values in the tails.
+    """Histogram of the scores on one input (x or x'), with all values in the two tails.
 
     Args:
-        frame: the bins, and the limits of the tails in which values are stored.
-        size: number of values, including NaN.
+        frame: the bins of the histogram, and the limits of the two tails.
+        size: number of all values, including NaN.
         counts: number of values in each bin of the frame.
         low: sorted values below `frame.low`.
         high: sorted values above `frame.high`.
@@ -271,7 +292,7 @@ class Sketch(NamedTuple):
 
     @classmethod
     def of(cls, frame: Frame, values: Floats) -> Sketch:
-        """Return the histogram of some values."""
+        """Return the histogram of `values` with the bins of `frame`."""
         low = np.sort(values[values < frame.low])
         high = np.sort(values[values > frame.high])
         return cls(frame, values.size, count_bins(values, frame.edges), low, high)
@@ -285,12 +306,15 @@ class Sketch(NamedTuple):
         return cls(parts[0].frame, sum(part.size for part in parts), counts, low, high)
 
     @property
-    def finite(self) -> int:
-        """Number of values that are not NaN."""
+    def non_nan_count(self) -> int:
+        """Number of values in the histogram that are not NaN."""
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
-        """Count the values below each point. Each point must be an edge or lie in a tail."""
+        """Count the values of the histogram below each of several points.
+
+        Each point must be an edge of the bins, or lie in one of the two tails.
+        """
         below = np.cumsum(self.counts)
         inside = below[np.searchsorted(self.frame.edges, points)]
         in_low = np.searchsorted(self.low, points)

@@ -57,17 +57,19 @@ _PROCESS_ID: Final = uuid.uuid4().hex
 
 
 class LostError(Exception):
-    """Error if a worker died while it drew a shard. Another worker may draw the shard."""
+    """Error for a worker that died during a task. The task may be given to another worker."""
 
 
 class Introduction(NamedTuple):
-    """Facts about a worker, which it returns when it receives a mechanism.
+    """Facts about a worker process and its machine.
+
+    The worker returns these facts when it receives a mechanism for the first time.
 
     Args:
         host: name of the worker's machine.
         versions: versions of dpcore, numpy and Python.
-        bits: digest of some outputs, to test if two machines draw the same bits. Empty if the seed
-            does not repeat the outputs.
+        bits: hash of some outputs of the mechanism. Two machines with different hashes do not draw
+            the same bits. It is "" if the seed does not repeat the outputs.
     """
 
     host: str
@@ -80,10 +82,9 @@ class Answer(NamedTuple):
 
     Args:
         worker: name of the worker.
-        introduction: facts about the worker, in the message for its first task of a mechanism. None
-            in later messages.
-        result: result of the task, or None if the worker does not have an object that the task
-            needs.
+        introduction: facts about the worker, if this is its first task with a mechanism. None for
+            later tasks.
+        result: result of the task. None if the task needs an object that the worker does not have.
     """
 
     worker: str
@@ -92,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """Worker that is this process itself. It draws a shard as soon as the shard is submitted."""
+    """Single worker that is this process itself. A task is done as soon as it is submitted."""
 
     travels = False
     """True for workers outside this process, which get longer shards."""
@@ -101,17 +102,21 @@ class Workers:
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be handed out at a time."""
+        """Largest number of tasks that may be submitted and unfinished at the same time."""
         return 1
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Hand out a task: `function(draws, work, task)`."""
+        """Do a task: call `function(draws, work, task)`. Return a handle for the result."""
         done: Future[Any] = Future()
         done.set_result(function(draws, work, task))
         return done
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return the finished tasks."""
+        """Wait until at least one of some tasks is finished, and return the finished tasks.
+
+        Args:
+            handles: the tasks, as the method `submit` returned them.
+        """
         done: set[Any] = set()
         while not done:
             done = concurrent.futures.wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED").done
@@ -120,19 +125,22 @@ class Workers:
     def result(self, handle: Any) -> Any:
         """Return the result of a task, or None if the task must be submitted again.
 
+        Args:
+            handle: the task, as the method `submit` returned it.
+
         Raises:
             LostError: if the worker of the task died.
         """
         return handle.result()
 
     def cancel(self, handles: list[Any]) -> None:
-        """Cancel the tasks that have not begun."""
+        """Cancel those of the given tasks that no worker has begun."""
         for handle in handles:
             handle.cancel()
 
 
 class Threads(Workers):
-    """Threads of this process as workers.
+    """Workers that are threads of this process.
 
     Args:
         executor: executor that runs the tasks.
@@ -144,15 +152,15 @@ class Threads(Workers):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be handed out at a time."""
+        """Largest number of tasks that may be submitted and unfinished at the same time."""
         return _TASKS_PER_WORKER * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Hand out a task."""
+        """Let a thread call `function(draws, work, task)`, and return a handle for the result."""
         return self._executor.submit(function, draws, work, task)
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task."""
+        """Return the result of a task. The argument is what the method `submit` returned."""
         try:
             return handle.result()
         except BrokenExecutor as error:
@@ -162,13 +170,13 @@ class Threads(Workers):
 
 
 class Processes(Threads):
-    """Processes of an executor as workers, on this machine or on other machines.
+    """Workers that are processes of an executor, on this machine or on other machines.
 
     Args:
         executor: executor that runs the tasks.
         count: number of processes.
-        introduce: function that returns a digest of some outputs of the mechanism. The digests of a
-            worker and of this process must be equal. None means no comparison.
+        introduce: function that returns a hash of some outputs of the mechanism. The hash in a
+            worker and the hash in this process must be equal. None means no comparison.
     """
 
     travels = True
@@ -188,9 +196,10 @@ class Processes(Threads):
 
     @property
     def depth(self) -> int:
-        """Number of shards that may be handed out at a time.
+        """Largest number of tasks that may be submitted and unfinished at the same time.
 
-        If the mechanism is large, this number is small until the workers have the mechanism.
+        If the mechanism is a large object, this number is small until workers have received the
+        mechanism.
         """
         if not self._large:
             return _TASKS_PER_WORKER * self.count
@@ -198,7 +207,10 @@ class Processes(Threads):
         return max(1, _TASKS_PER_WORKER * len(self._knowing) + copies)
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Hand out a task. It contains large objects only if the workers do not have them yet."""
+        """Let a process call `function(draws, work, task)`, and return a handle for the result.
+
+        Large objects are sent only to workers that have not received them yet.
+        """
         parts = [self._pickle_part(part) for part in (draws, work)]
         large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
         if large != self._large:
@@ -253,9 +265,12 @@ class Processes(Threads):
     def result(self, handle: Any) -> Any:
         """Return the result of a task, or None if the worker lacked an object of the task.
 
+        Args:
+            handle: the task, as the method `submit` returned it.
+
         Raises:
-            ValueError: if the worker has other versions of dpcore, numpy or Python than this
-                process, or if the worker's outputs have different bits.
+            ValueError: if the worker and this process have different versions of dpcore, numpy or
+                Python, or draw outputs with different bits.
         """
         answer: Answer = super().result(handle)
         self._bringing.discard(handle)
@@ -276,7 +291,8 @@ class Cluster(Processes):
 
     Args:
         client: a `distributed.Client`.
-        introduce: function that returns a digest of some outputs of the mechanism, see `Processes`.
+        introduce: function that returns a hash of some outputs of the mechanism. A worker is
+            refused if its hash differs from the hash in this process. None means no comparison.
     """
 
     def __init__(self, client: Any, introduce: Callable[[Any], str] | None = None) -> None:
@@ -291,14 +307,14 @@ class Cluster(Processes):
 
     @property
     def count(self) -> int:
-        """Number of threads of all workers, updated at most once per second."""
+        """Number of threads of all workers of the cluster, updated at most once per second."""
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_WORKER_COUNTS:
             self._count, self._counted = count_workers(self._client, 1), time.monotonic()
         return self._count
 
     @count.setter
     def count(self, value: int) -> None:
-        """Ignore the given number of workers, because the cluster reports this number."""
+        """Ignore `value`, because the cluster reports the number of its workers."""
 
     def _dump(self, part: Any) -> bytes:
         import cloudpickle
@@ -312,7 +328,10 @@ class Cluster(Processes):
             return self._client.submit(*call, pure=False)
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return the finished tasks.
+        """Wait until at least one of some tasks is finished, and return the finished tasks.
+
+        Args:
+            handles: the tasks, as the method `submit` returned them.
 
         Raises:
             RuntimeError: if the cluster has no workers and returned no result for one minute.
@@ -332,10 +351,10 @@ class Cluster(Processes):
                 return finished
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task.
+        """Return the result of a task. The argument is what the method `submit` returned.
 
         Raises:
-            LostError: if the workers of the task died.
+            LostError: if the workers that received this task died.
         """
         from distributed import KilledWorker
 
@@ -352,7 +371,7 @@ class Cluster(Processes):
             raise LostError(str(error) or "its workers are gone") from error
 
     def cancel(self, handles: list[Any]) -> None:
-        """Cancel the tasks that have not begun."""
+        """Cancel those of the given tasks that no worker has begun."""
         if handles:
             self._client.cancel(handles)
 
@@ -458,16 +477,17 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
 
 
 @contextmanager
-def workers_of(
+def open_workers(
     executor: Any, threads: int, introduce: Callable[[Any], str] | None = None
 ) -> Iterator[Workers]:
-    """Context manager that provides the workers for some draws.
+    """Return a context manager that provides the workers that draw outputs.
 
     Args:
         executor: an executor, a Dask client, or None for this process.
-        threads: number of threads of this process. For an executor whose number of workers is
-            unknown, this number of workers is assumed.
-        introduce: function that returns a digest of some outputs of the mechanism, see `Processes`.
+        threads: number of threads of this process. If the number of workers of `executor` is
+            unknown, dpcore assumes `threads` workers.
+        introduce: function that returns a hash of some outputs of the mechanism. A worker is
+            refused if its hash differs from the hash in this process. None means no comparison.
     """
     if executor is None and threads == 1:
         yield Workers()
@@ -487,13 +507,16 @@ def workers_of(
 
 
 def is_dask_client(executor: Any) -> bool:
-    """Return True for a client of a Dask cluster."""
+    """Return True if `executor` is a client of a Dask cluster."""
     client = imported_attribute("distributed", "Client")
     return client is not None and isinstance(executor, client)
 
 
 def count_workers(executor: Any, threads: int | None) -> int:
-    """Return the number of workers of an executor; if unknown, `threads` or all cores."""
+    """Return the number of workers of an executor.
+
+    If this number is unknown, return `threads`. If `threads` is None, return the number of cores.
+    """
     if is_dask_client(executor):
         return max(1, sum(map(int, executor.nthreads().values())))
     most = getattr(executor, "_max_workers", None)
@@ -505,7 +528,10 @@ def _get_process_and_thread() -> tuple[str, int, int]:
 
 
 def find_executor_kind(executor: Any) -> str:
-    """Run a test task; return where an executor runs tasks: "here", "threads" or "processes".
+    """Run a test task to find where an executor runs tasks.
+
+    The result is "here" (in the calling thread), "threads" (other threads of this process) or
+    "processes".
 
     Raises:
         ValueError: if the executor was shut down and accepts no tasks.

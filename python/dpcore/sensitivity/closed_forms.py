@@ -36,23 +36,24 @@ _DECLARATION_TOLERANCE: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensitivity(Record, word="Sensitivity"):
-    """Largest distance of two neighbours of a domain, with a pair that attains it.
+    """Largest distance between two neighbouring inputs, with a pair of inputs at this distance.
 
-    The constructor checks that both inputs are members of the domain, and that their distance
-    equals `value` up to a relative error of 1e-12.
+    The inputs are members of a set of inputs, the domain. The constructor checks that both inputs
+    of the pair are in the domain, and that their distance equals `value` up to a relative error of
+    1e-12.
 
     Args:
-        value: largest distance of two neighbours, in the units of the entries.
+        value: largest distance between two neighbours, in the units of the entries of the inputs.
         pair: two neighbours at this distance, vectors of float64.
-        norm: "l1", "l2" or "linf".
-        domain: domain of the inputs.
-        against: "another" if the second input is any neighbour of the first input, "absent" if the
-            second input is the zero vector.
+        norm: norm in which distances are measured: "l1", "l2" or "linf".
+        domain: set of the possible inputs.
+        against: "another" if the second input of a pair may be any neighbour of the first input,
+            "absent" if the second input is always the zero vector.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
-        ValueError: if the pair does not attain the value, an input is not a member of the domain,
-            or the inputs are not neighbours.
+        TypeError: if an argument has the wrong type.
+        ValueError: if the distance of the pair is not `value`, if an input is not in the domain, or
+            if the inputs are not neighbours.
 
     Example:
         >>> from dpcore.sensitivity import Ball
@@ -94,7 +95,10 @@ class Sensitivity(Record, word="Sensitivity"):
 
 
 def format_pair(pair: Pair) -> str:
-    """Format both inputs of a pair on one line for messages, and shorten long inputs."""
+    """Return a text on one line that shows both inputs of a pair, for messages.
+
+    Long inputs are shortened.
+    """
     both = (
         np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2)
         for side in (pair.x, pair.x_prime)
@@ -105,14 +109,16 @@ def format_pair(pair: Pair) -> str:
 
 @suggest_arguments
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
-    """Compute the largest distance of two neighbours in a domain, and a pair that attains it.
+    """Compute the sensitivity of a set of inputs: the largest distance between two neighbours.
 
-    This distance is the sensitivity of a mechanism that adds noise to a member of the domain.
+    The set of inputs is called the domain. A mechanism that adds noise to an input from the domain
+    has this distance as its sensitivity.
 
-    The sensitivity is the largest norm of x - x' over all pairs of neighbours x, x'. Any two
-    members of a domain are neighbours. `HistogramCounts` is the exception: two histograms are
-    neighbours only if their data differ in one record. In the table, C is the radius of the ball, a
-    and b are the bounds of the box, and d is the dimension:
+    The sensitivity is the largest norm of x - x' over all pairs of neighbours x and x'. Any two
+    inputs in the domain are neighbours, except for the domain `HistogramCounts`. There, two
+    histograms are neighbours only if their data differ in one record. The following table shows the
+    sensitivity for each domain (row) and norm (column). In the table, C is the radius of the ball,
+    a and b are the bounds of the box, and d is the dimension:
 
     ========================  ==============  ===============  ==========
     domain                    l1              l2               linf
@@ -128,26 +134,28 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     counts, add_remove        1               1                1
     ========================  ==============  ===============  ==========
 
-    The rows "counts" are for HistogramCounts, whose argument `neighbours` is "replace" or
-    "add_remove". At d = 1, three domains have sensitivity 0: Simplex, OneHot, and HistogramCounts
-    with "replace". The row "Sphere" is for the Sphere in the L2 norm. A Sphere in the L1 or Linf
-    norm has the values of the Ball in that norm with C = 1. With ``against="absent"``, a member of
-    a ball is compared with the zero vector, because an absent record adds zeros to a sum. The
-    sensitivity is then half of the ball's value in the table.
+    The two rows "counts" are for HistogramCounts, with the argument `neighbours` equal to "replace"
+    or "add_remove". If d = 1, three domains have sensitivity 0: Simplex, OneHot, and
+    HistogramCounts with "replace". The row "Sphere" is for a Sphere in the L2 norm. For a Sphere in
+    the L1 or Linf norm, use the row of the Ball in the same norm with C = 1.
+
+    With ``against="absent"``, x' is always the zero vector, because an absent record adds zeros to
+    a sum. The sensitivity is then half of the value in the table. This is possible only for a Ball.
 
     Args:
-        domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
-        norm: "l1" (for Laplace noise), "l2" (for Gaussian noise) or "linf".
-        against: "another" to compare any two neighbours, "absent" to compare a member with the zero
-            vector (balls only).
+        domain: an instance of Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
+        norm: norm in which distances are measured: "l1" (for Laplace noise), "l2" (for Gaussian
+            noise) or "linf".
+        against: "another" if x' may be any neighbour of x, "absent" if x' is the zero vector.
 
     Returns:
-        The value and the pair.
+        The sensitivity, and a pair of neighbours at this distance.
 
     Raises:
-        TypeError: if `domain` has none of the listed types, or another argument is not a string.
-        ValueError: if `norm` or `against` is unknown, `against` does not suit the domain, or the
-            value exceeds the range of float64.
+        TypeError: if `domain` is not one of the listed domains, or if another argument is not a
+            string.
+        ValueError: if `norm` or `against` is unknown, if `against` is "absent" and the domain is
+            not a Ball, or if the sensitivity exceeds the range of float64.
 
     Source:
         Dwork and Roth (2014), definitions 3.1 and 3.8. The L1 sensitivity of the L2 ball is theorem
@@ -227,10 +235,13 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 
 
 def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) -> float:
-    """Return a sensitivity as a number. The norm of a `Sensitivity` must be `norm`.
+    """Return a sensitivity as a number; it is given as a number or as a `Sensitivity`.
+
+    If `stated` is a `Sensitivity`, it must be measured in the norm `norm`. The argument `name` is
+    the name of the argument in the error message.
 
     Raises:
-        ValueError: if `stated` is a `Sensitivity` in another norm.
+        ValueError: if `stated` is a `Sensitivity` that is measured in another norm.
 
     Example:
         >>> from dpcore.sensitivity import Ball
@@ -260,14 +271,14 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Declaration(Record, word="Declaration"):
-    """Comparison of a sensitivity that a user declares with the true sensitivity.
+    """Comparison of a sensitivity that a user declared with the true sensitivity.
 
     Args:
-        declared: sensitivity that the user declares, finite and at least 0.
-        attained: true sensitivity, with a pair that attains this sensitivity.
+        declared: sensitivity that the user declared, finite and at least 0.
+        attained: true sensitivity, with a pair of inputs whose distance is the true sensitivity.
 
     Raises:
-        TypeError: if a field is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if `declared` is negative or not finite.
 
     Example:
@@ -287,17 +298,17 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the declared sensitivity is below the true one: the noise is too small."""
+        """True if the declared sensitivity is below the true sensitivity: the noise is too low."""
         return self.attained.value > self.declared * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def too_large(self) -> bool:
-        """True if the declared sensitivity is above the true one: the noise is too large."""
+        """True if the declared sensitivity is above the true sensitivity: the noise is too high."""
         return self.declared > self.attained.value * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def matches(self) -> bool:
-        """True if the declared and the true sensitivity are equal up to 1e-12 relative."""
+        """True if the declared and the true sensitivity are equal, up to relative error 1e-12."""
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
@@ -314,22 +325,26 @@ class Declaration(Record, word="Declaration"):
 
 @suggest_arguments
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
-    """Compare a declared sensitivity with the true one; a difference raises no error.
+    """Compare a sensitivity that a user declared with the true sensitivity.
+
+    A difference does not raise an error.
 
     Args:
-        declared: sensitivity that a user declares, in the units of the entries of the rows.
-        transform: transform of the rows before the noise is added (Clip, MinMax, Normalise, or an
-            object with such a method `range`), or a domain.
-        norm: "l1", "l2" or "linf".
-        dim: number of entries. May be left out for a domain, which has its own.
+        declared: sensitivity that the user declared, in the units of the entries of an input.
+        transform: the function that is applied to an input before the noise is added. It is a Clip,
+            MinMax or Normalise, or an object whose method `range(dim)` returns the set of possible
+            results (the domain). The domain itself is also allowed, such as a `Box`.
+        norm: norm in which the sensitivity is measured: "l1", "l2" or "linf".
+        dim: number of entries of an input. May be left out if `transform` is a domain.
 
     Returns:
-        The declared and the true sensitivity, with a pair of inputs that attains the true
-        sensitivity.
+        The declared sensitivity, the true sensitivity, and a pair of inputs whose distance is the
+        true sensitivity.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
-        ValueError: if `declared`, `norm` or `dim` is out of range, or `dim` differs from the
+        TypeError: if an argument has the wrong type, or if `dim` is missing and `transform` is not
+            a domain.
+        ValueError: if `declared`, `norm` or `dim` is out of range, or if `dim` differs from the
             dimension of the domain.
 
     Example:
@@ -345,26 +360,27 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
-    """Compute the scale b of Laplace noise for epsilon-DP: the L1 sensitivity divided by epsilon.
+    """Compute the scale of Laplace noise for epsilon-DP: the L1 sensitivity divided by epsilon.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        transform: transform of the rows before the noise is added: Clip, MinMax, Normalise, or an
-            object whose method `range(dim)` returns the domain of the results. Or a `Box` or
-            another domain of dpcore.
-        dim: number of entries of a row. May be left out if `transform` is a domain.
-        declared: an L1 sensitivity to compare with the true one. dpcore raises a ValueError if they
-            differ. None means no comparison.
+        transform: the function that is applied to an input before the noise is added. It is a Clip,
+            MinMax or Normalise, or an object whose method `range(dim)` returns the set of possible
+            results (the domain). The domain itself is also allowed, such as a `Box`.
+        dim: number of entries of an input. May be left out if `transform` is a domain.
+        declared: an L1 sensitivity that is compared with the true L1 sensitivity. If the two
+            differ, a ValueError is raised. None means no comparison.
 
     Returns:
-        The scale b, in the units of the entries.
+        The scale of the noise, in the units of the entries.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or `dim` is missing for a transform.
-        ValueError: if `declared` is not the true sensitivity, an argument is out of range, or `dim`
-            differs from the dimension of the domain. Also if the scale is not in (0, 1e300], for
-            example for a domain with a single member. If `declared` is wrong, the message shows a
-            pair that attains the true sensitivity.
+        TypeError: if an argument has the wrong type, or if `dim` is missing and `transform` is not
+            a domain.
+        ValueError: if `declared` is not the true sensitivity, if an argument is out of range, or if
+            `dim` differs from the dimension of the domain. Also if the scale is not in (0, 1e300],
+            for example for a domain with a single input. If `declared` is wrong, the message shows
+            a pair of inputs whose distance is the true sensitivity.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. For the L2 clip: Habernal (2021), theorem 5.1.

@@ -31,15 +31,18 @@ _LARGEST_COUNT: Final = 2.0**53
 
 
 def as_possible_vector(x: Any, dim: int) -> Floats | None:
-    """Convert x to float64, or return None if x is not a vector of `dim` finite numbers."""
+    """Convert x to a float64 vector; return None if x is not a vector of `dim` finite numbers."""
     try:
         return vector("x", x, dim)
     except (TypeError, ValueError):
         return None
 
 
-def rows_of(x: Any) -> Floats:
-    """Check a vector or a matrix of finite numbers; return float64 of shape `(size, dim)`."""
+def check_rows(x: Any) -> Floats:
+    """Check that x is a vector or a matrix of finite numbers, and return its rows as a matrix.
+
+    The result has dtype float64 and shape `(size, dim)`. A vector becomes a matrix with one row.
+    """
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
     array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -55,7 +58,11 @@ def rows_of(x: Any) -> Floats:
 def refuse_wrong_rows(
     wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int
 ) -> None:
-    """Raise a ValueError that names the first row marked as wrong; return if no row is marked."""
+    """Raise a ValueError if the mask `wrong` marks at least one row of a matrix as wrong.
+
+    The message states the index and the content of the first wrong row, and the text `requirement`.
+    `ndim` is the number of dimensions of the user's array x: 1 if the matrix was a single vector.
+    """
     if wrong.any():
         place = int(np.argmax(wrong))
         name = "x" if ndim == 1 else f"row {place} of x"
@@ -63,10 +70,10 @@ def refuse_wrong_rows(
 
 
 def norms_of_rows(rows: Floats, norm: str) -> Floats:
-    """Compute the norm of each row, shape `(size,)`. A norm that overflows float64 is inf.
+    """Compute the norm of each row of a matrix; the result has shape `(size,)`.
 
-    Each row is first scaled by a power of two, which causes no rounding error. Then the squares and
-    the sums do not overflow or underflow.
+    A norm that exceeds the range of float64 becomes inf. Squares and sums do not overflow or
+    underflow, because each row is first divided by a power of two.
     """
     sizes = np.abs(rows)
     largest: Floats = sizes.max(axis=-1)
@@ -80,20 +87,21 @@ def norms_of_rows(rows: Floats, norm: str) -> Floats:
 
 
 def norm_of_vector(x: Floats, norm: str) -> float:
-    """Compute the norm of one vector; inf if the norm overflows float64."""
+    """Compute the norm of one vector; the result is inf if it exceeds the range of float64."""
     return float(norms_of_rows(x[np.newaxis], norm)[0])
 
 
 def normalise_rows(rows: Floats, norm: str) -> Floats:
-    """Divide each row by its norm. The norm of every row must be above 0."""
+    """Divide each row of a matrix by the norm of the row; all norms must be above 0."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
     return np.asarray(parts / norms_of_rows(parts, norm)[:, np.newaxis])
 
 
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
-    """Multiply each row by min(1, radius / norm), so that it lies in the ball.
+    """Clip each row of a matrix to the ball: multiply it by min(1, radius / norm of the row).
 
-    Rounding never puts a result outside the ball, so a second call changes no row.
+    The norm of a result is never above the radius, even after rounding. A second call therefore
+    changes no row.
     """
     outside = norms_of_rows(rows, norm) > radius
     if not outside.any():
@@ -117,7 +125,7 @@ _FIELD_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class CheckedRecord(Record):
-    """Base class of dataclasses that check their fields in order."""
+    """Base class of dataclasses whose constructor checks the fields, one after another."""
 
     __slots__ = ()
 
@@ -128,10 +136,11 @@ class CheckedRecord(Record):
 
 
 class Members(CheckedRecord):
-    """Base class of domains of vectors, with the methods `contains`, `clip` and `draw`.
+    """Base class of sets of vectors (domains), with the methods `contains`, `clip` and `draw`.
 
-    A subclass defines the distance of a vector from the domain, a member near a vector, and a
-    random member.
+    A vector in the set is called a member. A subclass implements three private methods. They
+    compute the distance of a vector from the set, a member near a given vector, and a random
+    member.
     """
 
     __slots__ = ()
@@ -140,15 +149,15 @@ class Members(CheckedRecord):
     rounding: ClassVar[float] = 0.0
 
     def contains(self, x: Any, slack: float = 0.0) -> bool:
-        """Return True if x is a vector of the domain.
+        """Return True if x is a vector in this set of vectors.
 
         Args:
-            x: any object. Only a vector of `dim` finite numbers can be a member.
-            slack: x also counts as a member if its distance from the domain is at most this number,
-                relative to the size of the domain.
+            x: any object. Only a vector of `dim` finite numbers can be in the set.
+            slack: tolerance. A vector outside the set also counts as inside if its distance from
+                the set, divided by the size of the set, is at most `slack`.
 
         Returns:
-            True or False.
+            True if x is in the set, otherwise False.
 
         Raises:
             TypeError: if `slack` is not a number.
@@ -159,13 +168,13 @@ class Members(CheckedRecord):
         return member is not None and self._distance_outside(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """Return x if x is a member of the domain, otherwise a member close to x.
+        """Return x if x is in this set of vectors, otherwise a vector of the set close to x.
 
         Args:
             x: a vector of `dim` finite numbers.
 
         Returns:
-            The member, float64, shape `(dim,)`.
+            A vector in the set, float64, shape `(dim,)`.
 
         Raises:
             TypeError: if x does not hold real numbers.
@@ -175,22 +184,23 @@ class Members(CheckedRecord):
         return x if self._distance_outside(x) <= self.rounding else self._find_close_member(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw a random member of the domain.
+        """Draw a random vector from this set of vectors.
 
-        The draw is uniform for Ball, Simplex, OneHot and the Sphere in the L2 norm.
+        For the sets Ball, Simplex, OneHot, and Sphere in the L2 norm, the distribution is uniform.
+        For other sets, it is not uniform.
 
         Args:
             rng: generator for the draw.
 
         Returns:
-            The member, float64, shape `(dim,)`.
+            The vector, float64, shape `(dim,)`.
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
         """
-        return self._drawn(instance("rng", rng, np.random.Generator))
+        return self._draw_member(instance("rng", rng, np.random.Generator))
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw a random member."""
         raise NotImplementedError
 
@@ -204,12 +214,15 @@ class Members(CheckedRecord):
 
 
 def has_range(f: Any) -> bool:
-    """Return True if f is a transform: an object (not a class) with a method `range`."""
+    """Return True if f is an object with a method `range`, as the transforms of dpcore have it.
+
+    A class does not count as such an object.
+    """
     return callable(getattr(f, "range", None)) and not isinstance(f, type)
 
 
 def unit_vector(dim: int, place: int = 0) -> Floats:
-    """Return the vector of `dim` entries with a 1 at index `place` and zeros elsewhere."""
+    """Return a vector of `dim` entries: a 1 at index `place`, and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0
     return x
@@ -218,14 +231,16 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
-    """Domain of the results of `MinMax`: vectors with smallest entry 0 and largest entry 1.
+    """Set of vectors whose smallest entry is 0 and whose largest entry is 1.
+
+    The results of `MinMax` are in this set.
 
     Args:
-        dim: number of entries, at least 2.
+        dim: number of entries of each vector, at least 2.
 
     Raises:
         TypeError: if `dim` is not an integer.
-        ValueError: if `dim` is below 2, because a single entry has range 0.
+        ValueError: if `dim` is below 2, because a single entry cannot be both 0 and 1.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -246,7 +261,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
             requirement = "at least 2, for a row of one entry has no range to be divided by"
             raise invalid("dim of min-max rows", requirement, self.dim)
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw independent uniform entries, then set a random entry to 0 and another entry to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
@@ -270,18 +285,18 @@ class MinMaxRows(Members, word="MinMaxRows"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ball(Members, word="Ball"):
-    """Domain of vectors whose norm is at most a radius.
+    """Set of vectors whose norm is at most a given radius.
 
-    The method `clip` computes ``x min(1, radius / norm(x))``. Rounding never puts the result
-    outside the ball.
+    The method `clip` computes ``x min(1, radius / norm(x))``. The result is always in the set, even
+    after rounding.
 
     Args:
-        norm: "l1", "l2" or "linf".
+        norm: norm of the vectors: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of the entries, in (0, 1e300].
-        dim: number of entries, at least 1.
+        dim: number of entries of each vector, at least 1.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
         ValueError: if an argument is out of range.
 
     Source:
@@ -298,7 +313,7 @@ class Ball(Members, word="Ball"):
     radius: float
     dim: int
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw a vector uniformly from the ball, shape `(dim,)`."""
         if self.norm == "linf":
             return rng.uniform(-self.radius, self.radius, self.dim)
@@ -315,15 +330,15 @@ class Ball(Members, word="Ball"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sphere(Members, word="Sphere"):
-    """Domain of vectors of norm 1: the results of `Normalise`.
+    """Set of vectors whose norm is 1, such as the results of `Normalise`.
 
     Args:
-        dim: number of entries, at least 1.
-        norm: "l1", "l2" or "linf".
+        dim: number of entries of each vector, at least 1.
+        norm: norm of the vectors: "l1", "l2" or "linf".
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1 or `norm` is not one of the three names.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `dim` is below 1, or if `norm` is not one of the three names.
 
     Example:
         >>> Sphere(2).contains([0.6, 0.8]), Sphere(2).contains([0.5, 0.5])
@@ -338,7 +353,7 @@ class Sphere(Members, word="Sphere"):
     rounding: ClassVar[float] = 1e-12
     """Tolerance of the membership test. Few float64 vectors have a norm of exactly 1."""
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw independent entries and divide them by their norm, shape `(dim,)`.
 
         The draw is uniform if the norm is L2.
@@ -361,17 +376,18 @@ class Sphere(Members, word="Sphere"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simplex(Members, word="Simplex"):
-    """Domain of probability vectors: the entries are at least 0 and their sum is 1.
+    """Set of probability vectors: the entries are at least 0, and their sum is 1.
 
     Args:
-        dim: number of entries, at least 1.
+        dim: number of entries of each vector, at least 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
         ValueError: if `dim` is below 1.
 
     Source:
-        Duchi, Shalev-Shwartz, Singer and Chandra (2008), figure 1 (the nearest member).
+        Duchi, Shalev-Shwartz, Singer and Chandra (2008), figure 1 (for `clip`, which finds the
+        nearest probability vector).
 
     Example:
         >>> Simplex(3).contains([0.5, 0.25, 0.25]), Simplex(3).contains([1.5, -0.5, 0])
@@ -385,7 +401,7 @@ class Simplex(Members, word="Simplex"):
     rounding: ClassVar[float] = 1e-12
     """Tolerance of the membership test. Few float64 vectors have a sum of exactly 1."""
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw a probability vector uniformly, shape `(dim,)`."""
         return np.abs(_draw_direction("l1", self.dim, rng))
 
@@ -410,10 +426,12 @@ class Simplex(Members, word="Simplex"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
-    """Domain of vectors with a single 1 and zeros elsewhere, which encode a category or a word.
+    """Set of vectors with a single 1 and zeros elsewhere.
+
+    Such a vector encodes a category or a word.
 
     Args:
-        dim: number of entries, at least 1.
+        dim: number of entries of each vector, at least 1.
 
     Raises:
         TypeError: if `dim` is not an integer.
@@ -428,7 +446,7 @@ class OneHot(Members, word="OneHot"):
 
     dim: int
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw a member uniformly, shape `(dim,)`."""
         return unit_vector(self.dim, int(rng.integers(self.dim)))
 
@@ -456,21 +474,22 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HistogramCounts(Members, word="Histogram"):
-    """Domain of histograms (counts of records in bins).
+    """Set of histograms; a histogram contains the number of records in each bin.
 
-    Two histograms are neighbours if their data differ in one record.
+    Two histograms are neighbours if the data that they count differ in one record.
 
-    The diameter of this domain is infinite, but its sensitivity is finite. For all other domains of
-    dpcore, the sensitivity is the diameter.
+    The distance between two histograms in this set is unbounded. Only the distance between
+    neighbours is bounded, and this bound is the sensitivity.
 
     Args:
         dim: number of bins, at least 1.
-        neighbours: "replace" (one record moves from a bin to another bin) or "add_remove" (one
-            histogram has one more record).
+        neighbours: "replace" if one record of neighbouring data is replaced, so that one count
+            decreases and another count increases by 1. "add_remove" if one of the data sets has one
+            record more.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1 or `neighbours` is not one of the two names.
+        TypeError: if an argument has the wrong type.
+        ValueError: if `dim` is below 1, or if `neighbours` is not one of the two names.
 
     Source:
         Dwork and Roth (2014), section 3.3 (histogram queries).
@@ -484,25 +503,28 @@ class HistogramCounts(Members, word="Histogram"):
     dim: int
     neighbours: Neighbours = "replace"
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _draw_member(self, rng: np.random.Generator) -> Floats:
         """Draw a count from 0 to 9 for every bin, then add one record to a bin, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
     def neighbour(self, x: Any, rng: np.random.Generator) -> Floats:
-        """Draw a random histogram whose data differ from the data of x in one record.
+        """Draw a random neighbour of the histogram x.
+
+        The data of the new histogram differ from the data of x in one record.
 
         Args:
-            x: counts, shape `(dim,)`.
-            rng: generator that chooses the records and bins.
+            x: the histogram: the number of records in each bin, shape `(dim,)`.
+            rng: generator that chooses the record and the bin.
 
         Returns:
-            The counts, shape `(dim,)`. The counts may equal x. With "replace" and a single bin, the
-            counts always equal x.
+            The new histogram, shape `(dim,)`. The new histogram may be equal to x, if the record is
+            replaced by a record in the same bin.
 
         Raises:
             TypeError: if `rng` is not a numpy Generator.
-            ValueError: if x is not in the domain, or has no record to replace.
+            ValueError: if x is not a histogram in this set, or if x has no record that can be
+                replaced.
         """
         if not self.contains(x):
             raise invalid("x", f"a histogram of {self.dim} bins", x)
@@ -518,7 +540,7 @@ class HistogramCounts(Members, word="Histogram"):
         return np.asarray(x if self.neighbours == "add_remove" else x + added)
 
     def neighbouring(self, x: Any, x_prime: Any) -> bool:
-        """Return True if both histograms lie in the domain and differ in at most one record."""
+        """Return True if two histograms in this set have data that differ in at most one record."""
         if not (self.contains(x) and self.contains(x_prime)):
             return False
         gaps = vector("x_prime", x_prime, self.dim) - vector("x", x, self.dim)
@@ -537,16 +559,17 @@ class HistogramCounts(Members, word="Histogram"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(CheckedRecord, word="Clip"):
-    """Transform that clips rows to a ball: ``x min(1, radius / norm(x))``.
+    """Function that clips vectors to a largest norm: ``x min(1, radius / norm(x))``.
 
-    Rounding never puts a result outside the ball. A second clip changes no result.
+    The norm of a result is never above the radius, even after rounding. If a result is clipped
+    again, it does not change.
 
     Args:
-        norm: "l1", "l2" or "linf".
-        radius: radius of the ball, in the units of x, in (0, 1e300].
+        norm: norm of the vectors: "l1", "l2" or "linf".
+        radius: largest norm of a result, in the units of x, in (0, 1e300].
 
     Raises:
-        TypeError: if `norm` is not a string or `radius` not a number.
+        TypeError: if `norm` is not a string, or if `radius` is not a number.
         ValueError: if an argument is out of range.
 
     Source:
@@ -577,17 +600,23 @@ class Clip(CheckedRecord, word="Clip"):
             TypeError: if x does not hold real numbers.
             ValueError: if x has another shape, or an entry is not finite.
         """
-        return shrink_rows(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
+        return shrink_rows(check_rows(x), self.norm, self.radius).reshape(np.shape(x))
 
     def range(self, dim: int) -> Ball:
-        """Return the ball that contains all clipped rows of `dim` entries."""
+        """Return the set of possible results of this clipping, for vectors with `dim` entries.
+
+        This set is a ball.
+        """
         return Ball(self.norm, self.radius, dim)
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
-    """Transform that scales each row to [0, 1]: ``(x - min) / (max - min)``.
+    """Function that scales a vector to [0, 1]: ``(x - min) / (max - min)``.
+
+    Here min and max are the smallest and the largest entry of the vector x. If x is a matrix, each
+    row is scaled separately.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -613,7 +642,7 @@ class MinMax(Record, word="MinMax"):
             ValueError: if x has another shape, an entry is not finite, or a row is constant (0/0).
                 A row of a single entry is constant.
         """
-        rows = rows_of(x)
+        rows = check_rows(x)
         low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
         wrong = np.asarray(low == high)[:, 0]
         need = "a row of at least two different entries (max - min = 0)"
@@ -625,17 +654,22 @@ class MinMax(Record, word="MinMax"):
         return np.asarray(scaled).reshape(np.shape(x))
 
     def range(self, dim: int) -> MinMaxRows:
-        """Return the domain of scaled rows with `dim` entries, at least 2."""
+        """Return the set of possible results of this scaling, for vectors with `dim` entries.
+
+        `dim` must be at least 2.
+        """
         return MinMaxRows(dim)
 
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(CheckedRecord, word="Normalise"):
-    """Transform that divides each row by its norm: ``x / norm(x)``.
+    """Function that divides a vector by its norm: ``x / norm(x)``.
+
+    If x is a matrix, each row is divided by its own norm.
 
     Args:
-        norm: "l1", "l2" or "linf".
+        norm: norm by which a vector is divided: "l1", "l2" or "linf".
 
     Raises:
         TypeError: if `norm` is not a string.
@@ -663,11 +697,11 @@ class Normalise(CheckedRecord, word="Normalise"):
             TypeError: if x does not hold real numbers.
             ValueError: if x has another shape, an entry is not finite, or a row is zero.
         """
-        rows = rows_of(x)
+        rows = check_rows(x)
         wrong = np.asarray(~rows.any(axis=-1))
         refuse_wrong_rows(wrong, "a row that is not zero (norm 0)", rows, np.ndim(x))
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere in R^dim, which contains all results with `dim` entries."""
+        """Return the set of possible results: the vectors of norm 1 with `dim` entries."""
         return Sphere(dim, self.norm)

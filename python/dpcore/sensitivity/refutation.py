@@ -17,9 +17,9 @@ from ..errors import choice, count, flag, integer, invalid, mistyped, real, show
 from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
 from ..pairs.neighbours import NeighbourArgument, check_domain, domain_attribute, format_neighbour
-from ..progress import record_interrupt
+from ..progress import is_second_interrupt
 from ..records import Answer, Pair, Record
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
 from . import search
@@ -58,22 +58,25 @@ _MAX_WHOLE_NUMBER: Final = 2**10
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Refutation(Answer, Record, word="Refutation"):
-    """Pair of inputs with the largest distance of outputs that a search has found.
+    """Result of `refute`: the pair of inputs on which a function f changed most in a search.
+
+    A claimed sensitivity is an upper bound on norm(f(x) - f(x')) for all neighbouring inputs x and
+    x'. The search tries to find a pair that exceeds the claimed sensitivity.
 
     Attributes:
-        f: name of the function.
-        norm: "l1", "l2" or "linf", the norm of the outputs.
-        domain: domain of the inputs.
+        f: name of the function f.
+        norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
+        domain: set of inputs in which the search looked for the pair.
         claimed: claimed sensitivity, in the units of the outputs of f.
-        attained: norm of f(x) - f(x') on the pair. This number is a lower bound on the sensitivity.
-            Other pairs may have a larger distance, which the search did not find.
-        pair: the two inputs, which are neighbours in the domain.
-        evaluations: number of inputs on which f was evaluated.
-        found_by: name of the search method that found the pair.
+        attained: norm of f(x) - f(x') for the found pair. This number is a lower bound on the
+            sensitivity. Other pairs, which the search did not find, may have a larger norm.
+        pair: the found pair of neighbouring inputs x and x'.
+        evaluations: number of inputs on which the search evaluated f.
+        found_by: name of the search method that found this pair.
         seed: seed that repeats the search.
         partial: True if Ctrl-C ended the search early.
-        neighbour: neighbour relation of the search, as text. Empty if the search used the default
-            relation of the domain.
+        neighbour: neighbour relation of the search, as text. If no relation was given to the
+            search, "".
     """
 
     f: str
@@ -90,7 +93,10 @@ class Refutation(Answer, Record, word="Refutation"):
 
     @property
     def refuted(self) -> bool:
-        """True if `attained` exceeds the claimed sensitivity by more than 1e-9 relative."""
+        """True if the search found a pair that exceeds the claimed sensitivity.
+
+        Only an excess of more than 1e-9 times the claimed sensitivity counts.
+        """
         return self.attained > self.claimed * (1.0 + SLACK)
 
     def __str__(self) -> str:
@@ -102,7 +108,7 @@ class Refutation(Answer, Record, word="Refutation"):
             f"claimed {self.claimed:.10g}, attained {self.attained:.10g} by this pair (a lower "
             f"bound on the sensitivity{verdict}), x -> x': {format_changes(self.pair)}; "
             f"{self.norm} norm of {self.f}, found by {self.found_by} in {self.evaluations} calls, "
-            f"seed {self.seed}{ended}; searched: {one_line(format_neighbour(self.domain))}"
+            f"seed {self.seed}{ended}; searched: {on_one_line(format_neighbour(self.domain))}"
             f"{relation}; inputs outside of it were not tried"
         )
 
@@ -122,57 +128,60 @@ def refute(
     stop_when_refuted: bool = False,
     catch: search.Catch = (),
 ) -> Refutation:
-    """Search for a pair of neighbours on which f changes by more than a claimed sensitivity.
+    """Search for two neighbouring inputs on which f changes by more than its claimed sensitivity.
 
-    The search maximises ``norm(f(x) - f(x'))`` over neighbours x, x'. The search has these steps,
-    in this order:
+    The search maximises ``norm(f(x) - f(x'))`` over neighbouring inputs x and x'. The inputs belong
+    to a set, the domain. The search tries, in this order:
 
-    - the pair that attains the sensitivity of the domain (the largest distance of two neighbours);
-    - extreme members of the domain, and random pairs;
-    - coordinate ascent, and gradient ascent if f is a torch module;
+    - two neighbours in the domain with the largest distance, if dpcore knows such a pair;
+    - extreme inputs in the domain, and random pairs;
+    - coordinate ascent, and also gradient ascent if f is a torch module;
     - the optimisers of scipy;
     - coordinate ascent again, from the best pair so far and from random pairs.
 
     Args:
-        f: function without noise. Its argument is one input of the domain (shape `(dim,)` for
-            vectors). It returns a number or an array of a fixed shape. A torch module is called
-            without gradients, on a tensor of the dtype of its parameters.
+        f: function without noise. The argument of f is one input (shape `(dim,)` for vectors). The
+            result of f is a number or an array of a fixed shape. If f is a torch module, it is
+            called without gradients, on a tensor with the dtype of its parameters.
         claimed: claimed sensitivity of f, finite and at least 0, in the units of the outputs of f.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
-        domain: domain of the inputs: a domain of dpcore (such as `Box` or `Ball`), or any object
-            with `dim`, `draw` and `contains`. Coordinate ascent, gradient ascent and scipy also
-            need a method `clip` of the domain.
-        neighbour: relation of `dpcore.pairs` that defines the neighbours. None means that any two
-            members are neighbours. For `HistogramCounts`, None means that neighbours differ in one
-            record.
-        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, and treats each
-            row separately. dpcore never infers this, because many functions accept a matrix but do
-            not treat its rows separately.
-        trials: total number of inputs on which f may be evaluated, at least 8.
+        domain: set of the inputs: a set of dpcore (such as `Box` or `Ball`), or any object with
+            `dim`, `draw` and `contains`. Coordinate ascent, gradient ascent and scipy are used only
+            if the object also has a method `clip`.
+        neighbour: relation of `dpcore.pairs` that defines which inputs are neighbours. None means
+            that any two inputs in the domain are neighbours. If the domain is a `HistogramCounts`,
+            None means that two histograms are neighbours if their data differ in one record.
+        rows: True if f accepts a matrix of inputs, one per row, and treats each row separately. The
+            shapes are then `(size, dim)` for the argument and `(size, ...)` for the result. dpcore
+            cannot detect this, because many functions accept a matrix but do not treat its rows
+            separately.
+        trials: largest number of inputs on which the search evaluates f, at least 8.
         rng: None, an int seed or a numpy Generator. With the same seed and the same arguments, the
             result is the same.
-        methods: some of "witness", "extremes", "random", "ascent", "torch" and "scipy". None means
-            all methods that can be used for f and the domain.
+        methods: the search methods to use, a list of some of "witness" (the pair with the largest
+            distance), "extremes", "random", "ascent" (coordinate ascent), "torch" (gradient ascent)
+            and "scipy". None means all methods that are possible for f and the domain.
         stop_when_refuted: True to stop at the first pair that exceeds the claimed sensitivity.
-            False (the default) to search for the largest distance until the trials are used.
-        catch: exception classes that f raises for inputs on which it is not defined, such as a
-            constant row under min-max scaling. The search leaves out these inputs.
+            False (the default) to search for the largest norm until all trials are used.
+        catch: exception classes that f raises if f is not defined for an input, such as a constant
+            row for min-max scaling. The search leaves out these inputs.
 
     Returns:
-        The pair with the largest distance of outputs that was found. This distance is a lower bound
-        on the sensitivity. After Ctrl-C, the result is the best pair until then.
+        The pair with the largest ``norm(f(x) - f(x'))`` that the search found. This norm is a lower
+        bound on the sensitivity of f. If the user presses Ctrl-C, the result is the best pair found
+        before.
 
     Raises:
-        TypeError: if an argument is of the wrong kind, or f does not return real numbers.
+        TypeError: if an argument has the wrong type, or if f does not return real numbers.
         ValueError: for one of these reasons:
 
             - an argument is out of range;
-            - f returns NaN, inf or arrays of different shapes, or different outputs on the same
+            - f returns NaN, inf or arrays of different shapes, or different results for the same
               input;
             - the domain contains no neighbours.
 
             Other exceptions of f are passed on unchanged.
-        KeyboardInterrupt: on Ctrl-C before f was evaluated on a pair.
+        KeyboardInterrupt: if the user presses Ctrl-C before f was evaluated on a pair.
 
     Source:
         Habernal (2021), section 4, for the random pairs. Hooke and Jeeves (1961) for the coordinate
@@ -200,14 +209,14 @@ def refute(
     except search.Done:
         pass
     except KeyboardInterrupt:
-        if probe.best is None or record_interrupt():
+        if probe.best is None or is_second_interrupt():
             raise
         partial = True
     return _make_refutation(probe, space, claimed, seed, partial)
 
 
 def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Space:
-    """Check the arguments and return the set of pairs to search."""
+    """Check arguments of a search, and return the `Space`: the set of pairs to search."""
     check_domain(domain)
     flag("rows", rows)
     if rows and domain_attribute(domain, "clip") is None:
@@ -218,7 +227,7 @@ def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Space:
 
 
 def make_probe(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
-    """Check the arguments and return the `Probe`, which calls f and counts the calls."""
+    """Check arguments of a search, and return the `Probe`, an object that calls f in the search."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
@@ -254,26 +263,26 @@ def _run_search(
     f: Any,
 ) -> None:
     if "witness" in chosen:
-        with probe.allowance("the domain's witness", 1.0):
+        with probe.limit_calls("the domain's witness", 1.0):
             search.try_pairs(probe, _list_witnesses(space, f, probe.norm))
     if "extremes" in chosen:
-        with probe.allowance("extreme members", 0.15):
+        with probe.limit_calls("extreme members", 0.15):
             search.try_extremes(probe, space, rng)
     if "random" in chosen or probe.best is None:
-        with probe.allowance("random pairs", 0.15 if probe.best else 0.5):
+        with probe.limit_calls("random pairs", 0.15 if probe.best else 0.5):
             search.try_random(probe, space, rng)
     if "ascent" in chosen:
-        with probe.allowance("coordinate ascent", 0.4):
+        with probe.limit_calls("coordinate ascent", 0.4):
             search.climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
-    if "torch" in chosen and isinstance(probe.f, search.ModuleCalls) and space.moves:
-        with probe.allowance("gradient ascent", 0.5):
+    if "torch" in chosen and isinstance(probe.f, search.ModuleCalls) and space.can_move:
+        with probe.limit_calls("gradient ascent", 0.5):
             search.try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
-    if "scipy" in chosen and space.moves:
-        with probe.allowance("scipy", 0.7):
+    if "scipy" in chosen and space.can_move:
+        with probe.limit_calls("scipy", 0.7):
             search.try_scipy(probe, space, rng, _get_best_pair(probe, space))
     if "ascent" in chosen:
-        with probe.allowance("coordinate ascent", 1.0):
-            for start in [_get_best_pair(probe, space), *space.random(rng, _ASCENT_RESTARTS)]:
+        with probe.limit_calls("coordinate ascent", 1.0):
+            for start in [_get_best_pair(probe, space), *space.draw_pairs(rng, _ASCENT_RESTARTS)]:
                 search.climb_coordinates(probe, space, rng, start)
 
 
@@ -293,7 +302,9 @@ def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inpu
         except (TypeError, ValueError):
             # The domain has no closed form.
             continue
-        fitted = space.fit(pair.x, pair.x_prime) if space.free else (pair.x, pair.x_prime)
+        fitted = (
+            space.fit(pair.x, pair.x_prime) if space.has_only_neighbours else (pair.x, pair.x_prime)
+        )
         if fitted is not None and space.holds(*fitted):
             witnesses.append(fitted)
     return witnesses
@@ -304,22 +315,24 @@ def _make_refutation(
 ) -> Refutation:
     x, x_prime = _get_best_pair(probe, space)
     gap, _, _, found_by = probe.best or (0.0, None, None, "")
-    attained = probe.again(x, x_prime, gap)
+    attained = probe.recompute(x, x_prime, gap)
     return Refutation(
         probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
         probe.evaluations, found_by, seed, partial,
-        "" if space.free or isinstance(space.neighbour, search.OneRecord)
+        "" if space.has_only_neighbours or isinstance(space.neighbour, search.OneRecord)
         else format_neighbour(space.neighbour),
     )  # fmt: skip
 
 
 class SensitivityError(AssertionError):
-    """AssertionError that shows a pair of neighbours on which f changes by more than the bound.
+    """AssertionError of `assert_sensitivity`: a function f changes by more than the given bound.
+
+    The message shows two neighbouring inputs x and x' on which f changes by more than the bound.
 
     Attributes:
-        pair: the counterexample.
-        attained: norm of f(x) - f(x') on the pair.
-        bound: the bound that the pair exceeds.
+        pair: the two inputs x and x'.
+        attained: norm of f(x) - f(x') for this pair.
+        bound: the bound, which `attained` exceeds.
     """
 
     def __init__(self, message: str, pair: Pair, attained: float, bound: float) -> None:
@@ -346,42 +359,46 @@ def assert_sensitivity(
     derandomize: bool = True,
     catch: search.Catch = (),
 ) -> None:
-    """Raise an error if f changes by more than a bound on some pair of neighbours.
+    """Raise an error if a search finds two neighbours on which f changes by more than a bound.
 
-    First, `dpcore.sensitivity.refute` searches for a pair with a large distance of outputs. Then
-    the package hypothesis tries simple pairs. If a pair violates the bound, dpcore simplifies this
-    pair: many entries become 0, and numbers get few digits. The error shows the simplest pair. If
-    no error is raised, the bound is not proved.
+    Two neighbours are neighbouring inputs x and x'. The change is norm(f(x) - f(x')).
 
-    Inside a test with `@given`, only `refute` runs, because hypothesis tests cannot be nested. Such
-    a test can use the strategy `pairs_of`.
+    First, `dpcore.sensitivity.refute` searches for a pair with a large change. Then the package
+    hypothesis tries simple pairs. If a pair exceeds the bound, dpcore simplifies this pair: many
+    entries become 0, and numbers get few digits. The error shows the simplest pair. If no error is
+    raised, this does not prove the bound.
+
+    If you call this function in a test with hypothesis's `@given`, only `refute` runs, because
+    hypothesis tests cannot be nested. In such a test, use the strategy `pairs_of`.
 
     Args:
-        f: function without noise, of one input of the domain. It returns a number or an array of a
-            fixed shape.
+        f: function without noise. The argument of f is one input. The result is a number or an
+            array of a fixed shape.
         bound: upper bound on the sensitivity of f, finite and at least 0.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
-        domain: domain of the inputs.
-        neighbour: neighbour relation, as in `refute`.
-        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`.
+        domain: set of the inputs, such as a `Box`.
+        neighbour: relation of `dpcore.pairs` that defines which inputs are neighbours. None has the
+            same meaning as in `refute`.
+        rows: True if f accepts a matrix of inputs, one per row, and treats each row separately.
         max_examples: number of pairs that hypothesis tries, at least 1.
         trials: number of inputs on which the search evaluates f, at least 8.
         rng: seed of the search, 0 by default, so that a test has the same result in every run.
-        derandomize: True if hypothesis draws the same examples in each run. False for new examples
-            in each run.
-        catch: exception classes that f raises for inputs on which it is not defined.
+        derandomize: True if hypothesis must try the same pairs in each run. False for new pairs in
+            each run.
+        catch: exception classes that f raises if f is not defined for an input. These inputs are
+            left out.
 
     Raises:
-        SensitivityError: if f(x) - f(x') exceeds the bound by more than 1e-9 relative on some pair.
-            This error is an AssertionError.
+        SensitivityError: if a pair is found for which norm(f(x) - f(x')) exceeds the bound by more
+            than 1e-9 of the bound. This error is an AssertionError.
         ImportError: if hypothesis is not installed.
-        TypeError: if an argument is of the wrong kind, or f does not return real numbers.
-        ValueError: if an argument is out of range, or f returns NaN, inf or arrays of different
+        TypeError: if an argument has the wrong type, or if f does not return real numbers.
+        ValueError: if an argument is out of range, or if f returns NaN, inf or arrays of different
             shapes.
 
     Source:
-        MacIver and Hatfield-Dodds (2019) for hypothesis. Zeller and Hildebrandt (2002) for
-        simplifying a counterexample by removing halves of it.
+        MacIver and Hatfield-Dodds (2019) for hypothesis. Zeller and Hildebrandt (2002) for the
+        simplification of the pair.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -417,20 +434,20 @@ def assert_sensitivity(
 
 @suggest_arguments
 def members_of(domain: Domain) -> Any:
-    """Return a hypothesis strategy for the members of a domain.
+    """Return a strategy of the package hypothesis that generates inputs from a set.
 
-    hypothesis simplifies ("shrinks") a counterexample to a simple member.
+    If a test fails on an input, hypothesis simplifies ("shrinks") this input.
 
     Args:
-        domain: a domain of dpcore (such as `Box`), or any domain with a method `draw`. If the
-            domain has no method `clip`, hypothesis simplifies counterexamples less.
+        domain: the set: a set of dpcore (such as `Box`), or any object with `dim`, `draw` and
+            `contains`. If the object has no method `clip`, hypothesis can simplify inputs less.
 
     Returns:
-        A strategy.
+        The strategy, for use with hypothesis's `@given`.
 
     Raises:
         ImportError: if hypothesis is not installed.
-        TypeError: if `domain` is not a domain.
+        TypeError: if `domain` lacks `dim`, `draw` or `contains`.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -443,21 +460,23 @@ def members_of(domain: Domain) -> Any:
 
 @suggest_arguments
 def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
-    """Return a hypothesis strategy for pairs of neighbours.
+    """Return a strategy of the package hypothesis that generates pairs of neighbouring inputs.
 
-    hypothesis simplifies ("shrinks") a counterexample to a simple pair.
+    If a test fails on a pair, hypothesis simplifies ("shrinks") this pair.
 
     Args:
-        domain: a domain of dpcore (such as `Box`), or any domain with a method `draw`.
-        neighbour: neighbour relation, as in `refute`. hypothesis simplifies pairs well for `L1`,
-            `L2`, `Linf` and the relation of `HistogramCounts`, but poorly for other relations.
+        domain: set of the inputs: a set of dpcore (such as `Box`), or any object with `dim`, `draw`
+            and `contains`.
+        neighbour: relation of `dpcore.pairs` that defines which inputs are neighbours. None has the
+            same meaning as in `refute`. hypothesis simplifies pairs well for `L1`, `L2`, `Linf` and
+            for `HistogramCounts`, but poorly for other relations.
 
     Returns:
-        A strategy of `Pair`.
+        The strategy, which generates `Pair` objects.
 
     Raises:
         ImportError: if hypothesis is not installed.
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has the wrong type.
 
     Example:
         >>> from dpcore.pairs import Box
@@ -521,9 +540,9 @@ def _entry_limits(domain: Any) -> tuple[float, float]:
 
 def _make_pairs(space: search.Space) -> Any:
     st, members = _import_hypothesis().strategies, _make_members(space)
-    if space.free:
+    if space.has_only_neighbours:
         return st.tuples(members, members)
-    if space.moves:
+    if space.can_move:
         radius = float(domain_attribute(space.neighbour, "radius") or 1.0)
         changes = _make_vectors(space.domain.dim, _make_entries(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
@@ -536,7 +555,7 @@ def _make_pairs(space: search.Space) -> Any:
         return made.filter(lambda pair: space.holds(*pair))
 
     def proposed(seed: int, number: int) -> search.Inputs | None:
-        proposals = space.random(np.random.default_rng(seed), number + 1)
+        proposals = space.draw_pairs(np.random.default_rng(seed), number + 1)
         return proposals[-1] if proposals else None
 
     some = st.builds(proposed, st.integers(0, 2**32 - 1), st.integers(0, 32))
@@ -556,7 +575,7 @@ def _falsify_bound(
         pass
 
     def check(pair: search.Inputs) -> None:
-        gap = float(probe.gaps([pair])[0])
+        gap = float(probe.distances([pair])[0])
         if gap > limit:
             last[:] = [pair]
             raise Falsified
@@ -588,7 +607,7 @@ class _PairSimplifier:
         if domain_attribute(self.space.domain, "clip") is None:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
-        with self.probe.allowance("smaller", 1.0):
+        with self.probe.limit_calls("smaller", 1.0):
             for tried in self._iterate_simpler_pairs(here):
                 # `_iterate_simpler_pairs` reads the same two arrays, so it continues from each pair
                 # that is accepted here.
@@ -600,7 +619,7 @@ class _PairSimplifier:
         domain = self.space.domain
         if not all(map(domain.contains, pair)) or not self.space.holds(*pair):
             return False
-        return float(self.probe.gaps([pair])[0]) > self.limit
+        return float(self.probe.distances([pair])[0]) > self.limit
 
     def _iterate_simpler_pairs(self, here: search.Inputs) -> Iterator[search.Inputs]:
         dim = here[0].size
@@ -643,8 +662,8 @@ def _pair_size(pair: search.Inputs) -> tuple[int, int]:
 
 
 def _raise_failure(probe: search.Probe, pair: search.Inputs, bound: float) -> None:
-    gap = float(probe.gaps([pair])[0])
-    attained = probe.again(*pair, gap)
+    gap = float(probe.distances([pair])[0])
+    attained = probe.recompute(*pair, gap)
     text = (
         f"{probe.name} must have an {probe.norm} sensitivity of at most {bound:g}, "
         f"got {attained:.10g} on x = {_format_input(pair[0])}, x' = {_format_input(pair[1])}; "

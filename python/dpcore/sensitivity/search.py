@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, masked, mistyped, show
+from ..errors import has_masked, invalid, mistyped, show
 from ..packages import imported_module, is_tensor
 from ..pairs import Domain, distance
 from ..pairs.differences import Norm
@@ -96,17 +96,17 @@ _LAST_GRADIENT_STEP: Final = 2.0**-30
 
 
 class Spent(Exception):
-    """Exception that ends a part of the search which has used all its calls of f."""
+    """Exception that ends one part of a search, because this part has used all its calls of f."""
 
 
 class Done(Exception):
-    """Exception that ends the whole search, because the claimed sensitivity is refuted."""
+    """Exception that ends a whole search, because a pair exceeds the claimed sensitivity."""
 
 
 class Probe:
-    """Function f with a limited number of calls, and the best pair so far.
+    """Object that calls a function f in a search, counts the calls and stores the best pair.
 
-    The best pair has the largest distance of outputs.
+    The best pair is the pair of inputs with the largest norm(f(x) - f(x')) so far.
     """
 
     def __init__(
@@ -127,38 +127,40 @@ class Probe:
         self._cache: OrderedDict[Hashable, Floats | None] = OrderedDict()
 
     @property
-    def left(self) -> int:
-        """Number of calls of f that the current part of the search may still make."""
+    def calls_left(self) -> int:
+        """Number of calls of f that remain for the current part of the search."""
         return self._limit - self.evaluations
 
     @contextlib.contextmanager
-    def allowance(self, method: str, share: float) -> Iterator[None]:
-        """Limit a part of the search to a share of the remaining calls of f.
+    def limit_calls(self, method: str, share: float) -> Iterator[None]:
+        """Return a context manager: its block may use only a fraction of the remaining calls of f.
 
-        The part of the search ends when these calls are used.
+        The block is one part of a search, named `method`. The block ends if it has used all calls
+        that are allowed.
         """
         outer, label = self._limit, self.method
         self.method = method
-        self._limit = self.evaluations + int(share * self.left)
+        self._limit = self.evaluations + int(share * self.calls_left)
         with contextlib.suppress(Spent):
             yield
         self._limit, self.method = outer, label
 
     def count_outside_calls(self, calls: int) -> None:
-        """Add calls of f that were made outside of this object to the number of calls."""
-        if calls > self.left:
+        """Increase the number of counted calls by `calls`, for calls of f that other code made."""
+        if calls > self.calls_left:
             raise Spent
         self.evaluations += calls
 
     def outputs(self, inputs: Sequence[Any]) -> Floats:
-        """Return outputs of f, flattened, shape `(len(inputs), m)`. Outputs are cached.
+        """Return f(x) for each of the given inputs x, as a matrix with one row per input.
 
-        The row is NaN for an input on which f raised an exception of `catch`.
+        Each result is flattened. If f raised an exception of a class in `catch`, the row is NaN. f
+        is not called again on an input whose result is stored.
         """
         keys = [_input_key(x) for x in inputs]
         cached = {key: self._cache[key] for key in keys if key in self._cache}
         missing = {key: x for key, x in zip(keys, inputs, strict=True) if key not in cached}
-        if len(missing) > self.left:
+        if len(missing) > self.calls_left:
             raise Spent
         cached.update(zip(missing, self._call(list(missing.values())), strict=True))
         for key in dict.fromkeys(keys):
@@ -173,8 +175,8 @@ class Probe:
             self._cache.popitem(last=False)
         return rows
 
-    def gaps(self, pairs: Sequence[Inputs]) -> Floats:
-        """Compute the distance of f(x) and f(x') for each pair; keep the pair with the largest."""
+    def distances(self, pairs: Sequence[Inputs]) -> Floats:
+        """Compute norm(f(x) - f(x')) for each pair (x, x'), and store the best pair so far."""
         both = self.outputs([side for pair in pairs for side in pair])
         gaps = distances_of_rows(both[::2], both[1::2], self.norm)
         place = int(np.argmax(gaps))
@@ -182,7 +184,7 @@ class Probe:
         return gaps
 
     def keep_farthest_points(self, points: Sequence[Any]) -> None:
-        """Find the two points with the most distant outputs; keep them if no pair was better."""
+        """Find the two inputs with the largest norm(f(x) - f(x')); keep the best pair so far."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
@@ -196,8 +198,8 @@ class Probe:
             gap, first, second = max(farthest)
             self._keep_if_largest(gap, points[first], points[second])
 
-    def again(self, x: Any, x_prime: Any, expected: float) -> float:
-        """Compute the distance of f(x) and f(x') again, from two new calls and with exact sums."""
+    def recompute(self, x: Any, x_prime: Any, expected: float) -> float:
+        """Compute norm(f(x) - f(x')) again, from two new calls of f and with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
             raise self._make_inconstant_error(
@@ -238,7 +240,7 @@ class Probe:
         if rows.ndim == 0 or len(rows) != len(inputs):
             shapes = f"({len(inputs)}, ...) for inputs of shape {batch.shape}"
             raise invalid(f"output of f ({self.name})", f"of shape {shapes}", rows.shape)
-        return [self._checked(row, x) for row, x in zip(rows, inputs, strict=True)]
+        return [self._check_output(row, x) for row, x in zip(rows, inputs, strict=True)]
 
     def _call_on_batch_of_one(self, x: Any) -> Floats | None:
         self.evaluations -= 1
@@ -249,7 +251,7 @@ class Probe:
             answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
             return None
-        return self._checked(self._output_to_array(answer), x)
+        return self._check_output(self._output_to_array(answer), x)
 
     def _output_to_array(self, answer: Any) -> npt.NDArray[Any]:
         if is_tensor(answer):
@@ -258,11 +260,11 @@ class Probe:
             value = np.asarray(answer)
         except (TypeError, ValueError):
             value = np.asarray(None)
-        if value.dtype.kind not in "buif" or value.size == 0 or masked(answer):
+        if value.dtype.kind not in "buif" or value.size == 0 or has_masked(answer):
             raise mistyped(f"output of f ({self.name})", "a number or an array of them", answer)
         return value.astype(np.float64)
 
-    def _checked(self, value: npt.NDArray[Any], x: Any) -> Floats:
+    def _check_output(self, value: npt.NDArray[Any], x: Any) -> Floats:
         if self._shape is None:
             self._shape = value.shape
         if value.shape != self._shape:
@@ -274,7 +276,7 @@ class Probe:
 
 
 def distances_of_rows(values: Floats, values_prime: Floats, norm: str) -> Floats:
-    """Compute the norm of values[i] - values_prime[i]: inf if it overflows, -1 for NaN."""
+    """Compute the norm of values[i] - values_prime[i] for each i; inf on overflow, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
@@ -299,15 +301,18 @@ def _input_key(x: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
-    """Neighbour relation for a domain that defines its neighbours, such as `HistogramCounts`."""
+    """Neighbour relation that a set of inputs, such as `HistogramCounts`, defines itself."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
-        """Return True if the inputs differ and are neighbours by the relation of the domain."""
+        """Return True if two inputs differ, and the set `domain` defines them as neighbours."""
         apart = not np.array_equal(pair.x, pair.x_prime)
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Yield pairs of neighbours without end: pairs at special counts, then random pairs."""
+        """Yield pairs of neighbouring histograms, without end.
+
+        The first pairs have special counts, such as 128. All later pairs are random.
+        """
         for place, count in itertools.product({0, domain.dim - 1}, _SPECIAL_COUNTS):
             x, x_prime = unit_vector(domain.dim, place), unit_vector(domain.dim, place - 1)
             rest = (count - 1) * x
@@ -317,7 +322,7 @@ class OneRecord(Record, word="OneRecord"):
             yield Pair(x, domain.neighbour(x, rng))
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
-        """Draw another neighbour of x, or change the count of one bin in both x and x'."""
+        """Change a pair of histograms at random: draw a new x', or change a count in x and x'."""
         if rng.integers(2):
             return Pair(pair.x, domain.neighbour(pair.x, rng))
         shift = np.zeros(domain.dim)
@@ -326,7 +331,12 @@ class OneRecord(Record, word="OneRecord"):
 
 
 class Space:
-    """Set of pairs to search: any two members of the domain, or neighbours by a relation."""
+    """The pairs of inputs that a search may try: all pairs of neighbours in a domain.
+
+    A domain is a set of inputs.
+
+    If no neighbour relation is given, any two inputs in the domain are neighbours.
+    """
 
     def __init__(self, domain: Domain, neighbour: NeighbourArgument | None) -> None:
         self.domain = domain
@@ -335,29 +345,29 @@ class Space:
         self._ball = tuple(domain_attribute(self.neighbour, name) for name in ("norm", "radius"))
 
     @property
-    def free(self) -> bool:
-        """True if any two members are neighbours."""
+    def has_only_neighbours(self) -> bool:
+        """True if any two inputs in the set of inputs are neighbours."""
         return self.neighbour is None
 
     @property
-    def moves(self) -> bool:
-        """True if single coordinates of an input can be changed.
+    def can_move(self) -> bool:
+        """True if a search can change single coordinates of the inputs of a pair.
 
-        The domain must have a method `clip`. Any two members are neighbours, or the relation is a
-        norm ball.
+        This requires a method `clip` of the set of inputs. Also, any two inputs must be neighbours,
+        or the neighbour relation must be a limit on the distance in a norm.
         """
-        return self._clip is not None and (self.free or None not in self._ball)
+        return self._clip is not None and (self.has_only_neighbours or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
-        """Return a member near x."""
+        """Return an input near x from the set of inputs, or x if the set has no `clip`."""
         return x if self._clip is None else self._clip(x)
 
     def holds(self, x: Any, x_prime: Any) -> bool:
-        """Return True if the two members are neighbours."""
+        """Return True if two inputs in the set of inputs are neighbours."""
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Clip two vectors to a pair of neighbours, or return None if this is not possible."""
+        """Clip two vectors so that they are neighbours in the set of inputs, or return None."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -368,8 +378,8 @@ class Space:
         x_prime = self.clip(x + change * (radius / apart) if apart > radius else x_prime)
         return (x, x_prime) if self.holds(x, x_prime) else None
 
-    def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
-        """Return at most `most` pairs of neighbours, drawn from the domain or by the relation."""
+    def draw_pairs(self, rng: np.random.Generator, most: int) -> list[Inputs]:
+        """Draw at most `most` random pairs of neighbouring inputs."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
         starts = self.neighbour.starts(self.domain, rng)
@@ -377,20 +387,17 @@ class Space:
         kept = (pair for pair in proposed if self.neighbour.holds(pair, self.domain))
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
-    def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the smallest value and the width (largest minus smallest) of each coordinate.
+    def lows_and_widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Estimate the smallest value of each coordinate, and its width (largest minus smallest).
 
-        Both are computed from random and extreme members. A width of 0 is replaced by 1.
+        The estimates come from random and extreme inputs. A width of 0 is replaced by 1.
         """
-        points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
-        low, high = (end(points, axis=0).astype(np.float64) for end in (np.min, np.max))
+        rows = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.list_extremes(rng, 16)])
+        low, high = (end(rows, axis=0).astype(np.float64) for end in (np.min, np.max))
         return low, np.where(high > low, high - low, 1.0)
 
-    def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
-        """Return extreme members, clipped from far points.
-
-        The directions of these points have one, half or all entries, with random signs.
-        """
+    def list_extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
+        """Return at most `most` extreme inputs: far points, clipped to the set of inputs."""
         if self._clip is None:
             return []
         dim = self.domain.dim
@@ -406,14 +413,15 @@ class Space:
         towards = [side * reach * sign for sign in signs for side in (1.0, -1.0)]
         return [self.clip(x) for x in towards[:most]]
 
-    def walks(self, rng: np.random.Generator) -> list[Walk]:
-        """List sequences of datasets ("walks") in which consecutive datasets are neighbours.
+    def list_walks(self, rng: np.random.Generator) -> list[Walk]:
+        """List sequences of datasets ("walks"); most datasets are neighbours of the next dataset.
 
-        The ends of a walk repeat one record, such as the lowest or the highest record.
+        In the first dataset of a walk, all records are equal. This also holds for the last dataset.
+        A walk is a number of steps, and a function from the index of a step to the dataset.
         """
         pairs = itertools.combinations(self._list_constant_datasets(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
-        if self.free:
+        if self.has_only_neighbours:
             # Every second walk changes the number of records. These walks are left out.
             return walks[::2]
         return [
@@ -426,7 +434,7 @@ class Space:
         """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
-            high, low = self.extremes(rng, 2)
+            high, low = self.list_extremes(rng, 2)
             return [] if np.array_equal(low, high) else [low, high]
         example = self.domain.draw(rng)
         if not isinstance(example, (list, tuple, np.ndarray)):
@@ -452,7 +460,7 @@ class Space:
         yield len(low), lambda n: _concatenate_records(high[:n], low[n:])
         lows, highs = _concatenate_records(low[:1], low), _concatenate_records(high[:1], high)
         yield 2 * len(lows), lambda n: _concatenate_records(highs[: n // 2], lows[(n + 1) // 2 :])
-        if self.free or not (self.moves or isinstance(self.neighbour, OneRecord)):
+        if self.has_only_neighbours or not (self.can_move or isinstance(self.neighbour, OneRecord)):
             return
         width = np.asarray(high, dtype=np.float64) - low
         size, sign, radius = np.abs(width), np.sign(width), self._ball[1] or 1.0
@@ -469,28 +477,32 @@ def _concatenate_records(first: Any, second: Any) -> Any:
 
 
 def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
-    """Evaluate f on pairs until the calls of this part of the search are used."""
+    """Evaluate f on the given pairs, until the calls for this part of the search are used.
+
+    The object `probe` calls f and stores the best pair.
+    """
     step = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, len(pairs), step):
-        probe.gaps(pairs[first : first + step])
+        probe.distances(pairs[first : first + step])
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare outputs on extreme members.
+    """Compare the results of f on extreme inputs.
 
-    If any two members are neighbours, all extreme members are compared with each other. Otherwise
-    neighbours on the walks of `Space.walks` are compared.
+    If any two inputs are neighbours, all extreme inputs are compared with each other. Otherwise
+    consecutive datasets in the sequences of `Space.list_walks` are compared. The object `probe`
+    calls f and stores the best pair.
     """
     # A separate random stream is used, so later draws do not depend on the corners.
-    walks = space.walks(rng.spawn(1)[0])
-    if not space.free:
+    walks = space.list_walks(rng.spawn(1)[0])
+    if not space.has_only_neighbours:
         for place, walk in enumerate(walks):
-            with probe.allowance(probe.method, 1.0 / (len(walks) - place)):
+            with probe.limit_calls(probe.method, 1.0 / (len(walks) - place)):
                 _follow_walk(probe, space, *walk)
         return
-    most = min(_MAX_COMPARED_MEMBERS, probe.left - probe.left // 3)
-    points = space.extremes(rng, most) if probe.left > 1 else []
-    each = min(_MAX_COMPARED_MEMBERS, probe.left - len(points)) // max(1, len(walks))
+    most = min(_MAX_COMPARED_MEMBERS, probe.calls_left - probe.calls_left // 3)
+    points = space.list_extremes(rng, most) if probe.calls_left > 1 else []
+    each = min(_MAX_COMPARED_MEMBERS, probe.calls_left - len(points)) // max(1, len(walks))
     for steps, point in walks:
         members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
         points += [x for x in members if space.domain.contains(x)]
@@ -516,20 +528,20 @@ def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
             for gap, (start, end) in zip(gaps, itertools.pairwise(ends), strict=True):
                 heapq.heappush(stretches, (-gap, start - end, start, end))
         elif space.holds(*points[1:]):
-            probe.gaps([(points[1], points[2])])
+            probe.distances([(points[1], points[2])])
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Compare outputs on random members.
+    """Compare the results of f on random inputs.
 
-    If any two members are neighbours, all these members are compared with each other. Otherwise
-    random pairs of neighbours are compared.
+    If any two inputs are neighbours, all these inputs are compared with each other. Otherwise
+    random pairs of neighbours are compared. The object `probe` calls f and stores the best pair.
     """
-    most = max(2, min(_MAX_COMPARED_MEMBERS, probe.left))
-    if not space.free:
-        return try_pairs(probe, space.random(rng, max(1, most // 2)))
+    most = max(2, min(_MAX_COMPARED_MEMBERS, probe.calls_left))
+    if not space.has_only_neighbours:
+        return try_pairs(probe, space.draw_pairs(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
-    if space.moves:
+    if space.can_move:
         # The largest change of f may be near the middle of the domain, where few draws in high
         # dimensions fall.
         for place in range(0, most, 4):
@@ -540,16 +552,18 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run coordinate ascent. The first step has the width of the domain; later steps are smaller.
+    """Increase norm(f(x) - f(x')) by coordinate ascent, from the pair `start`.
+
+    The object `probe` calls f and stores the best pair.
 
     Source:
         Hooke and Jeeves (1961), direct search.
     """
-    if not space.moves:
+    if not space.can_move:
         return _try_random_moves(probe, space, rng, start)
-    width = np.minimum(space.widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
+    width = np.minimum(space.lows_and_widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
     here, step = start, _COARSEST_STEP
-    value = float(probe.gaps([here])[0])
+    value = float(probe.distances([here])[0])
     while step >= _FINEST_STEP:
         before = value
         here, value = _climb_round(probe, space, rng, here, value, step * width)
@@ -578,36 +592,29 @@ def _climb_round(
 def _choose_best_moves(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
-    """Return the pair after the best change of a coordinate, or after all changes with a gain.
-
-    The pair with the larger distance of outputs is returned. With many coordinates, all changes
-    together are often better.
-    """
+    """Return the pair after the best change of a coordinate, or after all changes with a gain."""
     both = ((move, _move_pair(space, here, [move])) for move in moves)
     tried = [(move, pair) for move, pair in both if pair is not None]
     if not tried:
         return here, value
-    gaps = probe.gaps([pair for _, pair in tried])
+    gaps = probe.distances([pair for _, pair in tried])
     best = int(np.argmax(gaps))
     if not gaps[best] > value:
         return here, value
     gaining = {tried[n][0][:2]: tried[n][0] for n in np.argsort(gaps) if gaps[n] > value}
     together = _move_pair(space, here, list(gaining.values())) if len(gaining) > 1 else None
     here, value = tried[best][1], float(gaps[best])
-    if together is not None and (joint := float(probe.gaps([together])[0])) > value:
+    if together is not None and (joint := float(probe.distances([together])[0])) > value:
         return together, joint
     return here, value
 
 
 def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
-    """Return the pair after some changes of coordinates.
-
-    None if the pair is unchanged, or if the results are not neighbours.
-    """
+    """Return the pair after some changes, or None if it is unchanged or not neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together: moving x also moves x'. Other pairs move one side only.
-        for moved in sides[side:] if not space.free else sides[side : side + 1]:
+        for moved in sides[side:] if not space.has_only_neighbours else sides[side : side + 1]:
             moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
     pair = space.fit(*sides)
     if pair is None or all(map(np.array_equal, pair, here)):
@@ -616,70 +623,61 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _try_random_moves(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Try random changes of a pair by the relation, and keep changes that increase the distance.
-
-    Without a relation, random pairs are drawn.
-    """
+    """Try random changes of a pair by the relation, and keep changes that increase the distance."""
     size = _MOVES_PER_CALL if probe.batched else 1
-    here, value = start, float(probe.gaps([start])[0])
+    here, value = start, float(probe.distances([start])[0])
     last, idle = probe.evaluations, 0
     # Inputs evaluated before cost no call. If all are known, only this limit ends the search.
     while idle < _MAX_IDLE_MOVES:
         idle = idle + 1 if probe.evaluations == last else 0
         last = probe.evaluations
         if space.neighbour is None:
-            tried = space.random(rng, size)
+            tried = space.draw_pairs(rng, size)
         else:
             pair = Pair(*here)
             proposed = [space.neighbour.move(pair, space.domain, rng) for _ in range(size)]
             tried = [(p.x, p.x_prime) for p in proposed if space.holds(p.x, p.x_prime)]
         if not tried:
             continue
-        gaps = probe.gaps(tried)
+        gaps = probe.distances(tried)
         best = int(np.argmax(gaps))
         if gaps[best] >= value:
             here, value = tried[best], float(gaps[best])
 
 
 class _Objective:
-    """Objective of the optimisers: minus the distance of f(x) and f(x').
-
-    Its argument is the concatenation of x and x', in units of the width of the domain.
-    """
+    """Minus the distance of f(x) and f(x'), for x and x' concatenated in units of the widths."""
 
     def __init__(self, probe: Probe, space: Space, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
-        self.low, self.width = space.widths(rng)
+        self.low, self.width = space.lows_and_widths(rng)
 
-    def inputs(self, scaled: Floats) -> Inputs | None:
+    def point_to_pair(self, scaled: Floats) -> Inputs | None:
         """Return the neighbours (x, x') at a point of the optimiser, or None for other points."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 
-    def scaled(self, pair: Inputs) -> Floats:
+    def pair_to_point(self, pair: Inputs) -> Floats:
         """Return the point of the optimiser that corresponds to a pair."""
         return np.concatenate([(np.asarray(side) - self.low) / self.width for side in pair])
 
     def __call__(self, scaled: Floats) -> float:
         """Return minus the distance of f(x) and f(x'), or 0 if x and x' are not neighbours."""
-        pair = self.inputs(scaled)
-        return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _MAX_OBJECTIVE)
+        pair = self.point_to_pair(scaled)
+        return 0.0 if pair is None else -min(float(self.probe.distances([pair])[0]), _MAX_OBJECTIVE)
 
     def slope(self, scaled: Floats) -> Floats:
-        """Compute the gradient by difference quotients.
-
-        At the boundary of the domain, the steps point inwards.
-        """
+        """Compute the gradient by difference quotients, with inward steps at the boundary."""
         value = self(scaled)
         slope = np.zeros(scaled.size)
         places = np.arange(scaled.size)
         for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP):
             moved = scaled + step * np.eye(scaled.size)[places]
             pairs = [(n, pair) for n, row in zip(places, moved, strict=True)
-                     if (pair := self.inputs(row)) is not None]  # fmt: skip
+                     if (pair := self.point_to_pair(row)) is not None]  # fmt: skip
             if not pairs:
                 continue
-            gaps = self.probe.gaps([pair for _, pair in pairs])
+            gaps = self.probe.distances([pair for _, pair in pairs])
             # If f is not defined there, the slope is 0. The other direction may have a slope.
             slopes = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
             slope[[n for n, _ in pairs]] = (slopes - value) / step
@@ -690,9 +688,10 @@ class _Objective:
 
 
 def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Run L-BFGS-B of scipy from the best pair.
+    """Maximise norm(f(x) - f(x')) by L-BFGS-B of scipy, from `start` and from random pairs.
 
-    With few coordinates, differential evolution and Powell's method run too.
+    If inputs have few coordinates, differential evolution and Powell's method are used too. The
+    object `probe` calls f and stores the best pair.
 
     Source:
         Byrd, Lu, Nocedal and Zhu (1995); Storn and Price (1997); Powell (1964).
@@ -702,37 +701,37 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
     objective = _Objective(probe, space, rng)
     size = 2 * objective.low.size
     few, bounds = size <= _MAX_EVOLVED_COORDINATES, Bounds(np.zeros(size), np.ones(size))
-    starts = [start, *space.random(rng, _RANDOM_STARTS)]
-    begins = [np.clip(objective.scaled(pair), 0.0, 1.0) for pair in starts]
-    with probe.allowance("scipy (L-BFGS-B)", 0.4 if few else 1.0):
+    starts = [start, *space.draw_pairs(rng, _RANDOM_STARTS)]
+    begins = [np.clip(objective.pair_to_point(pair), 0.0, 1.0) for pair in starts]
+    with probe.limit_calls("scipy (L-BFGS-B)", 0.4 if few else 1.0):
         for begin in begins:
             minimize(objective, begin, jac=objective.slope, method="L-BFGS-B", bounds=bounds)
     if few:
         # Inputs evaluated before cost no call, so the number of calls may not end the evolution.
-        most = 1 + probe.left // (_EVOLUTION_POPULATION * size)
-        with probe.allowance("scipy (differential evolution)", 0.7):
+        most = 1 + probe.calls_left // (_EVOLUTION_POPULATION * size)
+        with probe.limit_calls("scipy (differential evolution)", 0.7):
             size_of = {"maxiter": most, "popsize": _EVOLUTION_POPULATION}
             differential_evolution(objective, bounds, seed=rng, polish=False, **size_of)
-        with probe.allowance("scipy (Powell)", 1.0):
+        with probe.limit_calls("scipy (Powell)", 1.0):
             minimize(objective, begins[0], method="Powell", bounds=bounds)
 
 
 def try_torch(
     probe: Probe, space: Space, rng: np.random.Generator, module: ModuleCalls, start: Inputs
 ) -> None:
-    """Run gradient ascent from the best pair and from random pairs.
+    """Maximise norm(f(x) - f(x')) by gradient ascent, from `start` and from random pairs.
 
-    If a step does not increase the distance, the step size is halved.
+    The object `probe` calls f and stores the best pair.
     """
-    width = space.widths(rng)[1]
-    for here in [start, *space.random(rng, _RANDOM_STARTS)]:
+    width = space.lows_and_widths(rng)[1]
+    for here in [start, *space.draw_pairs(rng, _RANDOM_STARTS)]:
         _ascend_gradient(probe, space, module, here, width)
 
 
 def _ascend_gradient(
     probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats
 ) -> None:
-    value, step = float(probe.gaps([here])[0]), _FIRST_GRADIENT_STEP
+    value, step = float(probe.distances([here])[0]), _FIRST_GRADIENT_STEP
     while step > _LAST_GRADIENT_STEP:
         # A gradient costs about as much as the two calls that it differentiates.
         probe.count_outside_calls(2)
@@ -749,7 +748,7 @@ def _ascend_gradient(
                 for side, slope in zip(here, slopes, strict=True)
             )
             pair = space.fit(x, x_prime)
-            if pair is not None and (gap := float(probe.gaps([pair])[0])) > value:
+            if pair is not None and (gap := float(probe.distances([pair])[0])) > value:
                 here, value, step = pair, gap, 2.0 * step
                 break
             step /= 2.0
@@ -762,7 +761,7 @@ def is_torch_module(f: Callable[..., Any]) -> bool:
 
 
 class ModuleCalls:
-    """Torch module as a function of numpy vectors or matrices, with gradients of distances."""
+    """Function that calls a torch module f on numpy arrays; it also computes gradients."""
 
     def __init__(self, module: Any, rows: bool) -> None:
         # torch is imported already, because the module exists.
@@ -783,7 +782,7 @@ class ModuleCalls:
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
     def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
-        """Compute the gradient of norm(f(x) - f(x')) with respect to x and to x'."""
+        """Compute the gradients of norm(f(x) - f(x')) in x and in x', where f is the module."""
         tensors = [self._array_to_tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors
         apart = self._module(inputs[0]) - self._module(inputs[1])

@@ -22,13 +22,13 @@ from ..errors import choice, flag, instance, mistyped, real
 from ..records import Answer, Floats, Record
 from .outputs import (
     Seen,
-    at_least,
+    binomial_tail,
     collision_probability,
+    column_test,
     hash_rows,
+    law_p_value,
     one_sided_p_values,
-    pairs_of_columns,
-    same_rows,
-    two_samples,
+    row_p_value,
 )
 
 DETERMINISTIC = ("no_noise", "rank")
@@ -65,20 +65,20 @@ _SMALL_SCALE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Check(Answer, Record):
-    """Result of one structural check of the noise of a mechanism.
+    """Result of one check of the noise that a mechanism adds, such as a check for repeated noise.
 
     Args:
-        name: name of the check, one of those that `inspect` describes, or "fork".
-        flagged: True if the check found its fault.
+        name: name of the check: one of the names in the documentation of `inspect`, or "fork".
+        flagged: True if the check found the fault that it looks for.
         what: one sentence that describes the result.
-        p_value: p-value of the test that there is no fault, corrected for multiple comparisons
-            within the check. None if the check is not a statistical test, or if the check was not
-            run.
+        p_value: p-value of the hypothesis that the noise does not have the fault. It is corrected
+            for multiple comparisons within the check. None if the check is not a statistical test,
+            or if the check was not run.
         evidence: names and values of the numbers that the check computed.
 
     Raises:
         TypeError: if a field is of the wrong kind.
-        ValueError: if `name` is not a check, or `p_value` is not in [0, 1].
+        ValueError: if `name` is not the name of a check, or if `p_value` is not in [0, 1].
 
     Example:
         >>> from dpcore import Identity
@@ -107,7 +107,7 @@ class Check(Answer, Record):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Numbers that the check computed (`evidence`), as a dictionary from names to values."""
+        """Numbers that this check computed, as a dictionary from names to values."""
         return dict(self.evidence)
 
     def __str__(self) -> str:
@@ -117,19 +117,20 @@ class Check(Answer, Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inspection(Answer, Record):
-    """Result of `dpcore.structure.inspect`: the results of all checks of a mechanism.
+    """Results of all checks of the noise of one mechanism, returned by `dpcore.structure.inspect`.
 
     Args:
         mechanism: name of the inspected mechanism.
         dim: number of entries of one output.
-        draws: number of outputs in each of the two calls of the mechanism at the given input.
-        seed: seed that repeats the inspection, if the mechanism draws its noise from the generator
-            `rng` that dpcore passes to it.
-        false_alarm: upper bound on the probability that at least one check flags a layer without
-            faults.
-        level: a check is flagged if its p-value is at most this number, which is `false_alarm`
-            divided by the number of checks.
-        checks: results of the checks.
+        draws: number of outputs in each of the two calls of the mechanism at the input that was
+            tested.
+        seed: seed with which the inspection can be repeated. This requires that the mechanism draws
+            its noise from the generator `rng` that dpcore passes to it.
+        false_alarm: upper bound on the probability that at least one check flags a mechanism
+            without faults.
+        level: significance level. A check is flagged if its p-value is at most `level`. The level
+            is `false_alarm` divided by the number of checks with a p-value.
+        checks: results of the checks, one object of the class `Check` for each.
 
     Raises:
         TypeError: if `checks` is not a tuple of Checks.
@@ -158,12 +159,12 @@ class Inspection(Answer, Record):
 
     @property
     def flagged(self) -> tuple[str, ...]:
-        """Names of the checks that found a fault."""
+        """Names of the checks that found a fault in the noise of the mechanism."""
         return tuple(check.name for check in self.checks if check.flagged)
 
     @property
     def passed(self) -> bool:
-        """True if no check found a fault. True does not prove that the mechanism is private."""
+        """True if no check found a fault. This does not prove that the mechanism is private."""
         return not self.flagged
 
     def __getitem__(self, name: str) -> Check:
@@ -200,14 +201,15 @@ def _format_p(value: float | None) -> str:
 
 
 class CheckOutcome:
-    """Result of one check, before dpcore compares its p-value with the level for a flag.
+    """Result of one check of the noise of a mechanism, before its p-value is compared with a level.
 
     Args:
-        text: sentence that describes the fault. For a check without a p-value, the sentence that
-            describes the result.
-        good: sentence for a p-value above the level.
-        p_value: p-value of the test that there is no fault. None for a check that applies a rule.
-        flagged: True if the rule finds the fault. Not used if there is a p-value.
+        text: sentence that describes the fault (or the result, if the check has no p-value).
+        good: sentence that describes the result if the p-value is above the level.
+        p_value: p-value of the hypothesis that the noise does not have the fault. None if the check
+            is not a statistical test.
+        flagged: True if a check without a p-value found the fault. It is not used if there is a
+            p-value.
         **evidence: names and values of the numbers that the check computed.
     """
 
@@ -219,7 +221,10 @@ class CheckOutcome:
         self.evidence = tuple(evidence.items())
 
     def judge(self, name: str, level: float) -> Check:
-        """Return the result as a `Check`, which is flagged if its p-value is at most the level."""
+        """Convert this result to an object of the class `Check` with the given name.
+
+        If the result has a p-value, the check is flagged if the p-value is at most `level`.
+        """
         if self.p_value is None:
             return Check(name, self.flagged, self.text, None, self.evidence)
         p = min(1.0, float(self.p_value))
@@ -227,14 +232,22 @@ class CheckOutcome:
 
 
 def run_check(name: str, sample: Seen, level: float) -> Check:
-    """Run the named check, if the outputs have the properties that this check needs."""
+    """Run the check with the given name on outputs of a mechanism, and return the result.
+
+    A check may need properties of the outputs, such as noise in at least two coordinates. If the
+    outputs do not have them, the check is not run, and the result states the reason. A check is
+    flagged if its p-value is at most `level`.
+    """
     find, *needs = _FINDERS[name]
     missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))
     return (next(missing, None) or find(sample)).judge(name, level)
 
 
-def one_sided(sample: Seen) -> CheckOutcome:
-    """Check for noise that is at all inputs never below, or never above, the clean vector."""
+def check_one_sided(sample: Seen) -> CheckOutcome:
+    """Check if the noise is never below, or never above, the vector to which it is added.
+
+    The fault is found only if this holds at all tested inputs.
+    """
     noises = sample.noises()
     n, d = noises[0].shape
     # The noise must be above at every input, or below at every one. Clamped outputs are not.
@@ -253,8 +266,11 @@ def one_sided(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def off_centre(sample: Seen) -> CheckOutcome:
-    """Check for noise whose median is not 0, that is, above 0 and below 0 not equally often."""
+def check_off_centre(sample: Seen) -> CheckOutcome:
+    """Check if the median of the noise is not 0.
+
+    The fault is that noise above 0 and noise below 0 are not equally frequent.
+    """
     noises = sample.noises()
     d = noises[0].shape[1]
     # If the noise is off-centre to different sides at different inputs, x is not the clean vector.
@@ -277,9 +293,9 @@ def _sign_p_values(noise: Floats) -> Floats:
 
 
 def check_atom(sample: Seen) -> CheckOutcome:
-    """Check for one value of the noise with positive probability, if other values do not repeat.
+    """Check if the noise has one value with positive probability, while other values hardly repeat.
 
-    The value must be repeated at other inputs too, relative to the clean vector of each input.
+    The fault is found only if the noise also repeats this value at other inputs of the mechanism.
     """
     noises = sample.noises()
     n, d = noises[0].shape
@@ -287,7 +303,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
     modes, mixed = _find_modes(noises[0])
     # Other values occur twice at most on average, and rounded ones as often as rounding explains.
     chance = np.maximum(
-        8.0 / n, np.minimum(1.0, 4.0 * sample.step / np.maximum(sample.spread, 1e-300))
+        8.0 / n, np.minimum(1.0, 4.0 * sample.rounding_step / np.maximum(sample.spread, 1e-300))
     )
     # 0 is always tested. The p-value gets a factor, because the same draws chose the most frequent
     # value.
@@ -296,7 +312,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
         for column in np.flatnonzero(mixed & (hits > 2)):
             # One of the draws that chose the value is not counted.
             used = int(price > 1)
-            tail = at_least(int(hits[column]) - used, n - used, float(chance[column]))
+            tail = binomial_tail(int(hits[column]) - used, n - used, float(chance[column]))
             p = min(1.0, 2 * d * price * tail)
             if p < best and _moves_with_input(
                 sample, noises[1:], int(column), float(values[column])
@@ -331,20 +347,23 @@ def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: fl
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
-        near = 4 * (step + float(sample.step[column])) if value else 0.0
+        near = 4 * (step + float(sample.rounding_step[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
             return True
     return not noises
 
 
 def check_grid(sample: Seen) -> CheckOutcome:
-    """Check for repeated values in the tail, as of noise computed from a coarse uniform number."""
-    size = _pool_sizes(sample)
+    """Check if large values of the noise repeat.
+
+    Large values repeat, for example, if the noise is computed from a uniform number with few bits.
+    """
+    size = _pool_magnitudes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
         return CheckOutcome(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
-    step = float(sample.step[sample.varying].max())
+    step = float(sample.rounding_step[sample.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
     if tail * _SMALL_GAP_STEPS * step > span / 2:
         steps = float(np.median(sample.spread[sample.varying])) / step
@@ -354,7 +373,7 @@ def check_grid(sample: Seen) -> CheckOutcome:
         return CheckOutcome(text, steps=steps)
     small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
-    p = at_least(equal, small, 1 / 8)
+    p = binomial_tail(equal, small, 1 / 8)
     # About tail^2 / 2 pairs of both signs lie on the share tail / draws of half of the values.
     values = math.log2(max(1.0, tail * size.size / max(1, equal)))
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
@@ -371,7 +390,7 @@ def _format_centre(sample: Seen) -> str:
     return f" (measured from {sample.around})" if sample.around else ""
 
 
-def _pool_sizes(sample: Seen) -> Floats:
+def _pool_magnitudes(sample: Seen) -> Floats:
     """Return absolute values of the noise of both calls, without repeated rows.
 
     Values that several coordinates share are also left out.
@@ -386,7 +405,7 @@ def _pool_sizes(sample: Seen) -> Floats:
         both = both[new]
     size = np.sort(np.abs(both - centre[sample.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
-    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.step[sample.varying].max())
+    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.rounding_step[sample.varying].max())
     return size[fresh]
 
 
@@ -397,7 +416,7 @@ def _is_discrete(sample: Seen) -> bool:
 
 
 def check_cut(sample: Seen) -> CheckOutcome:
-    """Check for noise with a largest possible value, near which many draws lie."""
+    """Check if the noise has a largest possible absolute value, with many draws near this value."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -411,7 +430,7 @@ def check_cut(sample: Seen) -> CheckOutcome:
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
-    allowed = 0.5 / _gaussian_share(k, n)
+    allowed = 0.5 / _spacing_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
     figures = _describe_tails(noise) + _format_centre(sample)
     bad = (
@@ -420,7 +439,7 @@ def check_cut(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 
-def _gaussian_share(k: int, n: int) -> float:
+def _spacing_share(k: int, n: int) -> float:
     """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
 
     The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
@@ -446,7 +465,11 @@ def _describe_tails(noise: Floats) -> str:
 
 
 def no_noise(sample: Seen) -> CheckOutcome:
-    """Check for coordinates that have the same value in all draws of both calls."""
+    """Check if coordinates of the outputs have the same value in all draws of two calls.
+
+    If the vector to which the noise is added is known, the value must also be equal to the entry of
+    this vector.
+    """
     n, d = sample.first.shape
     still = (sample.first == sample.first[0]).all(axis=0) & (sample.second == sample.first[0]).all(
         axis=0
@@ -466,7 +489,7 @@ def no_noise(sample: Seen) -> CheckOutcome:
 
 
 def shared_rows(sample: Seen) -> CheckOutcome:
-    """Check for rows of one call that repeat other rows of the call or depend on earlier rows."""
+    """Check if outputs of one call are repeated in the call, or depend on earlier outputs."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if no_noise(sample).flagged:
@@ -480,7 +503,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
     half = n // 2
     # Neighbouring rows, and rows half a call apart. No row is in two pairs.
     pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
-    following = [same_rows(first, second, sample.rng)[0] for first, second in pairs]
+    following = [row_p_value(first, second, sample.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -504,11 +527,11 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     starts = np.arange(n - lag)
     starts = starts[starts // lag % 2 == 0]
     hits = int((ids[starts] == ids[starts + lag]).sum())
-    return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
+    return min(1.0, n * binomial_tail(hits, len(starts), collision_probability(ids))), lag
 
 
 def shared_calls(sample: Seen) -> CheckOutcome:
-    """Check for rows of a second call that also occur in the first call."""
+    """Check if outputs of a second call of the mechanism also occur in the first call."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if not (sample.first[0] == sample.second[0]).all():
@@ -522,8 +545,10 @@ def shared_calls(sample: Seen) -> CheckOutcome:
     chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
     equal = int((ids[:n] == ids[n:]).sum())
     repeated = int(np.isin(ids[n:], ids[:n]).sum())
-    following = same_rows(both[:n], both[n:], sample.rng)[0]
-    p = 3 * min(at_least(equal, n, chance), at_least(repeated, n, min(1.0, n * chance)), following)
+    following = row_p_value(both[:n], both[n:], sample.rng)[0]
+    p = 3 * min(
+        binomial_tail(equal, n, chance), binomial_tail(repeated, n, min(1.0, n * chance)), following
+    )
     bad = (
         f"two calls with fresh generators share noise: {equal:,} of {n:,} rows are equal"
         f" in place, {repeated:,} in any place"
@@ -533,7 +558,10 @@ def shared_calls(sample: Seen) -> CheckOutcome:
 
 
 def check_rank(sample: Seen) -> CheckOutcome:
-    """Check that the noise has full rank: differences of outputs span all dimensions."""
+    """Check if the noise spans fewer dimensions than it has coordinates.
+
+    An example is one draw of noise that is added to all coordinates.
+    """
     columns = _choose_columns(sample)
     d = len(columns)
     rank = _noise_rank(sample, columns)
@@ -543,7 +571,7 @@ def check_rank(sample: Seen) -> CheckOutcome:
     text = f"noise in {rank} of {d} directions: {d - rank} combinations of outputs are exact"
     if rank == 1:
         text = f"one draw of noise for all {sample.varying.size} coordinates (rank 1)"
-        error = _largest_bare_error(sample)
+        error = _largest_shifted_error(sample)
         if error is not None:
             whole = sample.clean is not None and float(sample.clean.min()) == 0.0
             returned = "the clean vector" if whole else "the clean vector up to one constant"
@@ -570,7 +598,9 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     values /= size
     d = len(columns)
     # Rounding errors are noise in every direction, of this size.
-    rounding = float((_EMPTY_DIRECTION_STEPS * np.ldexp(sample.step[columns], power) / size).max())
+    rounding = float(
+        (_EMPTY_DIRECTION_STEPS * np.ldexp(sample.rounding_step[columns], power) / size).max()
+    )
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
     try:
@@ -587,7 +617,7 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _largest_bare_error(sample: Seen) -> float | None:
+def _largest_shifted_error(sample: Seen) -> float | None:
     """Return the largest error after the minimum of each row is subtracted from the row.
 
     None if the subtraction does not remove the noise.
@@ -595,23 +625,23 @@ def _largest_bare_error(sample: Seen) -> float | None:
     bare = sample.first - sample.first.min(axis=1, keepdims=True)
     clean = bare[0] if sample.clean is None else sample.clean - sample.clean.min()
     error = float(np.abs(bare - clean).max())
-    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.step.max()) else None
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.rounding_step.max()) else None
 
 
 def check_correlation(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise is correlated."""
+    """Check if the noise of one coordinate is correlated with the noise of another coordinate."""
     return _compare_columns(sample, sample.first, "the noise", "")
 
 
 def shared_size(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise has correlated absolute values."""
+    """Check if the absolute values of the noise are correlated between coordinates."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _compare_columns(sample, values, "the size of the noise", meant)
 
 
 def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> CheckOutcome:
-    p, strongest, rms, pairs = pairs_of_columns(values[:, _choose_columns(sample)], sample.rng)
+    p, strongest, rms, pairs = column_test(values[:, _choose_columns(sample)], sample.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
@@ -619,9 +649,10 @@ def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> 
 
 
 def check_scale(sample: Seen) -> CheckOutcome:
-    """Check that the noise has the same scale at other inputs.
+    """Check if the scale of the noise depends on the input of the mechanism.
 
-    The check compares differences of two rows, because they do not depend on the clean vector.
+    The check compares differences of two outputs, because the vector to which the noise is added
+    cancels in a difference.
     """
     if not sample.others:
         refusals = f": {', '.join(sample.refused)}" if sample.refused else ""
@@ -630,7 +661,7 @@ def check_scale(sample: Seen) -> CheckOutcome:
     best, label, ratio = 1.0, "", 1.0
     for other in sample.others:
         there = _difference_sizes(other.outputs)
-        p, column = two_samples(here, there, sample.rng)
+        p, column = law_p_value(here, there, sample.rng)
         if p <= best:
             best, label = p, other.label
             base = float(here[:, column].mean())
@@ -643,7 +674,7 @@ def check_scale(sample: Seen) -> CheckOutcome:
 
 
 def column_scale(sample: Seen) -> CheckOutcome:
-    """Check for coordinates whose noise is less than a tenth of the median noise size."""
+    """Check if a coordinate has less than a tenth of the noise of most other coordinates."""
     columns = sample.varying
     outputs = sample.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
@@ -654,7 +685,7 @@ def column_scale(sample: Seen) -> CheckOutcome:
     # Half of the draws are within the median size. A larger share indicates smaller noise.
     hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
     worst = int(hits.argmax())
-    p = columns.size * at_least(int(hits[worst]), len(sizes), 0.5)
+    p = columns.size * binomial_tail(int(hits[worst]), len(sizes), 0.5)
     ratio, count = float(medians[worst]) / usual, int((medians < _SMALL_SCALE_SHARE * usual).sum())
     bad = (
         f"the noise of coordinate {int(columns[worst])} is {ratio:.2g} times as large as that of "
@@ -674,7 +705,7 @@ def _difference_sizes(outputs: Floats) -> Floats:
 
 
 def check_modes(sample: Seen) -> CheckOutcome:
-    """Check that the noise has the same distribution in train mode and in eval mode."""
+    """Check if the noise is distributed differently in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
         return CheckOutcome("no train and eval mode")
@@ -690,8 +721,8 @@ def check_modes(sample: Seen) -> CheckOutcome:
     if not noisy[0]:
         return CheckOutcome("no noise in either mode")
     first = sample.first[: len(mode.outputs)]
-    values = two_samples(first, mode.outputs, sample.rng)[0]
-    sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), sample.rng)[0]
+    values = law_p_value(first, mode.outputs, sample.rng)[0]
+    sizes = law_p_value(_difference_sizes(first), _difference_sizes(mode.outputs), sample.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
     return CheckOutcome(bad, good, 2 * min(values, sizes))
@@ -717,9 +748,9 @@ _FINDERS: dict[str, tuple[Any, ...]] = {
     "rank": (check_rank, _COLUMNS),
     "correlation": (check_correlation, _COLUMNS),
     "shared_size": (shared_size, _COLUMNS),
-    "one_sided": (one_sided, _CLEAN, _NOISE),
+    "one_sided": (check_one_sided, _CLEAN, _NOISE),
     "atom": (check_atom, _CLEAN, _NOISE),
-    "off_centre": (off_centre, _CLEAN, _NOISE),
+    "off_centre": (check_off_centre, _CLEAN, _NOISE),
     "scale": (check_scale, _NOISE),
     "column_scale": (column_scale, _COLUMNS),
     "grid": (check_grid, _NOISE, _CONTINUOUS),

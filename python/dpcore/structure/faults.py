@@ -25,14 +25,14 @@ _EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fault(Record):
-    """Faulty noise mechanism with its repaired version.
+    """Example of a mechanism with a fault in its noise, together with a repaired mechanism.
 
     Args:
         name: name of the fault.
-        mechanism: faulty mechanism `(x, size, rng) -> outputs`.
-        x: an input, shape `(dim,)`.
-        flagged_by: names of the checks that must find the fault. The name "fork" means the check
-            `fork_reuse`. All other names are names of checks of `inspect`.
+        mechanism: mechanism with the fault, a callable `(x, size, rng) -> outputs`.
+        x: input at which checks find the fault, shape `(dim,)`.
+        flagged_by: names of the checks that must find the fault. The name "fork" stands for the
+            function `fork_reuse`. All other names are names of checks of the function `inspect`.
         repaired: mechanism that does the same task without the fault.
         what: description of the fault on one line.
         source: publication or explanation of the fault.
@@ -75,7 +75,7 @@ class Fault(Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedDraw(Shown):
-    """Faulty mechanism: one Laplace draw per row is added to all entries of the row.
+    """Faulty mechanism: the same Laplace draw is added to all entries of one output.
 
     Args:
         scale: scale of the noise.
@@ -90,7 +90,7 @@ class SharedDraw(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedRow(Shown):
-    """Faulty mechanism: one vector of noise is added to all rows of a batch.
+    """Faulty mechanism: the same vector of noise is added to all outputs of one call.
 
     Args:
         scale: scale of the noise.
@@ -106,7 +106,7 @@ class SharedRow(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSeed(Shown):
-    """Faulty mechanism: every call seeds the generator of the noise with the same number.
+    """Faulty mechanism: every call seeds the random generator of the noise with the same number.
 
     Args:
         scale: scale of the noise.
@@ -126,10 +126,11 @@ class FixedSeed(Shown):
 class RowRange(Shown):
     """Faulty mechanism: the scale of the Laplace noise depends on the private input.
 
-    The scale is the range (largest minus smallest entry) of the private input, divided by epsilon.
+    The scale is the largest entry of the private input minus the smallest entry, divided by
+    epsilon.
 
     Args:
-        epsilon: number by which the range is divided.
+        epsilon: number by which this difference is divided.
     """
 
     epsilon: float = 1.0
@@ -142,10 +143,11 @@ class RowRange(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Float32Laplace(Shown):
-    """Faulty mechanism: float32 Laplace noise, computed from a 24-bit uniform number as in torch.
+    """Faulty mechanism: Laplace noise computed from a uniform number of 24 bits, as in torch.
 
     The uniform number u is a multiple of 2^-23 in [2^-23 - 1, 1). The noise is
-    ``-b sgn(u) ln(1 - abs(u))``, so its absolute value is at most ``b ln(2^23) = 15.942385 b``.
+    ``-b sgn(u) ln(1 - abs(u))``, so the absolute value of the noise is at most
+    ``b ln(2^23) = 15.942385 b``.
 
     Args:
         scale: scale b of the noise.
@@ -174,12 +176,12 @@ class TrainingOnly(Shown):
     scale: float = 1.0
 
     def train(self, mode: bool = True) -> TrainingOnly:
-        """Switch to train mode if `mode` is True, otherwise to eval mode."""
+        """Switch this mechanism to train mode if `mode` is True, and to eval mode otherwise."""
         self.training = mode
         return self
 
     def eval(self) -> TrainingOnly:
-        """Switch to eval mode."""
+        """Switch this mechanism to eval mode, in which it should add noise but does not."""
         return self.train(False)
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -189,7 +191,7 @@ class TrainingOnly(Shown):
 
 
 class Always(TrainingOnly):
-    """Repaired version of `TrainingOnly`: noise is added in train mode and in eval mode."""
+    """Mechanism without the fault of `TrainingOnly`: adds noise in train mode and in eval mode."""
 
     __slots__ = ()
 
@@ -200,11 +202,13 @@ class Always(TrainingOnly):
 
 @dataclass(slots=True, repr=False)
 class OwnGenerator(Shown):
-    """Faulty mechanism: all calls use one generator, which is made once, for example on import.
+    """Faulty mechanism: all calls use one random generator, which was made before the first call.
+
+    If a process is forked, each child gets a copy of this generator and adds the same noise.
 
     Args:
         scale: scale of the noise.
-        generator: the generator for all calls.
+        generator: the random generator for all calls.
     """
 
     scale: float = 1.0

@@ -45,7 +45,7 @@ from .outputs import (
     Layer,
     Seen,
     as_finite_array,
-    at_least,
+    binomial_tail,
     collect_outputs,
     collision_probability,
     hash_rows,
@@ -71,36 +71,35 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if a parent process and its forked children, or two children, add the same noise.
+    """Check if a mechanism adds the same noise in several processes after `os.fork`.
 
     `os.fork` copies the state of every random generator in memory, such as the global generators of
-    numpy and torch. Python seeds its `random` module again in a child, but not other
-    `random.Random` instances. Forked workers with equal generators add the same noise to different
-    people's data. An attacker who subtracts two outputs then removes the noise.
+    numpy and torch. Python seeds the module `random` again in a child, but not other objects of the
+    class `random.Random`. Forked workers with equal generators add the same noise to the data of
+    different people. An attacker who subtracts two outputs then removes the noise.
 
-    The mechanism is called once before the fork, so that generators which it makes in its first
-    call exist. Then the mechanism is called in every child, and at the end in the parent. In the
-    children, torch runs on one thread.
+    The mechanism is called once before the fork. A mechanism may make its generator in the first
+    call, and this generator then exists before the fork. Then the mechanism is called in every
+    child, and at the end in the parent. In the children, torch runs on one thread.
 
-    The check looks for mechanisms that draw from a generator other than the one that dpcore passes
-    to them. A mechanism that draws only from the passed generator passes the check, because parent
-    and children get generators with different seeds. In your own program, the code that forks must
-    also pass different generators.
+    dpcore passes a random generator to the mechanism, with a different seed in each process. A
+    mechanism that draws only from this generator is never flagged. In your own program, the code
+    that forks must also pass different generators.
 
-    For some mechanisms, an audit seeds the global generators in every call: torch modules and
-    distributions, and functions of `dpcore.repeat` with ``seeded="global"``. This check runs them
-    without this seeding.
+    Some mechanisms draw from the global generators of torch, numpy or Python: torch modules, torch
+    distributions, and functions of `dpcore.repeat` with ``seeded="global"``. An audit seeds the
+    global generators before it calls these mechanisms. This check does not seed them.
 
-    The check needs an operating system with `os.fork`. A child is killed after `timeout` seconds.
-    So the function returns even if a library deadlocks after a fork. All children have ended when
-    the function returns.
+    The check needs an operating system with `os.fork`. A child is killed after `timeout` seconds,
+    for example if a library deadlocks after the fork. All children have ended when the function
+    returns.
 
     Args:
         mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
             ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
             torch module.
-        x: the input. Defaults to the first input of the mechanism's default pair, or to [0.0]
-            without a default pair.
+        x: input of the mechanism. Some mechanisms define a default pair of inputs. The default is
+            then the first input of this pair, and otherwise [0.0].
         draws: number of outputs in each process, at least 16.
         children: number of children, at least 1.
         rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
@@ -108,8 +107,8 @@ def fork_reuse(
         false_alarm: upper bound on the probability that a mechanism without this fault is flagged.
 
     Returns:
-        A `Check` with the name "fork". It is flagged if two processes share more rows of outputs
-        than chance explains.
+        An object of the class `Check` with the name "fork". It is flagged if two processes (the
+        parent and a child, or two children) have more outputs in common than chance explains.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -286,28 +285,32 @@ def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
     equal = [int((ids[a] == ids[b]).sum()) for a, b in pairs]
     worst = int(np.argmax(equal))
     first, second = (names[place] for place in pairs[worst])
-    p = len(pairs) * at_least(equal[worst], size, chance)
+    p = len(pairs) * binomial_tail(equal[worst], size, chance)
     figures = f"{first} and {second} share {equal[worst]} of {size} rows"
     bad, good = f"the noise is repeated: {figures}", f"no noise is repeated: {figures}"
     return CheckOutcome(bad, good, p, seed=seed)
 
 
 def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
-    """Choose outputs for the tail checks, and a centre from which the noise is measured.
+    """Choose the vector (the centre) to subtract from outputs in checks of large noise values.
+
+    The mechanism may change the input before it adds noise, for example by a clip. The input is
+    then not the median of the outputs, and another centre is needed.
 
     Args:
-        layer: the noise layer. It may be called twice at the input 0.
+        layer: the mechanism. It may be called twice at the input 0.
         x: the input.
-        sample: outputs at x. Its `clean` is the input.
+        sample: outputs of the mechanism at x. The field `clean` is the input.
 
     Returns:
-        `sample`, if the input is the median of the outputs, or if no better centre is found.
-        Otherwise either outputs at the input 0, or the same outputs with another centre as `clean`.
-        This centre is an estimate, so checks of the sign of the noise must not use it.
+        `sample` itself, if the input is the median of the outputs, or if no better centre is found.
+        Otherwise, either outputs at the input 0, or the same outputs with another centre in the
+        field `clean`. This centre is an estimate. Therefore checks of the sign of the noise must
+        not use it.
     """
     if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
         return sample
-    return _draw_at_zero(layer, x, sample) or _replace_by_walls(sample) or sample
+    return _draw_at_zero(layer, x, sample) or _clip_centre(sample) or sample
 
 
 def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
@@ -325,7 +328,7 @@ def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
     return home if np.array_equal(home.varying, sample.varying) else None
 
 
-def _replace_by_walls(sample: Seen) -> Seen | None:
+def _clip_centre(sample: Seen) -> Seen | None:
     """Replace the centre by the input clipped to an interval, if this fits the outputs.
 
     An entry of the input that is not the median of its outputs is replaced by an end of the
@@ -365,8 +368,8 @@ def inspect(
 ) -> Inspection:
     """Draw outputs of a mechanism that adds noise, and look for faults in the noise.
 
-    The clean vector is the vector to which the noise is added. These are the checks and the faults
-    that they find:
+    The clean vector is the vector to which the noise is added. A call returns several outputs, one
+    per row. Each of these checks looks for one fault:
 
     - ``no_noise``: outputs without noise, in all or some coordinates;
     - ``shared_rows``: noise that is repeated in several rows of a call, or depends on earlier rows;
@@ -374,9 +377,9 @@ def inspect(
     - ``rank``: noise that spans fewer dimensions than there are coordinates, such as one draw that
       is added to all coordinates;
     - ``correlation``: noise that is correlated between coordinates;
-    - ``shared_size``: absolute values of the noise that are correlated between coordinates. If
-      the mechanism draws one radius for the whole vector by design, leave this check out with
-      ``skip=("shared_size",)``;
+    - ``shared_size``: absolute values of the noise that are correlated between coordinates. This is
+      no fault if the mechanism draws one radius for the whole vector by design. Then leave the
+      check out with ``skip=("shared_size",)``;
     - ``one_sided``: noise that is never negative, or never positive, at all tested inputs;
     - ``atom``: noise that has one value, such as 0, with positive probability, while other values
       hardly repeat;
@@ -384,24 +387,24 @@ def inspect(
       inputs;
     - ``scale``: noise with a scale that depends on the input;
     - ``column_scale``: a coordinate with less than a tenth of the noise of most other coordinates.
-      If the scales are different by design (in proportion to sensitivities), leave this check out
-      with ``skip=("column_scale",)``;
-    - ``grid``: values of the noise that repeat in the tail, as in the float32 Laplace noise of
-      torch;
+      This is no fault if the scales are in proportion to different sensitivities. Then leave the
+      check out with ``skip=("column_scale",)``;
+    - ``grid``: large noise values that repeat, as in the float32 Laplace noise of torch;
     - ``range``: noise with a largest possible absolute value, if enough draws come near it. For
       example, the float32 Laplace noise of torch never exceeds 15.942385 times its scale;
     - ``modes``: different distributions of the noise in train mode and in eval mode, for objects
       with both modes, such as torch modules. All other checks call the object in its current mode.
 
-    If m checks have a p-value, a check is flagged if its p-value is at most ``false_alarm / m``.
-    The probability of any flag without a fault is at most `false_alarm` under these assumptions:
+    If m checks have a p-value, a check is flagged if its p-value is at most ``false_alarm / m``. If
+    the noise has no fault, the probability that any check is flagged is at most `false_alarm`. This
+    holds under four assumptions:
 
     - the mechanism draws independent noise;
     - the noise is continuous, or has few values;
     - the noise is symmetric about the clean vector;
     - the tail of the noise is at least as heavy as a Gaussian tail.
 
-    A mechanism that passes is not proved to be private. Use `dpcore.audit` to measure its privacy
+    A mechanism without flags is not proved to be private. Use `dpcore.audit` to measure its privacy
     loss. If a mechanism clamps its outputs after it adds noise, inspect the mechanism without the
     clamp, because the distribution of clamped noise depends on the input.
 
@@ -416,24 +419,25 @@ def inspect(
             in the other mode draws at most 16,384 outputs.
         rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
         clean: the clean vector, or a function that computes the clean vector from the input. By
-            default, the clean vector is x if an output has as many entries as x. For native
-            mechanisms, the clip and the factor of the mechanism are applied to x. False means that
-            the clean vector is not known. Then checks that need the clean vector are left out. If x
-            is not the median of the outputs (for example because the mechanism clips x), the checks
-            ``grid`` and ``range`` use an estimated centre instead of x.
+            default, the clean vector is x if an output has as many entries as x. A native mechanism
+            may clip x or multiply x by a factor. This is then also done to the clean vector. False
+            means that the clean vector is not known. Then checks that need the clean vector are
+            left out. If x is not the median of the outputs (for example because the mechanism clips
+            x), the checks ``grid`` and ``range`` use an estimated vector instead of x.
 
             - The first choice is 0, with outputs at the input 0.
             - The second choice is x clipped to an interval, whose ends are estimated from the
               outputs.
-        others: other inputs, at which the noise is compared with the noise at x. By default: 2 x,
-            0, and x plus and minus ten times the mean size of the noise. Default inputs that the
-            mechanism does not accept are left out.
+        others: other inputs. The noise at these inputs is compared with the noise at x. By default:
+            2 x, 0, and x plus and minus ten times the mean absolute value of the noise. Default
+            inputs that the mechanism does not accept are left out.
         skip: names of checks to leave out.
         false_alarm: upper bound on the probability that any check flags a mechanism without faults.
 
     Returns:
-        The `Inspection`. Its field ``flagged`` has the names of the flagged checks. ``passed`` is
-        True if no check is flagged. ``str`` converts the result to a table.
+        An object of the class `Inspection`. The field ``flagged`` holds the names of the flagged
+        checks. The field ``passed`` is True if no check is flagged. ``str`` converts the object to
+        a table.
 
     Raises:
         TypeError: if an argument is of the wrong kind, or outputs are not real numbers.

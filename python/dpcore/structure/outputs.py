@@ -37,8 +37,11 @@ _COMPARISON_DRAWS = 2**14
 Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
-def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
-    """Compute the ranks in each column, centred and scaled to L2 norm 1, shape `(d, n)`."""
+def rank_entries(values: Floats, rng: np.random.Generator) -> Floats:
+    """Compute the ranks of the n entries of each of d columns, shape `(d, n)`.
+
+    The ranks of a column are centred and scaled to L2 norm 1. Ties are broken at random.
+    """
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
     held = np.take_along_axis(rows, order, axis=1)
@@ -59,41 +62,52 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
 
 
 def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
-    """Return the two-sided p-value of the largest z-score (Bonferroni), and its position."""
+    """Test the z-score with the largest absolute value; return its p-value and its index.
+
+    The p-value is two-sided and corrected for the number of z-scores (Bonferroni).
+    """
     place = int(np.argmax(np.abs(z)))
     return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
-def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if row i of `first` depends on row i of `second`, by Spearman's correlation."""
-    r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
+def row_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Test if the rows of `first` depend on the rows of `second` with the same index.
+
+    For each column, the test computes Spearman's correlation between the two arrays. The result is
+    the p-value and the index of the column with the largest correlation.
+    """
+    r = np.einsum("ij,ij->i", rank_entries(first, rng), rank_entries(second, rng))
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
-def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if each column has the same distribution in both sets, by Wilcoxon's rank sum test."""
+def law_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Test if each column has the same distribution in two sets of rows (Wilcoxon's rank sum).
+
+    The result is the p-value and the index of the column with the largest difference.
+    """
     m, n = len(first), len(second)
-    ranks = rank_scores(np.concatenate([first, second]), rng)
+    ranks = rank_entries(np.concatenate([first, second]), rng)
     # Variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
     sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
     return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
 
 
-def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
-    """Test if the columns are independent of each other.
+def column_test(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
+    """Test if the columns of a matrix are independent of each other.
 
-    The test has two statistics: the largest rank correlation, and the sum of all squared
-    correlations. The sum has a chi-squared distribution and detects many weak correlations (Schott,
-    2005, Biometrika).
+    The test uses the rank correlations between all pairs of columns. It has two statistics: the
+    largest correlation, and the sum of all squared correlations. The sum has a chi-squared
+    distribution and detects many weak correlations (Schott, 2005, Biometrika).
 
     Returns:
-        A tuple: the p-value of the combined test, the largest correlation, the root mean square of
-        all correlations, and the number of pairs.
+        A tuple of four: the p-value of both statistics together, the correlation with the largest
+        absolute value, the root mean square of all correlations, and the number of pairs of
+        columns.
     """
     from scipy.special import gammaincc
 
     n, d = values.shape
-    ranks = rank_scores(values, rng)
+    ranks = rank_entries(values, rng)
     r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
     square = float(r @ r)
     p_value, place = largest_deviate_p_value(r * math.sqrt(n - 1))
@@ -102,7 +116,7 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
     return min(1.0, 2 * min(p_value, many)), float(r[place]), rms, len(r)
 
 
-def at_least(k: int, n: int, p: float) -> float:
+def binomial_tail(k: int, n: int, p: float) -> float:
     """Compute the probability that a binomial(n, p) variable is at least k."""
     from scipy.special import betainc
 
@@ -112,14 +126,18 @@ def at_least(k: int, n: int, p: float) -> float:
 
 
 def one_sided_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
-    """Compute one-sided p-values of a sign test: at least `hits` of `hits + others` fair signs."""
+    """Compute the p-values of sign tests that ask if one sign is too frequent.
+
+    Each p-value is the probability of at least `hits` heads in `hits + others` tosses of a fair
+    coin.
+    """
     from scipy.special import betainc
 
     return np.where(hits > 0, betainc(np.maximum(hits, 1), others + 1.0, 0.5), 1.0)
 
 
 def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row. Two unequal rows have equal hashes with probability 2^-60."""
+    """Return a hash of each row. Unequal rows have equal hashes with probability 2^-60."""
     # Adding 0 turns -0 into 0. Mixing changes the low bits, which are zero for small integers.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
@@ -129,10 +147,10 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
 
 
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
-    """Compute an upper estimate of the probability that two independent rows are equal.
+    """Estimate the probability that two independent rows are equal, and add a margin.
 
-    The result is 1.5 times the observed frequency of equal pairs, plus a margin for the limited
-    number of rows.
+    `rows` holds a hash of each row. The result is 1.5 times the frequency of equal pairs among
+    these hashes, plus a margin for the limited number of rows.
     """
     counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
     pairs = len(rows) * (len(rows) - 1)
@@ -141,12 +159,13 @@ def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
 
 @dataclass(frozen=True)
 class Other:
-    """Outputs of a noise layer at another input.
+    """Outputs of a mechanism that adds noise, at an input other than the one that the user gave.
 
     Args:
         label: name of the input in messages.
         outputs: outputs, shape `(size, dim)`.
-        clean: vector to which the noise is added, or None if it is not known.
+        clean: vector to which the noise is added at this input, or None if this vector is not
+            known.
     """
 
     label: str
@@ -156,13 +175,14 @@ class Other:
 
 @dataclass(frozen=True)
 class Mode:
-    """Outputs of a noise layer in its other mode (train or eval).
+    """Outputs of a mechanism that adds noise, after a switch between train mode and eval mode.
 
     Args:
-        here: current mode of the layer, "train" or "eval".
-        there: other mode of the layer, "eval" or "train".
-        outputs: outputs in the other mode, or None if the layer raised an error in this mode.
-        why: error in the other mode, as text.
+        here: mode of the mechanism before the switch, "train" or "eval".
+        there: mode after the switch, "eval" or "train".
+        outputs: outputs after the switch, shape `(size, dim)`. None if the mechanism then raised an
+            error.
+        why: text of this error. Empty if there was no error.
     """
 
     here: str
@@ -173,20 +193,21 @@ class Mode:
 
 @dataclass(frozen=True)
 class Seen:
-    """All outputs of a noise layer, and values that several checks compute from the outputs.
+    """All outputs of a noisy mechanism that the checks of the noise need.
 
     Args:
         first: outputs of one call, shape `(draws, dim)`.
         second: outputs of a second call at the same input, shape `(draws, dim)`.
-        clean: vector to which the noise is added, or None if it is not known.
+        clean: vector to which the noise is added in these two calls, or None if this vector is not
+            known.
         precision: machine epsilon of the dtype of the outputs.
         others: outputs at other inputs.
-        refused: labels of the default inputs on which the mechanism raised an error, with the type
-            of the error.
-        mode: outputs in the other mode, for a layer with train and eval mode. None for other
-            layers.
-        rng: generator that breaks ties and chooses coordinates.
-        around: description of `clean` if `clean` was estimated from the outputs.
+        refused: other inputs at which the mechanism raised an error, as texts with the type of the
+            error. dpcore chose these inputs.
+        mode: outputs after a switch between train mode and eval mode. None if the mechanism does
+            not have these modes, or if they are not compared.
+        rng: random generator with which the checks break ties and choose coordinates.
+        around: description of `clean`, if `clean` was estimated from the outputs. Otherwise empty.
     """
 
     first: Floats
@@ -201,40 +222,51 @@ class Seen:
 
     @cached_property
     def varying(self) -> npt.NDArray[np.intp]:
-        """Coordinates with more than one value within the first call."""
+        """Indices of the coordinates whose values differ within the first call."""
         return np.flatnonzero((self.first != self.first[0]).any(axis=0))
 
     @cached_property
     def noise(self) -> Floats:
-        """Outputs of the first call minus the clean vector, or minus their medians."""
+        """Noise in the outputs of the first call, shape `(draws, dim)`.
+
+        It is the outputs minus the vector to which the noise is added. If this vector is not known,
+        the median of each coordinate is subtracted.
+        """
         centre: Floats = np.median(self.first, axis=0) if self.clean is None else self.clean
         return self.first - centre
 
     @cached_property
     def spread(self) -> Floats:
-        """Half of the interquartile range of every coordinate, above 0 if the coordinate varies."""
+        """Half of the interquartile range of every coordinate in the outputs of the first call.
+
+        A value of 0 is replaced by the standard deviation of the coordinate.
+        """
         low, high = np.quantile(self.first, [0.25, 0.75], axis=0)
         half: Floats = (high - low) / 2
         return np.where(half > 0, half, self.first.std(axis=0))
 
     @property
-    def step(self) -> Floats:
-        """Rounding step: distance of two floats next to the largest output of each coordinate."""
+    def rounding_step(self) -> Floats:
+        """Rounding error of each coordinate: the gap between floats near its largest value."""
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
     def noises(self) -> list[Floats]:
-        """Return the noise at each input whose clean vector is known, first at the main input."""
+        """Return the noise at each input, first at the input that the user gave.
+
+        The noise is the outputs minus the vector to which it is added. Inputs at which this vector
+        is not known are left out.
+        """
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
 
 
 class Layer:
-    """Mechanism that adds noise. Its calls are counted, and its outputs are checked.
+    """Wrapper of a noisy mechanism. It calls the mechanism, checks outputs and counts calls.
 
     Args:
-        mechanism: the mechanism that the user gave.
-        seed: seed of all draws.
-        clean: the vector to which the noise is added, see `inspect`.
+        mechanism: the mechanism, as the user gave it.
+        seed: seed of the random generators that are passed to the mechanism.
+        clean: the vector to which the noise is added, in one of the forms that `inspect` accepts.
     """
 
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
@@ -251,16 +283,19 @@ class Layer:
 
     @property
     def inner(self) -> Any:
-        """The object that is searched for a train and an eval mode."""
+        """The object that may have a train and an eval mode: the mechanism or its torch module."""
         return self.mechanism.module if isinstance(self.mechanism, TorchModule) else self.mechanism
 
     @property
     def precision(self) -> float:
-        """Machine epsilon of the dtype of the last outputs."""
+        """Machine epsilon of the dtype of the last outputs of the mechanism."""
         return float(np.finfo(self._kind).eps)
 
     def draw(self, x: Any, size: int) -> Floats:
-        """Call the mechanism once with a new generator; return the outputs, shape `(size, dim)`."""
+        """Call the mechanism once at x with a new random generator, and return its outputs.
+
+        The outputs have shape `(size, dim)`.
+        """
         rng = make_generator(self.seed, SAMPLE, 0, self._calls)
         self._calls += 1
         outputs = call_mechanism(self.mechanism, x, size, rng)
@@ -280,12 +315,14 @@ class Layer:
         return rows
 
     def clean(self, x: Any, here: bool) -> Floats | None:
-        """Return the vector to which the noise is added at x, rounded to the dtype of the outputs.
+        """Return the vector to which the mechanism adds its noise at the input x, or None.
+
+        The vector is rounded to the dtype of the outputs. None means that it is not known.
 
         Args:
             x: the input.
-            here: True if x is the input that the user gave. A vector given as `clean` is used only
-                at this input.
+            here: True if x is the input that the user gave. If the user also gave the vector, the
+                vector is known only at this input.
         """
         clean = self._clean
         if callable(clean):
@@ -329,7 +366,11 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 def collect_outputs(
     layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
 ) -> Seen:
-    """Call the layer as often as the checks need, and return all outputs."""
+    """Call a mechanism as often as the checks of its noise need, and return all outputs.
+
+    The mechanism is called at x, at other inputs, and after a switch between train and eval mode.
+    Checks with a name in `skip` need no outputs.
+    """
     point = x if is_tensor(x) else as_finite_array("x", x)
     if as_finite_array("x", x).size == 0:
         raise invalid("x", "a non-empty array of finite numbers", x)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import about, invalid, mistyped, numeric, real, show, vector
+from ..errors import invalid, mistyped, numeric, real, show, tag, vector
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
@@ -76,13 +76,13 @@ _TIMED_SECONDS: Final = 2.0
 
 
 class Neighbours:
-    """Neighbour relation on the rows of a table: the pairs of different rows to compare.
+    """Neighbour relation on the inputs of a mechanism. Each input is one row of a table.
 
     Args:
         name: name of the relation in reports.
-        among: function of two ranges of row numbers. It returns a mask that is True for pairs of
-            neighbours. The mask may be True for a pair of a row with itself, which is ignored. None
-            means that all pairs are neighbours.
+        among: function of two ranges of row numbers, each (start, stop). It returns a matrix that
+            is True for each pair of neighbours. An entry for a row with itself is ignored. None
+            means that any two different rows are neighbours.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class Neighbours:
 
     @property
     def are_all(self) -> bool:
-        """True if any two different rows are neighbours."""
+        """True if any two different rows of the table are neighbours."""
         return self._among is None
 
     def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
-        """Return a mask of the neighbours among two ranges of rows, or None for all pairs.
+        """Return a matrix that is True for each pair of neighbours from two ranges of rows.
 
-        The mask has shape `(len(rows), len(others))`.
+        None means that all these pairs are neighbours.
         """
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
@@ -111,11 +111,11 @@ class Neighbours:
 
 
 def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
-    """Return the neighbour relation on the rows of a table with `inputs` rows.
+    """Convert a user's neighbour relation to a `Neighbours` object for a table of `inputs` rows.
 
     Raises:
         TypeError: if `neighbour` has none of the types that `audit_table` accepts.
-        ValueError: if a mask or a pair does not match the table, or a mask is not symmetric.
+        ValueError: if a matrix or a pair does not match the table, or a matrix is not symmetric.
     """
     if neighbour is None:
         return Neighbours("all pairs of rows")
@@ -150,7 +150,7 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
 
 def _make_value_error(name: str, requirement: str, problem: str) -> ValueError:
     """Return a ValueError whose message describes the wrong value in words."""
-    return about(ValueError(f"{name} must be {requirement}, got {problem}"), name)
+    return tag(ValueError(f"{name} must be {requirement}, got {problem}"), name)
 
 
 def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
@@ -201,10 +201,10 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
 
 
 class ExactRows:
-    """Table of exact numbers (fractions, decimals, whole numbers), and the losses of its pairs.
+    """Table of probabilities as fractions, with the exact privacy losses of all pairs of its rows.
 
     Args:
-        entries: probabilities, an array of objects of shape `(inputs, outputs)`.
+        entries: fractions, decimals or whole numbers, array of shape `(inputs, outputs)`.
 
     Raises:
         TypeError: if an entry is not an exact number.
@@ -238,7 +238,7 @@ class ExactRows:
         return p / q if q else math.inf
 
     def excess(self, i: int, j: int, allowed: Fraction) -> float:
-        """Return the privacy loss of row i against row j, minus `allowed`, in nats."""
+        """Return the largest ln P(y|i) / P(y|j) over the outputs y, minus `allowed`, in nats."""
         ratio = self._ratio(i, j, self.outputs[i, j])
         if ratio == math.inf:
             return math.inf
@@ -279,13 +279,15 @@ def _log_fraction(ratio: Any) -> float:
 
 
 class Table:
-    """Table of probabilities with optional distances, which is read and checked by blocks of rows.
+    """Table of probabilities: row x is the distribution of a mechanism's outputs on input x.
+
+    The rows are read and checked in blocks. The table may have distances between inputs.
 
     Args:
-        table: the table, as in `audit_table`.
-        distances: None, or a matrix of distances between inputs.
+        table: the table, in one of the forms that `audit_table` accepts.
+        distances: matrix of distances between inputs, by which losses are divided, or None.
         log: True if the entries of the table are natural logarithms of probabilities.
-        threads: number of threads of the compiled core.
+        threads: number of threads of the computation.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -322,7 +324,7 @@ class Table:
 
     @property
     def in_memory(self) -> bool:
-        """True if the logarithms of all rows are in memory, so that a block needs no copy."""
+        """True if the logarithms of all rows of this table are in memory."""
         entries = self._entries
         return self._kept is not None or (
             self.log
@@ -334,28 +336,31 @@ class Table:
 
     @property
     def has_distances(self) -> bool:
-        """True if privacy losses are divided by the distance of the two inputs."""
+        """True if this table has distances between inputs, by which privacy losses are divided."""
         return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
 
     def last_place(self, claim: float | None) -> float:
-        """Return one unit in the last place of claim x largest distance, the error of rounding."""
+        """Return the rounding error of `claim * (largest distance)`: one unit in the last place."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Return the checked natural logarithms of rows, shape `(stop - start, outputs)`."""
+        """Return the natural logarithms in rows `start` to `stop - 1` of this table."""
         if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
             self._kept = self._logarithms(0, self.inputs)
         return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
 
     def rows(self, start: int, stop: int) -> Floats:
-        """Return the probabilities of rows, shape `(stop - start, outputs)`."""
+        """Return the probabilities in rows `start` to `stop - 1` of this table (a matrix)."""
         if self.log:
             return np.exp(self.log_rows(start, stop))
         return self._checked_rows(start, stop)
 
     def distance_rows(self, start: int, stop: int) -> Floats | None:
-        """Return the distances of rows to all inputs, shape `(stop - start, inputs)`, or None."""
+        """Return the distances of inputs `start` to `stop - 1` from all inputs.
+
+        The shape is `(stop - start, inputs)`. None if the table has no distances.
+        """
         if self._distances is not None:
             return self._distances[start:stop].astype(np.float64, copy=False)
         if not self.has_distances:
@@ -368,10 +373,12 @@ class Table:
         return rows.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
-        """Return the largest loss of each row against every row, and an output that attains it.
+        """Return the privacy loss of rows `start` to `stop - 1` against every row of the table.
 
-        The losses are those of exact numbers, or those that the table's own method `loss_rows`
-        returns.
+        The first result holds the largest ln P(y|i) / P(y|j) over the outputs y, shape
+        `(stop - start, inputs)`. The second result holds an output y for which this value is
+        reached. The table must consist of exact numbers, or be an object with its own method
+        `loss_rows`.
         """
         if self.exact is not None:
             return self.exact.losses[start:stop], self.exact.outputs[start:stop]
@@ -485,7 +492,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """Return the names of the inputs and of the outputs, or None for names that are missing."""
+    """Return the names of the inputs and of the outputs of a table; None if names are missing."""
     inputs, outputs, words = (
         mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )
@@ -501,17 +508,17 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
 
 @dataclass(slots=True)
 class Tally:
-    """Largest privacy losses among all compared pairs of rows.
+    """Largest privacy losses of the pairs of inputs that were compared so far.
 
     Attributes:
-        per_input: largest loss (per unit of distance) of each input so far; -inf before a loss was
-            added.
-        claim: the tested claim, or None.
-        tolerance: loss in nats beyond claim x distance that rounding can explain.
-        best: the largest loss per unit of distance, the numbers of its two inputs, their loss in
-            nats and their distance.
-        excess: the largest value of loss minus claim x distance, and the numbers of its two inputs.
-        pairs: number of ordered pairs compared.
+        per_input: largest loss of each input, per unit of distance; -inf before the first pair.
+        claim: the epsilon that is tested, per unit of distance. None if no epsilon is tested.
+        tolerance: largest value of `loss - claim * distance`, in nats, that rounding can explain.
+        best: the largest loss per unit of distance, the indices of the two inputs with this loss,
+            their loss in nats, and their distance.
+        excess: the largest value of `loss - claim * distance`, and the indices of the two inputs
+            with this value.
+        pairs: number of ordered pairs that were compared.
         infinite: number of ordered pairs with an infinite loss per unit of distance.
     """
 
@@ -526,13 +533,15 @@ class Tally:
     def add(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> bool:
-        """Add the losses of a block of ordered pairs; return True if `best` changes.
+        """Add the privacy losses of a block of pairs of inputs; return True if `best` changes.
 
         Args:
-            losses: largest loss of each pair over all outputs, shape `(rows, others)`.
-            at: row number of the first of `rows` and of the first of `others`.
-            apart: distances of the pairs, or None.
-            mask: True for the pairs that are neighbours. None means all pairs.
+            losses: privacy losses of the inputs of one range (rows) against the inputs of a second
+                range (columns), as maxima over all outputs, shape `(rows, others)`.
+            at: index of the first input of each range.
+            apart: distances of the pairs, in the same shape. None if losses are not divided by
+                distances.
+            mask: True for the pairs that are neighbours, in the same shape. None means all pairs.
         """
         ratios = losses if apart is None else self._per_distance(losses, apart)
         if mask is not None:
@@ -595,14 +604,17 @@ class _Tile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Table of probabilities, with the pairs of its rows that are neighbours."""
+    """Comparison of all pairs of neighbours among the inputs of a table of probabilities."""
 
     table: Table
     neighbours: Neighbours
     progress: bool | None = None
 
-    def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
-        """Compute the largest losses of all pairs, and an output that attains the largest loss."""
+    def find_max_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
+        """Compute the largest privacy losses of all pairs of neighbours.
+
+        The second result is an output that attains the largest loss, or -1 if it was not recorded.
+        """
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
@@ -658,7 +670,7 @@ class Comparison:
         return excess, -i, -j
 
     def delta(self, epsilon: Any) -> float:
-        """Return the largest hockey-stick divergence of order e^(epsilon x distance)."""
+        """Return the largest hockey-stick divergence of neighbours at `exp(epsilon * distance)`."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
         for tile, (rows, others) in self._blocks("divergences", self.table.rows):

@@ -18,19 +18,19 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
 from ..records import Floats, Result, frozen_array
 from ..report import figures
-from ..report.page import AUDIT_KIND, make_data, make_plain_page
+from ..report.page import AUDIT_KIND, embed_json, make_plain_page
 from ..report.rows import Row, format_epsilon
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from ..results.audit_page import make_provenance_section
 from ..results.evidence import (
     Provenance,
     field_rule,
-    lists_of,
+    instance_reader,
     make_integer_reader,
+    none_or,
     read_epsilon,
     read_float,
-    read_instance,
-    read_optional,
+    tuple_reader,
 )
 from ..streams import threads_of
 from ..suggestions import suggest_arguments
@@ -70,64 +70,67 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
 
     Attributes:
         name: name of the mechanism in reports.
-        inputs: number of inputs of the mechanism, which are the rows of the table.
-        outputs: number of outputs of the mechanism, which are the columns of the table.
-        metric: True if distances were given, so that losses are divided by distances (metric
-            privacy).
+        inputs: number of inputs of the mechanism (rows of the table).
+        outputs: number of outputs of the mechanism (columns of the table).
+        metric: True if distances between inputs were given. Losses are then divided by distances
+            (metric privacy).
         epsilon: the largest loss of a pair of neighbours, in nats. With distances, each loss is
             divided by the distance of x and x'. `epsilon` is inf if a pair has an infinite loss, or
             if a pair at distance 0 has a loss above `tolerance`.
-        witness: row number of x, row number of x' and column number of the output that attain
-            `epsilon`. If several pairs or outputs attain `epsilon`, the first pair and its first
-            output are given. If the table is an object with a method `loss_rows`, this method
-            states the output.
-        labels: names of the witness's x, x' and output; empty if the table has no names.
-        loss: ln P(y|x) / P(y|x') in nats, for the x, x' and output y of `witness`.
-        distance: distance of the witness's x and x'; 1 if no distances were given.
-        per_input: for each input x, the largest loss of a pair (x, x') over the neighbours x', per
-            unit of distance if distances were given. Shape `(inputs,)`; 0 for an input without
-            neighbours.
+        witness: three indices: of the row of x, of the row of x' and of the column of the output y.
+            These x, x' and y attain `epsilon`. If several pairs attain `epsilon`, the indices
+            belong to the first pair, with its first output. If the table is an object with a method
+            `loss_rows`, this method gives the output.
+        labels: names of x, x' and the output in `witness`. Empty if the table has no names.
+        loss: ln P(y|x) / P(y|x') in nats, for x, x' and the output y in `witness`.
+        distance: distance of x and x' in `witness`. It is 1 if no distances were given.
+        per_input: for each input x, the largest loss of a pair (x, x') over the neighbours x' of x,
+            shape `(inputs,)`. It is per unit of distance if distances were given, and 0 for an
+            input without neighbours.
         pairs: number of ordered pairs of neighbours that were compared.
         infinite_pairs: number of ordered pairs with an infinite loss, or with distance 0 and a loss
             above `tolerance`.
-        neighbours: name of the neighbour relation.
-        tolerance: largest value of `excess`, in nats, that does not refute the claim, because
-            rounding can explain it.
+        neighbours: name of the relation that defines which inputs are neighbours.
+        tolerance: largest value of `excess`, in nats, that does not refute the claim. Rounding can
+            explain a value of this size.
         claim: the epsilon that was tested, per unit of distance if distances were given. None if no
             epsilon was tested.
-        own_claim: the epsilon that the table object states in its attribute `claim`, or None.
-        excess: largest value of loss minus claim times distance over all pairs of neighbours, in
-            nats. The distance is 1 if no distances were given. None without a claim.
-        excess_pair: row numbers of x and x' that attain `excess`, or None without a claim.
+        own_claim: the epsilon in the attribute `claim` of the table. None if the table has no such
+            attribute.
+        excess: largest value of loss minus `claim` times distance over all pairs of neighbours, in
+            nats. The distance is 1 if no distances were given. None if no epsilon was tested.
+        excess_pair: row indices of the pair x and x' that attains `excess`. None if no epsilon was
+            tested.
         remarks: remarks on the result for readers of the report.
-        provenance: how the result was made, such as the version of dpcore. Ignored by `==`.
-        comparison: the table itself, which `delta` and `renyi` need. None in a result that was read
-            from a file, because the file does not contain the table. Ignored by `==`.
+        provenance: facts on how the result was made, such as the version of dpcore. Ignored by
+            `==`.
+        comparison: the table itself. The methods `delta` and `renyi` need it. None in a result that
+            was read from a file, because the file does not contain the table. Ignored by `==`.
     """
 
-    name: str = field(metadata=field_rule(read_instance(str)))
+    name: str = field(metadata=field_rule(instance_reader(str)))
     inputs: int = field(metadata=field_rule(make_integer_reader(2)))
     outputs: int = field(metadata=field_rule(make_integer_reader(1)))
-    metric: bool = field(metadata=field_rule(read_instance(bool)))
+    metric: bool = field(metadata=field_rule(instance_reader(bool)))
     epsilon: float = field(metadata=field_rule(read_float))
-    witness: tuple[int, int, int] = field(metadata=field_rule(lists_of(int, 3)))
-    labels: tuple[str, ...] = field(metadata=field_rule(lists_of(str)))
+    witness: tuple[int, int, int] = field(metadata=field_rule(tuple_reader(int, 3)))
+    labels: tuple[str, ...] = field(metadata=field_rule(tuple_reader(str)))
     loss: float = field(metadata=field_rule(read_float))
     distance: float = field(metadata=field_rule(read_float))
-    per_input: Floats = field(metadata=field_rule(read_instance(np.ndarray)))
+    per_input: Floats = field(metadata=field_rule(instance_reader(np.ndarray)))
     pairs: int = field(metadata=field_rule(make_integer_reader(1)))
     infinite_pairs: int = field(metadata=field_rule(make_integer_reader(0)))
-    neighbours: str = field(metadata=field_rule(read_instance(str)))
+    neighbours: str = field(metadata=field_rule(instance_reader(str)))
     tolerance: float = field(metadata=field_rule(read_float))
-    claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
-    own_claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
-    excess: float | None = field(default=None, metadata=field_rule(read_optional(read_float)))
+    claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
+    own_claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
+    excess: float | None = field(default=None, metadata=field_rule(none_or(read_float)))
     excess_pair: tuple[int, int] | None = field(
-        default=None, metadata=field_rule(read_optional(lists_of(int, 2)))
+        default=None, metadata=field_rule(none_or(tuple_reader(int, 2)))
     )
-    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
+    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str)))
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance))
+        default=(), compare=False, metadata=field_rule(tuple_reader(Provenance))
     )
     comparison: Comparison | None = field(default=None, compare=False, metadata={"held": False})
 
@@ -137,21 +140,24 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
 
     @property
     def refuted(self) -> bool | None:
-        """True if `excess` is larger than `tolerance`: the claim is false. None without a claim."""
+        """True if the tested epsilon is refuted. None if no epsilon was tested."""
         if self.claim is None or self.excess is None:
             return None
         return self.excess > self.tolerance
 
     @property
     def verdict(self) -> str:
-        """Outcome for the claim: "refuted", "holds for this table" or "no claim given"."""
+        """Result for the claimed epsilon: "refuted", "holds for this table" or "no claim given"."""
         return {None: "no claim given", True: "refuted", False: "holds for this table"}[
             self.refuted
         ]
 
     @property
     def infinite_share(self) -> float:
-        """Share of ordered pairs of neighbours with an infinite loss (per distance), in [0, 1]."""
+        """Share of ordered pairs of neighbours whose privacy loss is infinite, in [0, 1].
+
+        A pair at distance 0 counts as infinite if its loss is above `tolerance`.
+        """
         return self.infinite_pairs / self.pairs
 
     @property
@@ -160,18 +166,19 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self.remarks
 
     def delta(self, epsilon: float) -> float:
-        """Compute the smallest delta for which the mechanism is (epsilon x distance, delta)-DP.
+        """Compute the smallest delta for which the mechanism is (epsilon * distance, delta)-DP.
 
-        The distance is 1 if no distances were given. This delta is the largest hockey-stick
-        divergence of two neighbours x, x'. The divergence is the sum over the outputs y of max(0,
-        P(y|x) - e^(epsilon x distance) P(y|x')).
+        P(y|x) is the probability of output y on input x. The result is the largest hockey-stick
+        divergence of two neighbours x, x'. This divergence is the sum over the outputs y of max(0,
+        P(y|x) - e^(epsilon * distance) P(y|x')). The distance is the distance of x and x', or 1 if
+        no distances were given.
 
         Args:
             epsilon: the epsilon of the DP guarantee, per unit of distance if distances were given.
                 Finite and at least 0.
 
         Returns:
-            A probability.
+            The smallest delta, in [0, 1].
 
         Raises:
             TypeError: if `epsilon` is not a number.
@@ -188,16 +195,17 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return self._compared().delta(epsilon)
 
     def renyi(self, alphas: Any) -> Floats:
-        """Compute the largest Renyi divergence of two neighbours, for each order.
+        """Compute the largest Renyi divergence of the outputs on two neighbours, for each order.
 
-        The divergences are not divided by the distance of the neighbours.
+        The divergences are not divided by the distance of the neighbours, even if distances were
+        given.
 
         Args:
             alphas: orders above 1, finite, shape `(n,)`.
 
         Returns:
-            Divergences in nats, shape `(n,)`; inf if an output has probability 0 on x' and a
-            positive probability on x.
+            Divergences in nats, shape `(n,)`. They are inf if, for two neighbours x and x', an
+            output has probability 0 on x' and a positive probability on x.
 
         Raises:
             TypeError: if `alphas` does not hold numbers.
@@ -222,7 +230,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     def __repr__(self) -> str:
         """Return one line with the name of the mechanism and the outcome."""
         outcome = f"{self.verdict}, epsilon={self.epsilon:.6g}"
-        return f"<TableAudit of {one_line(self.name, 60)}: {outcome}>"
+        return f"<TableAudit of {on_one_line(self.name, 60)}: {outcome}>"
 
     def _lines(self) -> list[Row]:
         return list_rows(self)
@@ -243,7 +251,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         meaning = _TABLE_VERDICT_SENTENCES[self.refuted]
         parts = [
             ("How this was made", make_provenance_section(self.provenance)),
-            ("Data", make_data(self)),
+            ("Data", embed_json(self)),
         ]
         return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
@@ -293,36 +301,35 @@ def audit_table(
             - an object with an attribute `shape` and a method `log_rows(start, stop)`, which
               returns the natural logarithms of the rows from `start` to `stop - 1`.
 
-            This object may also have these attributes and methods:
+            An object with `log_rows` may also have these attributes and methods:
 
             - `claim`, the epsilon that the mechanism claims;
             - `words` or `input_names`, a name for each row;
-            - `distance_rows(start, stop)`, the distances of these rows to all inputs, which
-              dpcore uses if the argument `distances` is None;
-            - `loss_rows(start, stop)`, which returns two arrays of shape
-              `(stop - start, inputs)`: the exact loss of each row against every row, and an
-              output that attains the loss. dpcore then uses these losses and does not compute
-              them from the logarithms.
+            - `distance_rows(start, stop)`: returns the distances between each of the rows `start`,
+              ..., `stop - 1` and all rows. It is used if the argument `distances` is None;
+            - `loss_rows(start, stop)`: returns two arrays of shape `(stop - start, inputs)`. The
+              first array holds the exact loss of each of these rows against every row. The second
+              array holds an output that attains the loss. dpcore then does not compute the losses.
         distances: distances between inputs for metric privacy, shape `(inputs, inputs)`: symmetric,
             finite and at least 0. None for ordinary DP.
         claim: the epsilon to test, per unit of distance if `distances` are given. Defaults to the
             attribute `claim` of the table, if it has one.
         log: True if the entries of the table are natural logarithms of probabilities (-inf for 0).
-        neighbour: the pairs of rows that are neighbours: None (all pairs), a symmetric matrix of
-            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs`, which is
-            applied to row numbers.
-        tolerance: the claim is refuted if a loss exceeds claim x distance by more than this number
+        neighbour: which pairs of rows are neighbours: None (all pairs), a symmetric matrix of
+            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs`. Such a
+            relation is applied to the indices of the rows.
+        tolerance: the claim is refuted if a loss exceeds claim * distance by more than this number
             of nats. Defaults to 1e-9 for float64 and to 1e-6 for float32. For a table of exact
-            numbers, the default is the rounding error of claim x the largest distance (one unit in
-            the last place).
-        threads: number of threads of the compiled core. Defaults to one per core. The result does
-            not depend on it.
+            numbers, the default is the rounding error of the claim times the largest distance (one
+            unit in the last place).
+        threads: number of threads of the computation. Defaults to one per core. The result does not
+            depend on this number.
         progress: True to show a progress bar, False for no bar. None shows a bar only on a terminal
             and only if the audit takes long.
 
     Returns:
-        A `TableAudit` with epsilon, the pair and output that attain it, and the verdict on the
-        claim.
+        An object of the class `TableAudit` with epsilon, the pair and the output that attain
+        epsilon, and the verdict on the claim.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -362,7 +369,7 @@ def audit_table(
     read.log_rows(0, 1)
     usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.last_place(claim)
     settled = usual if tolerance is None else tolerance
-    tally, output = comparison.tally_losses(claim, settled)
+    tally, output = comparison.find_max_losses(claim, settled)
     output = _witness_output(read, tally, output)
     # Logarithms in float64 cannot underflow.
     doubtful = tally.infinite and not read.log and (read.single or read.tiny)
@@ -420,7 +427,7 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
 
 def _name_table(table: Table) -> str:
     if table.owner is not None:
-        return one_line(format_neighbour(table.owner), 80)
+        return on_one_line(format_neighbour(table.owner), 80)
     return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
 
 
@@ -433,7 +440,7 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
 
 
 def list_rows(audit: TableAudit) -> list[Row]:
-    """Return the rows (label, text) of the report. The verdict is the first row."""
+    """Return the lines of the report of an audit as pairs (label, text), the verdict first."""
     unit = " per unit of distance" if audit.metric else ""
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     claim = "none given" if audit.claim is None else f"epsilon <= {audit.claim:g}{unit}"
@@ -467,7 +474,7 @@ def _format_witness(audit: TableAudit) -> str:
 
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
-    """Draw a figure with the largest loss of each input, in decreasing order, and the claim."""
+    """Draw the largest privacy loss of each input in decreasing order, and the claim."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     losses = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(losses)))

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, integer, invalid, masked, mistyped, real
-from ..mechanisms.texts import texts_of
+from ..errors import choice, has_masked, instance, integer, invalid, mistyped, real
+from ..mechanisms.texts import as_texts
 from ..records import set_fields
 from ..report.shown import Shown
 from ..streams import Rng, seed_of
@@ -36,10 +36,10 @@ _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """Return the training texts of a `Corpus` with a split, or all texts of other values."""
+    """Return the texts in `value`. For a `Corpus` with a split, return only the training texts."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
-    return texts_of("texts", value)
+    return as_texts("texts", value)
 
 
 def _check_column(name: str, values: Any, size: int, *, fractions: bool = False) -> Column:
@@ -49,7 +49,7 @@ def _check_column(name: str, values: Any, size: int, *, fractions: bool = False)
     is_single = isinstance(values, (str, bytes, Mapping)) or getattr(values, "ndim", 1) == 0
     if is_single or not isinstance(values, Iterable):
         raise mistyped(name, requirement, values)
-    if masked(values):
+    if has_masked(values):
         raise invalid(name, requirement, values)
     entries = [value.item() if isinstance(value, np.generic) else value for value in values]
     if len(entries) != size:
@@ -87,13 +87,13 @@ def _list_values(column: Column) -> str:
 class Corpus(Shown):
     """Texts with their labels, attributes, groups and split.
 
-    Iteration yields the texts, and an integer index returns one text. A slice, a boolean mask or an
-    array of row numbers returns a Corpus of the selected texts. Two corpora are equal if their
-    texts, labels, attributes, groups and split are equal. The comparison ignores `origin` and
-    `dropped`.
+    Iteration over a Corpus yields the texts. `corpus[3]` is one text. If the index is a slice, a
+    boolean mask or an array of positions, the result is a Corpus of the selected texts. Two corpora
+    are equal if their texts, labels, attributes, groups and split are equal. The comparison ignores
+    `origin` and `dropped`.
 
     Args:
-        texts: list of strings; stored as a tuple.
+        texts: list of strings. The Corpus stores them as a tuple.
         labels: the label of each text, an integer or a string. Classifiers predict these labels.
             None means that the texts have no labels.
         attributes: private attributes, as a mapping from the name of an attribute to a list of its
@@ -101,11 +101,12 @@ class Corpus(Shown):
             numbers such as ages, or strings.
         split: part of each text: "train", "valid" or "test". None means that the corpus has no
             split; `dpcore.text.split` adds one.
-        origin: source of the texts, which is shown in tables and figures.
+        origin: text that states where the texts come from, for tables and figures.
         groups: group of each text, such as its author, as an integer or a string.
             `dpcore.text.split` keeps the texts of a group in the same part. None means that the
             texts have no groups.
-        dropped: number of rows with an empty cell that `dpcore.text.read` left out.
+        dropped: number of rows of the file that `dpcore.text.read` left out because a cell of the
+            row was empty.
 
     Raises:
         TypeError: if `texts` is a single string, an entry of `texts` is not a string, or a label,
@@ -113,8 +114,9 @@ class Corpus(Shown):
         ValueError: for one of these reasons:
 
             - `texts` is empty, or a text is empty;
-            - a list does not have one value per text;
-            - a value is missing (None or NaN);
+            - `labels`, `split`, `groups` or a list in `attributes` does not have one value per
+              text;
+            - a label, group or attribute value is missing (None or NaN);
             - `split` contains an unknown name.
 
     Example:
@@ -142,7 +144,7 @@ class Corpus(Shown):
 
     def __post_init__(self) -> None:
         """Check all fields, and make the arrays read-only."""
-        texts = texts_of("texts", self.texts)
+        texts = as_texts("texts", self.texts)
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
             raise mistyped("attributes", "a mapping from names to columns", columns)
@@ -165,17 +167,17 @@ class Corpus(Shown):
 
     @property
     def train(self) -> Corpus:
-        """Training part: the texts to which models are fitted."""
+        """Training part: a Corpus of the texts on which models are trained."""
         return self._select_part("train")
 
     @property
     def valid(self) -> Corpus:
-        """Validation part: the texts on which the best model is chosen."""
+        """Validation part: a Corpus of the texts on which the best model is chosen."""
         return self._select_part("valid")
 
     @property
     def test(self) -> Corpus:
-        """Test part: the texts on which the chosen model is evaluated."""
+        """Test part: a Corpus of the texts on which the chosen model is evaluated."""
         return self._select_part("test")
 
     def _select_part(self, name: str) -> Corpus:
@@ -187,7 +189,7 @@ class Corpus(Shown):
         return part
 
     def attribute(self, name: str) -> Column:
-        """Return the values of an attribute, one value per text.
+        """Return the values of one attribute of this corpus as an array with one value per text.
 
         Raises:
             ValueError: if the corpus has no attribute with this name. The message lists the
@@ -269,7 +271,9 @@ class Corpus(Shown):
 
 
 def normalise_likeness(text: str) -> str:
-    """Return a text in lower case with single blanks; texts with equal results count as equal.
+    """Convert a text to lower case, and replace each run of white space with one blank.
+
+    Two texts count as equal if this function returns the same string for both.
 
     Example:
         >>> normalise_likeness("A  Goal ") == normalise_likeness("a goal")
@@ -288,25 +292,27 @@ def split(
 ) -> Corpus:
     """Split a corpus at random into train, valid and test, with equal texts in the same part.
 
-    Texts that differ only in letter case or white space count as equal. A text that occurs k times
-    is a group of k rows. `split` arranges the groups in random order, one after another. The shares
-    divide this sequence of rows into three parts. A group belongs to the part that contains the
-    middle of the group. Therefore a boundary between two parts differs from its exact position by
-    at most half a group. `split` does not balance the labels.
+    Two texts count as equal if they differ only in letter case or white space. If a text occurs k
+    times in the corpus, its k rows form a group. `split` puts the groups in random order, one after
+    another. The shares divide this sequence of rows into three parts. If a boundary between two
+    parts falls inside a group, the whole group belongs to the part that contains the middle of the
+    group. Therefore a part can be larger or smaller than its share by about one group. `split` does
+    not balance the labels.
 
     Args:
-        corpus: the texts. The new split replaces a split that the corpus already has.
+        corpus: the texts. If the corpus already has a split, the new split replaces the old split.
         shares: shares of the rows in train, valid and test, each at least 0, with sum 1. A mapping
-            from "train", "valid" and "test" to shares is also allowed; a name that is missing has
-            share 0.
-        rng: None, an int seed or a numpy Generator. The result states the seed in `origin`.
+            from "train", "valid" and "test" to shares is also allowed. A part that is missing in
+            the mapping has share 0.
+        rng: None, an int seed or a numpy Generator. The field `origin` of the result states the
+            seed.
         group: group of each text, such as its author: the name of an attribute, or a list with one
-            value per text. All texts of a group are in the same part. Two groups that share a text
-            are therefore in the same part, too. None means the groups of the corpus, if the corpus
-            has groups.
+            value per text. All texts of a group are in the same part. If two groups share a text,
+            both groups are in the same part. With None, the groups are the field `groups` of the
+            corpus, if it has groups.
 
     Returns:
-        The corpus with the new split. The order of the texts does not change.
+        A copy of the corpus with the new split. The order of the texts does not change.
 
     Raises:
         TypeError: if `corpus` is not a Corpus, or the shares are not numbers.
@@ -321,7 +327,7 @@ def split(
     instance("corpus", corpus, Corpus)
     fractions, seed = _read_shares(shares), seed_of(rng)
     groups = _group_column(corpus, group)
-    part = parts_of(corpus.texts, fractions, np.random.default_rng(seed), groups)
+    part = part_names(corpus.texts, fractions, np.random.default_rng(seed), groups)
     shown = "/".join(f"{share:g}" for share in fractions)
     origin = f"{corpus.origin}; " if corpus.origin else ""
     how = "" if groups is None else " by groups"
@@ -339,16 +345,16 @@ def _group_column(corpus: Corpus, group: Any) -> Any:
     return replace(corpus, groups=group).groups
 
 
-def parts_of(
+def part_names(
     texts: Sequence[str],
     shares: Sequence[float],
     rng: np.random.Generator,
     column: Column | None = None,
 ) -> list[str]:
-    """Return the part of each text ("train", "valid" or "test"), chosen at random.
+    """Choose a part ("train", "valid" or "test") at random for each text, and return the parts.
 
-    `shares` are the shares of the texts in the three parts. Equal texts are in the same part, and
-    texts with equal values in `column` are in the same part.
+    `shares` are the shares of the texts in train, valid and test. Equal texts are in the same part.
+    `column` has one value per text. Texts with the same value in `column` are in the same part.
     """
     group = _number_components(texts, column)
     sizes = np.bincount(group)
@@ -407,7 +413,7 @@ def _read_shares(shares: Any) -> list[float]:
 
 
 def split_text(tokenise: Tokeniser, text: str) -> list[str]:
-    """Return the words of a text, as the function `tokenise` finds them.
+    """Split a text into words with the function `tokenise`, and return the list of words.
 
     Raises:
         TypeError: if `tokenise` does not return a list of strings.
@@ -422,7 +428,9 @@ def split_text(tokenise: Tokeniser, text: str) -> list[str]:
 
 @suggest_arguments
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case: letters and digits, with apostrophes between them.
+    """Return the words of a text in lower case.
+
+    A word consists of letters and digits, with single apostrophes inside the word.
 
     Example:
         >>> words_of("The coach's 3rd win, at last!")
@@ -436,22 +444,23 @@ def words_of(text: str) -> list[str]:
 class Vocabulary(Shown):
     """Mapping from words to numbers, with a rule for unknown words.
 
-    The names in `reserved` have the first numbers, in their order. By default, "<pad>" has number
-    0. If `unknown` is "token", "<unk>" has the next number. The words have the numbers after these.
-    A torch embedding needs `len(vocabulary)` rows. If a word of a text is spelt like a reserved
-    name, the word gets the number of this name. The default tokeniser `words_of` returns only
-    letters, digits and apostrophes, so it never returns "<pad>".
+    The numbers start at 0. The names in `reserved` (by default only "<pad>") have the first
+    numbers. If `unknown` is "token", the name "<unk>" has the next number. The words have the
+    numbers after these names. A torch embedding needs `len(vocabulary)` rows. If a word in a text
+    is spelt like a reserved name, the word gets the number of this name. With the default tokeniser
+    `words_of`, no word is spelt like "<pad>", because words have only letters, digits and
+    apostrophes.
 
     Args:
-        words: the words, each once. With n-grams, a run of words is one string with blanks between
+        words: the words, each once. An n-gram (n adjacent words) is one string with a blank between
             the words.
-        unknown: "drop" leaves unknown words out. "token" gives each unknown word the number of
-            "<unk>".
-        reserved: names for the first numbers, such as "<pad>" for padding. Words do not get these
-            numbers.
-        ngrams: largest number of words in an n-gram. With 1, `encode` reads single words. With n,
-            `encode` reads all runs of 1 to n words: first all single words, then all pairs, and so
-            on.
+        unknown: treatment of words that are not in `words`. "drop" leaves them out. "token" gives
+            each of them the number of "<unk>".
+        reserved: names that have the first numbers, such as "<pad>" for padding. No entry of
+            `words` may be one of these names.
+        ngrams: largest number of words in an n-gram. With 1, the method `encode` converts single
+            words. With n, `encode` converts all runs of 1 to n adjacent words: first all single
+            words, then all pairs, and so on.
         tokenise: function that returns the list of words of a text.
 
     Raises:
@@ -503,19 +512,22 @@ class Vocabulary(Shown):
         ngrams: int = 1,
         tokenise: Tokeniser = words_of,
     ) -> Vocabulary:
-        """Create a vocabulary of the words in texts, with the most frequent words first.
+        """Create a vocabulary of the words that occur in texts, with the most frequent words first.
+
+        Words of equal frequency are in alphabetical order.
 
         Args:
-            texts: a list of strings, or a `Corpus`. If the Corpus has a split, only its training
-                part is read. Words of equal frequency are in alphabetical order.
-            unknown: "drop" leaves unknown words out when a text is encoded. "token" gives each
-                unknown word the number of "<unk>".
-            min_count: smallest number of occurrences of a word in the texts. Rarer words are left
-                out.
-            max_size: largest number of words. The reserved names do not count. None keeps all
-                words.
-            reserved: names for the first numbers, which words do not get.
-            ngrams: largest number of words in an n-gram; 1 means single words.
+            texts: a list of strings, or a `Corpus`. If the Corpus has a split, only the words of
+                its training part are used.
+            unknown: treatment of words that are not in the vocabulary, when a text is converted to
+                numbers. "drop" leaves them out. "token" gives each of them the number of "<unk>".
+            min_count: smallest number of times that a word occurs in the texts. Words that occur
+                fewer times are left out of the vocabulary.
+            max_size: largest number of words in the vocabulary, without the reserved names. If
+                there are more words, the most frequent words are kept. None keeps all words.
+            reserved: names that have the first numbers, such as "<pad>" for padding.
+            ngrams: largest number of adjacent words that form one entry of the vocabulary; 1 means
+                single words.
             tokenise: function that returns the list of words of a text.
 
         Raises:
@@ -549,23 +561,26 @@ class Vocabulary(Shown):
         return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
 
     def encode(self, texts: Any, *, empty: Literal["error", "keep"] = "error") -> list[Ids]:
-        """Convert each text to the numbers of its words.
+        """Convert each text to an array with the numbers of its words in this vocabulary.
 
         Args:
             texts: a list of strings.
-            empty: "error" raises an error if a text has only unknown words and `unknown` is "drop".
-                "keep" returns an empty array for such a text.
+            empty: treatment of a text whose array would be empty. The array would be empty if
+                `unknown` of the vocabulary is "drop" and no word of the text is in the vocabulary.
+                "error" raises an error. "keep" returns an empty array.
 
         Returns:
-            One int64 array per text. It has one number for each known word (or n-gram), and the
-            number of "<unk>" for each unknown word if `unknown` is "token".
+            One int64 array per text. The array has one number for each word (or n-gram) of the text
+            that is in the vocabulary. For other words and n-grams, the array has the number of
+            "<unk>" if `unknown` is "token". If `unknown` is "drop", other words and n-grams are
+            left out.
 
         Raises:
             ValueError: if the array of a text would be empty and `empty` is "error".
         """
         choice("empty", empty, ("error", "keep"))
         codes = []
-        for row, text in enumerate(texts_of("texts", texts)):
+        for row, text in enumerate(as_texts("texts", texts)):
             ids, _, _ = self.spans(text)
             if not ids and empty == "error":
                 requirement = "a text with a known word (empty='keep' allows none)"
@@ -582,10 +597,10 @@ class Vocabulary(Shown):
         Returns:
             A tuple with three entries:
 
-            - the numbers of the words and n-grams, as in `encode`;
-            - for each number, a pair: the position of its first word, and the position after its
-              last word. Positions count words from 0;
-            - the number of words in the text, known and unknown.
+            - the numbers of the words and n-grams, as the method `encode` returns them;
+            - for each number, a pair: the position of the first word of the n-gram, and the
+              position after its last word. Positions count the words of the text from 0;
+            - the number of words in the text, including words that are not in the vocabulary.
 
         Raises:
             TypeError: if the text is not a string.
@@ -605,7 +620,7 @@ class Vocabulary(Shown):
         return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
-        """Convert each row of numbers to a text, and leave out the numbers of reserved names.
+        """Convert each list of word numbers to a text, and leave out the numbers of reserved names.
 
         Raises:
             ValueError: if a number is not in this vocabulary.

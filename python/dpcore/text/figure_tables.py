@@ -23,10 +23,11 @@ _ASCENDING: Final = "a list of numbers", "ascending, one at least"
 
 
 class FigureTable(Result):
-    """Base class of results that are printed as a table, followed by answers and notes.
+    """Base class of results that are printed as a table, followed by questions, answers and notes.
 
-    A subclass defines `_title`, `_list_rows` and `_list_notes`. `_list_rows` returns the rows of
-    the table, with the header first. A subclass may also define `_list_answers`.
+    A subclass defines the title `_title` and two methods. The method `_list_rows` returns the rows
+    of the table, with the header first. The method `_list_notes` returns the notes. A subclass may
+    also define the method `_list_answers`, which returns pairs of a question and its answer.
     """
 
     __slots__ = ()
@@ -61,19 +62,20 @@ class FigureTable(Result):
 
 
 def format_number(value: float, digits: int, mark: str = "") -> str:
-    """Format a number with `digits` decimals, followed by `mark`; NaN becomes a dash."""
+    """Format a number with `digits` decimals, and append the text `mark`. NaN becomes "-"."""
     return "-" if np.isnan(value) else f"{value:.{digits}f}{mark}"
 
 
 def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
-    """Return two strings for a table: a measured value with `mark`, and its confidence interval."""
+    """Return two strings for a table: a measured value followed by `mark`, and its interval."""
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 
 def format_attack(attack: Inference | None) -> tuple[str, str]:
-    """Return two strings for a table: the score of an attack, and its confidence interval.
+    """Return two strings for a table: the score of an attack, and the interval of the score.
 
-    "!" after the score means that the attack beats all baselines, which do not use the vectors.
+    If the attack beats all baselines (guesses that do not use the vectors), "!" follows the score.
+    With None, both strings are "-".
     """
     if attack is None:
         return "-", "-"
@@ -83,14 +85,14 @@ def format_attack(attack: Inference | None) -> tuple[str, str]:
 def read_ascending(
     name: str, values: Any, read: Callable[[str, Any], Any], needs: tuple[str, str] = _ASCENDING
 ) -> list[Any]:
-    """Check an argument that must be a list of ascending numbers, and return its numbers.
+    """Check that an argument is a list of ascending numbers, and return the list.
 
     Args:
-        name: name of the argument.
+        name: name of the argument, for error messages.
         values: value of the argument.
         read: function `(name, value) -> number` that checks one number and returns it.
-        needs: two texts for error messages: the required type, and the required order of the
-            numbers.
+        needs: two texts for error messages. The first text states the required type of the
+            argument. The second text states the required order of the numbers.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise errors.mistyped(name, needs[0], values)
@@ -104,8 +106,9 @@ def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
     """Collect items until the iterator ends or the user presses Ctrl-C.
 
     Returns:
-        The items, and True if Ctrl-C stopped the collection. If Ctrl-C comes before the first item,
-        the function raises KeyboardInterrupt.
+        A pair. The first entry is the list of collected items. The second entry is True if Ctrl-C
+        stopped the collection. If the user presses Ctrl-C before the first item, the function
+        raises KeyboardInterrupt.
     """
     collected = list[_Item]()
     try:
@@ -119,7 +122,10 @@ def collect_until_interrupt(items: Iterator[_Item]) -> tuple[list[_Item], bool]:
 
 
 def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Figure:
-    """Adjust the panels of a figure, add a legend below all panels, and return the figure."""
+    """Adjust the panels of a figure, add a legend below all panels, and return the figure.
+
+    `legend` is the panel whose curves the legend lists. With None, the figure gets no legend.
+    """
     for panel in panels:
         panel.title.set(fontsize="medium")
         drawing.hide_outer_spines(panel)

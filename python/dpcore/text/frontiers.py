@@ -44,23 +44,26 @@ torch."""
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
-    """Utility and disclosure of private vectors, for one epsilon and one number of dimensions.
+    """Utility and disclosure of private vectors, measured for one epsilon and number of dimensions.
+
+    The vectors are computed from texts. Each vector is released with noise.
 
     Attributes:
-        epsilon: claimed epsilon; any two texts are neighbours. The value is inf for vectors without
-            noise.
+        epsilon: claimed epsilon of the release of one vector, if any two texts are neighbours. The
+            value is inf for vectors without noise.
         dim: number of dimensions of a released vector.
         noise: distribution of the noise and its scale, as text; "none" for vectors without noise.
-        radius: distance from the mean of the public rows at which vectors are clipped; NaN if the
-            vectors are not clipped.
+        radius: largest allowed distance between a vector and the mean of the public vectors. A
+            vector at a larger distance is clipped to this distance. The value is NaN if the vectors
+            are not clipped.
         utility: result of predicting the main label from the vectors of the test texts.
         attack: result of inferring the private attribute from the vectors of the test texts. None
             if `frontier` was called without a private attribute.
-        worst_loss: exact privacy loss: the smallest epsilon that holds at `delta` for the two texts
-            of the corpus whose vectors have the largest distance. The value is inf for vectors
-            without noise.
-        signal: share of the energy (the sum of squares) of the noisy vectors that comes from the
-            vectors before noise is added; 1 for vectors without noise.
+        worst_loss: exact privacy loss between the two texts of the corpus whose vectors are
+            farthest apart. It is the smallest epsilon that holds for these two texts at the claimed
+            delta. The value is inf for vectors without noise.
+        signal: sum of squares of the vectors before noise is added, divided by the expected sum of
+            squares of the noisy vectors. The value is 1 for vectors without noise.
     """
 
     epsilon: float
@@ -74,17 +77,22 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """Score of the attack with its interval, or None without a private attribute.
+        """Score of the attack on the private attribute with its interval, or None without attack.
 
-        The score is the area under the ROC curve if the attribute has two values. The score is the
-        accuracy if the attribute has more values, and Spearman's correlation if the attribute is a
-        number, such as an age.
+        The score depends on the values of the attribute:
+
+        - area under the ROC curve, if the attribute has two values;
+        - Spearman's correlation, if the attribute is a number, such as an age;
+        - accuracy otherwise.
         """
         return None if self.attack is None else self.attack.outcome.score[1]
 
     @property
     def certified(self) -> float:
-        """Certified lower bound on epsilon; NaN if no bound can be certified."""
+        """Lower bound on epsilon that the attack on the private attribute certifies.
+
+        The value is NaN if the attack certifies no bound, or there was no attack.
+        """
         return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
@@ -98,25 +106,26 @@ class FrontierCell(Record, word="FrontierCell"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
-    """Utility and disclosure for each epsilon and each number of dimensions, from `frontier`.
+    """Utility and disclosure of private vectors for each epsilon and number of dimensions.
 
-    Let ``found`` be the result of `frontier`. Then ``found[8.0, 16]`` is the `FrontierCell` for
-    epsilon 8 and 16 dimensions. ``found[inf, 16]`` is the `FrontierCell` for 16 dimensions without
-    noise.
+    The function `frontier` returns this object. Let ``found`` be the object. Then
+    ``found[8.0, 16]`` is the `FrontierCell` for epsilon 8 and 16 dimensions. ``found[inf, 16]`` is
+    the `FrontierCell` for 16 dimensions without noise.
 
     Attributes:
-        cells: a `FrontierCell` for each epsilon and each number of dimensions, in ascending order
-            of the dimensions. For each number of dimensions, the cell without noise comes first.
-            The other cells follow in ascending order of epsilon.
-        attribute: name of the private attribute, or None.
-        sizes: numbers of texts of train, valid and test.
-        public: number of public texts or vectors.
-        directions: directions on which vectors are projected, "principal" or "random".
-        delta: delta of each claimed (epsilon, delta).
-        confidence: confidence of each interval and of each certificate separately.
-        seed: seed that gives the same result again.
+        cells: a `FrontierCell` for each epsilon and each number of dimensions. The numbers of
+            dimensions are in ascending order. For each number of dimensions, the result without
+            noise comes first. The results with noise follow in ascending order of epsilon.
+        attribute: name of the private attribute, or None if `frontier` was called without one.
+        sizes: numbers of training texts, validation texts and test texts.
+        public: number of public texts or public vectors.
+        directions: kind of the directions on which vectors are projected, "principal" or "random".
+        delta: delta of every claimed (epsilon, delta).
+        confidence: confidence of each interval and of each certified bound separately.
+        seed: seed with which `frontier` gives the same result again.
         partial: True if Ctrl-C stopped the run before all cells were measured.
-        seconds: run time in seconds. The comparison of two results with == ignores it.
+        seconds: run time in seconds. A comparison of two Frontier objects with == ignores this
+            number.
     """
 
     _INSTEAD: ClassVar[str] = "cells, or frontier[epsilon, dim]"
@@ -136,16 +145,20 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Numbers of dimensions that were measured, in ascending order."""
+        """Numbers of dimensions for which this result has measurements, in ascending order."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
     def floor(self) -> float:
-        """Accuracy of a guess without the texts, which is always the most frequent label."""
+        """Accuracy on the test texts if the most frequent training label is always predicted."""
         return self.cells[0].utility.floors[0].accuracy
 
     def of(self, dim: int) -> tuple[FrontierCell, ...]:
-        """Return a `FrontierCell` for each epsilon, for one number of dimensions; inf is last."""
+        """Return the results for one number of dimensions: a tuple, one `FrontierCell` per epsilon.
+
+        The tuple is in ascending order of epsilon. The last entry is the result without noise
+        (inf).
+        """
         if dim not in self.dims:
             raise errors.invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
         cells = [cell for cell in self.cells if cell.dim == dim]
@@ -258,27 +271,30 @@ def frontier(
 ) -> Any:
     """Measure the utility and the disclosure of private vectors, or of rewritten texts.
 
-    An encoder turns texts into vectors. `frontier` encodes every text once. The public rows are the
-    vectors of the public texts. For each number of dimensions, `frontier` does the following:
+    An encoder is a function from texts to vectors. For an encoder, `frontier` computes the vector
+    of every text once. The public rows are the vectors of the public texts. For each number of
+    dimensions, `frontier` does the following:
 
     - It projects the vectors on principal directions of the public rows, or on random directions.
     - It subtracts the mean of the public rows from each vector.
     - It clips the norm of each vector at the first quartile of the norms of the public rows
       (`RADIUS_QUANTILE`).
     - For each epsilon, a `dpcore.torch.PrivateEncoder` adds noise to the vectors.
-    - `dpcore.text.inference.infer` trains classifiers of the main label and attackers on the
-      private attribute with the noisy vectors of the training texts. It chooses the best classifier
-      and the best attacker on the validation texts, and tests them once on the test texts.
+    - With the noisy vectors of the training texts, `dpcore.text.inference.infer` trains classifiers
+      that predict the main label, and attackers that predict the private attribute. The best
+      classifier and the best attacker are chosen on the validation texts, and tested once on the
+      test texts.
 
     The directions, the mean and the quartile do not depend on the private texts.
 
-    A rewriter turns a text into another text. For rewriters, `frontier` rewrites every text once.
-    The result is a table with a row for each rewriter and a row for the original texts. Its columns
-    are:
+    A rewriter is a function from a text to another text. For rewriters, `frontier` rewrites every
+    text once with each rewriter. The result is a table with a row for each rewriter and a row for
+    the original texts. The columns of the table are:
 
-    - the accuracy on the main label;
-    - BLEU, similarity to the original text, and perplexity;
-    - the score of an attack on the private attribute, which uses words and characters of the
+    - the accuracy of the best classifier of the main label;
+    - BLEU and similarity of a rewritten text to the original text, and the perplexity of the
+      rewritten texts;
+    - the score of an attack that infers the private attribute from words and characters of the
       rewritten texts;
     - the share of test texts for which an attacker finds the original text;
     - the certified lower bound on epsilon.
@@ -293,46 +309,50 @@ def frontier(
             - an `ADePTModel`;
             - a redaction policy without levels, or `redaction.policy_mechanism(policy, level)`.
 
-            Every rewriter has its own claim. Therefore `epsilons`, `dims`, `directions`, `delta`
-            and `noise` are not allowed with rewriters.
+            Every rewriter has its own claimed epsilon. Therefore `epsilons`, `dims`, `directions`,
+            `delta` and `noise` are not allowed with rewriters.
         corpus: a `Corpus` with a split and labels.
-        epsilons: ascending claimed values of epsilon, in (0, 1e300]. Any two texts are neighbours.
-            Required for an encoder.
-        dims: ascending numbers of dimensions of the private vectors. The last entry may be None,
-            which keeps all dimensions of the encoder; the vectors are then not projected.
+        epsilons: list of ascending claimed values of epsilon, in (0, 1e300]. Any two texts are
+            neighbours. This argument is required for an encoder.
+        dims: list of ascending numbers of dimensions of the private vectors. The last entry may be
+            None. With the entry None, the vectors are not projected and keep all dimensions of the
+            encoder.
         public: public texts that are not in the corpus, or their vectors, shape `(n, width)`. The
-            texts should be similar to the texts of the corpus. Otherwise, their principal
-            directions are not better than random directions. For rewriters, `public` is a
-            `lm.NextWordModel` that computes the perplexity, or texts on which such a model is
-            trained. None leaves out the perplexity.
+            public texts should be similar to the texts of the corpus. Otherwise, the principal
+            directions of the public texts are not better than random directions. For rewriters,
+            `public` is a `lm.NextWordModel` that computes the perplexity, or texts on which a
+            `lm.NextWordModel` is trained for this purpose. With None, the table for rewriters has
+            no perplexity.
         directions: directions on which the vectors are projected: "principal" for principal
             directions of the public rows, or "random" for random directions, as a comparison.
         label: name of the attribute that is the main label. None means the labels of the corpus.
-        attribute: name of the private attribute. None measures only the utility.
-        delta: delta of each claimed (epsilon, delta), in [0, 1).
-        noise: noise of `dpcore.torch.PrivateEncoder`: "best" (the noise with the smallest error
-            that supports `delta`), "laplace", "l2_laplace" or "gaussian".
+        attribute: name of the private attribute. With None, only the utility is measured.
+        delta: delta of every claimed (epsilon, delta), in [0, 1).
+        noise: noise of `dpcore.torch.PrivateEncoder`: "best" (the noise with the smallest error,
+            among the noises that support `delta`), "laplace", "l2_laplace" or "gaussian".
         attackers: attackers on the private attribute, in a form that `dpcore.text.inference.infer`
-            accepts. The default is all attackers of `dpcore.text.inference.usual` and the
-            likelihood attacker, which knows the noise and the vectors of the training texts without
-            noise. For rewriters, attackers are objects with `fit(texts, truth)` and
-            `scores(texts)`, or scikit-learn estimators for texts. The default for rewriters is
-            logistic regression on words and on characters.
+            accepts. For an encoder, the default is all attackers of `dpcore.text.inference.usual`
+            and one more: the likelihood attacker. The likelihood attacker knows the distribution of
+            the noise, and the vectors of the training texts before noise is added. For rewriters,
+            attackers are objects with `fit(texts, truth)` and `scores(texts)`, or scikit-learn
+            estimators for texts. The default for rewriters is logistic regression on words and on
+            characters.
         similarity: for rewriters, an encoder that `dpcore.text.inference.infer` accepts. The
             similarity of two texts is the cosine of their vectors. By default, the vectors are
             TF-IDF weights of words.
-        by: for rewriters, a method or a list of methods by which `dpcore.text.link` finds the
-            original of a rewritten text. The default is "words" and a method that depends on the
-            kind of rewriter: "likelihood" for word mechanisms with a table of probabilities,
-            "encoding" for other word mechanisms and `ADePTModel`, and "places" for redaction.
-        confidence: confidence of each interval and of each certificate separately.
+        by: for rewriters, a method or a list of methods with which `dpcore.text.link` searches for
+            the original of a rewritten text. The default is the method "words" and a second method,
+            which depends on the kind of rewriter: "likelihood" for word mechanisms with a table of
+            probabilities, "encoding" for other word mechanisms and `ADePTModel`, and "places" for
+            redaction.
+        confidence: confidence of each interval and of each certified bound separately.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
         A `Frontier` for an encoder, or a `RewriterFrontier` for rewriters. If Ctrl-C stops the run,
-        the result has the cells or rows that were measured before. Ctrl-C before the first cell or
-        row raises KeyboardInterrupt.
+        the result has the measurements that were finished before. If no measurement was finished,
+        Ctrl-C raises KeyboardInterrupt.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is missing, or if torch is missing and `encoder` is an
@@ -340,12 +360,13 @@ def frontier(
         TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
-            - an argument is only for encoders, but `encoder` has rewriters, or the reverse;
+            - an argument for encoders is given with rewriters, or an argument for rewriters is
+              given with an encoder;
             - `epsilons` or `dims` are not ascending, or a value is out of range;
             - the corpus lacks train, valid or test, the labels, or the attribute;
             - a public text is also in the corpus;
-            - the encoder is random, or the vector of a text depends on the other texts of the
-              batch.
+            - the encoder is random, or the vector of a text depends on the texts with which it is
+              encoded in one batch.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noise
@@ -426,12 +447,17 @@ def _measure_cells(
 
 
 def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
-    """Return transforms from public rows: a projection, and clipping around the mean of the rows.
+    """Compute a list of transforms from public vectors. The transforms are for private vectors.
+
+    The list has a projection (if `dim` is not None), and clipping. Clipping limits the distance of
+    a vector from the mean of the public vectors.
 
     Args:
         public: vectors of public texts, float32, shape `(n, width)`.
-        dim: number of directions of the projection. None means that the vectors are not projected.
-        directions: directions on which vectors are projected, "principal" or "random".
+        dim: number of dimensions after the projection. None means that the vectors are not
+            projected.
+        directions: kind of the directions on which vectors are projected: "principal" (principal
+            directions of the public vectors) or "random".
         seed: seed of random directions.
     """
     import torch
@@ -451,19 +477,19 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
 def measure_release(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
 ) -> tuple[FrontierCell, Any]:
-    """Create a private vector for every text of a study once, and measure utility and disclosure.
+    """Compute a private vector for every text of a study once, and measure utility and disclosure.
 
     Args:
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
-        seeds: three seeds: of the noise, of the classifiers and of the attackers.
-        farthest: dictionary from the kind of noise to the vectors (without noise) of the two texts
-            with the largest distance. This function adds the missing entry. The two texts do not
-            depend on epsilon. Therefore all epsilons of a transform use one dictionary.
+        seeds: three seeds: for the noise, for the classifiers, and for the attackers.
+        farthest: cache that this function fills: a dictionary from the kind of noise to the vectors
+            (without noise) of the two texts that are farthest apart. These two texts do not depend
+            on epsilon. Therefore calls that differ only in epsilon can use the same dictionary.
         noisy: True adds noise. False measures the vectors without noise.
 
     Returns:
-        The `FrontierCell`, and the vectors that were measured.
+        A pair: the `FrontierCell` with the measurements, and the array of the released vectors.
     """
     texts = study.corpus.texts
     if not noisy:

@@ -25,19 +25,23 @@ Score = Callable[[Ints], Floats]
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
-    """Ranks of the true document (the original text) of each output among candidates, by a score.
+    """Result of an attacker who searches for the original text of each output of a mechanism.
+
+    The candidates are the texts that may be the original. The attacker ranks the candidates by a
+    score, and names the candidate with the highest score. The true document is the original text.
 
     Args:
-        by: name of the score that ranks the candidates (the texts that may be the original).
+        by: name of the score that ranks the candidates.
         floor: share of correct answers of an attacker who always names the most frequent candidate.
-        ranks: rank of the true document among the different candidates, shape `(n,)`; 1 is the
-            highest score. Candidates with equal scores have the mean of their ranks. The rank is
-            NaN if the true document is not a candidate.
-        shares: probability that the attacker names the true document, shape `(n,)`. If several
-            candidates have the highest score, the attacker draws one of them. The probability is 0
-            if the score of the true document is -inf.
-        guesses: row number of a candidate with the highest score, shape `(n,)`.
-        confidence: confidence of the interval.
+        ranks: for each output, the rank of the true document among the different candidates, shape
+            `(n,)`. Rank 1 has the highest score. Candidates with equal scores have the mean of
+            their ranks. The rank is NaN if the true document is not a candidate.
+        shares: for each output, the probability that the attacker names the true document, shape
+            `(n,)`. If several candidates have the highest score, the attacker draws one of them.
+            The probability is 0 if the score of the true document is -inf.
+        guesses: for each output, the row number of a candidate with the highest score, shape
+            `(n,)`.
+        confidence: confidence of the interval of the share of correct answers.
 
     Raises:
         ValueError: if the arrays have different shapes, or a number is out of range.
@@ -75,33 +79,39 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def texts(self) -> int:
-        """Number of outputs."""
+        """Number of outputs that were attacked."""
         return len(self.ranks)
 
     @property
     def right(self) -> int:
-        """Number of outputs with a correct answer: the rounded sum of `shares`."""
+        """Number of outputs that the attacker links correctly: the sum of `shares`, rounded."""
         return round(float(self.shares.sum()))
 
     @property
     def share(self) -> float:
-        """Share of the outputs for which the attacker names the true document."""
+        """Share of the outputs for which the attacker names the original text."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval of `share`, with coverage `confidence`."""
+        """Confidence interval of the share of outputs for which the attacker is right."""
         has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
         return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 
     @property
     def is_above_floor(self) -> bool:
-        """True if the lower end of the interval is above `floor`."""
+        """True if the interval of `share` lies above `floor`.
+
+        The floor is the share of an attacker who always names the most frequent candidate.
+        """
         return self.interval[0] > self.floor
 
     @property
     def median_rank(self) -> float:
-        """Median over the outputs of the rank of the true document; NaN if all ranks are NaN."""
+        """Median rank of the original text, over all outputs. Rank 1 is the best rank.
+
+        Outputs with rank NaN are left out. The median is NaN if all ranks are NaN.
+        """
         ranks = self.ranks[~np.isnan(self.ranks)]
         return float(np.median(ranks)) if ranks.size else np.nan
 
@@ -116,16 +126,17 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 def share_interval(
     right: float, outputs: int, confidence: float, has_parts: bool = False
 ) -> tuple[float, float]:
-    """Compute a confidence interval of the share of outputs whose original text is found.
+    """Compute a confidence interval of the share of outputs whose original text an attacker finds.
 
-    If the attacker's answer for each output is correct or wrong, the interval is the one of Clopper
-    and Pearson. If candidates have equal scores, the attacker draws one of them. Then `right` is a
-    sum of independent numbers in [0, 1]. The probability that such a sum reaches a whole number is
-    at most e times the probability for a binomial variable with the same mean. Therefore the sum is
-    rounded outwards, and the error probability of each end is divided by e.
+    If all answers of the attacker are simply right or wrong, this is the interval of Clopper and
+    Pearson. If several candidates have the highest score, the attacker draws one of them. Then
+    `right` is a sum of independent numbers in [0, 1]. The probability that such a sum reaches a
+    whole number is at most e times the probability for a binomial variable with the same mean.
+    Therefore the function rounds the sum outwards, and divides the error probability of each end by
+    e.
 
     Args:
-        right: sum over the outputs of the probability that the attacker names the true document.
+        right: sum over the outputs of the probability that the attacker names the original text.
         outputs: number of outputs.
         confidence: coverage of the interval.
         has_parts: True if at least one of these probabilities is neither 0 nor 1.
@@ -148,7 +159,12 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the first row of each different key, and the number of the key of each row."""
+    """Return the position where each different key first occurs, and the number of each key.
+
+    The different keys are numbered from 0, in the order in which they first occur. The result is a
+    pair. The first entry has, for each number, the position in `keys` where its key first occurs.
+    The second entry has, for each position in `keys`, the number of the key there.
+    """
     numbers: dict[Hashable, int] = {}
     groups = [numbers.setdefault(key, len(numbers)) for key in keys]
     firsts = dict[int, int]()
@@ -160,20 +176,23 @@ def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
 def rank_truth(
     keys: Sequence[Hashable], truth: Ints, score: Score, by: str, confidence: float
 ) -> LinkedOutputs:
-    """Rank the true candidate of each output among all candidates.
+    """Rank the true original of each output among all candidates, by the scores of an attacker.
+
+    The candidates are the texts that may be the original.
 
     Args:
         keys: a hashable key for each candidate. Candidates with equal keys count as one candidate.
-        truth: row number of the true candidate of each output, or -1 if the true text is not a
-            candidate.
-        score: function from row numbers of outputs to scores, shape `(outputs, different keys)`.
-            The keys are in the order of their first rows. The highest score has rank 1. The score
-            -inf excludes a candidate.
+        truth: for each output, the row number of its original among the candidates, or -1 if the
+            original is not a candidate.
+        score: function from row numbers of outputs to an array of scores, shape
+            `(outputs, different keys)`. The columns are the different keys, in the order in which
+            they first occur in `keys`. The highest score has rank 1. A candidate with score -inf is
+            excluded.
         by: name of the score.
-        confidence: confidence of the interval.
+        confidence: confidence of the interval of the share of outputs whose original is found.
 
     Raises:
-        ValueError: if a score is NaN, or the scores have a wrong shape.
+        ValueError: if a score is NaN, or the array of scores has a wrong shape.
     """
     firsts, groups = list_first_rows(keys)
     copies = np.bincount(groups)
@@ -202,12 +221,14 @@ def rank_truth(
 
 
 def read_truth(truth: Any, outputs: int, candidates: int) -> Ints:
-    """Return the row number of the true candidate of each output, after a check.
+    """Check the row number of the true candidate of each output, and return the row numbers.
+
+    If `truth` is None, candidate i is the original of output i.
 
     Raises:
         TypeError: if the row numbers are not whole numbers.
-        ValueError: if there is not one number per output, or a number is neither -1 nor the row of
-            a candidate.
+        ValueError: if there is not one number per output, or a number is neither -1 nor the row
+            number of a candidate.
     """
     if truth is None:
         if outputs != candidates:

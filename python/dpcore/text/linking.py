@@ -18,7 +18,7 @@ from .. import errors
 from ..calibration import L2Laplace
 from ..mechanisms import DPTextNoise, Gaussian, Laplace
 from ..mechanisms.declarations import mechanism_attribute
-from ..mechanisms.texts import Rewriter, owner_of, texts_of
+from ..mechanisms.texts import Rewriter, as_texts, owner_of
 from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
 from ..report import figures as drawing
@@ -41,15 +41,15 @@ _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
-    """Share of outputs whose original text an attacker finds, from `link`.
+    """Result of `link`: how often an attacker finds the original text of an output of a mechanism.
 
-    Let ``report`` be the result of `link`. Then ``report["words"]`` has the ranks and shares of the
-    method "words".
+    Let ``report`` be the result of `link`. Then ``report["words"]`` has the ranks of the original
+    texts, and the share of correct answers, for the method "words".
 
     Attributes:
         name: name of the mechanism whose outputs were attacked.
         candidates: number of candidates (texts that may be the original).
-        linkages: ranks and shares of each method, in the order of the argument `by` of `link`.
+        linkages: result of each method of attack, in the order of the argument `by` of `link`.
     """
 
     _INSTEAD: ClassVar[str] = "linkages, or report[by]"
@@ -116,51 +116,53 @@ def link(
     """Measure how often an attacker finds the original text of an output among candidates.
 
     The attacker knows the mechanism and all candidates, but not the noise. For each output, a
-    method ranks the candidates by a score. The attacker names the candidate with the highest score.
-    Equal candidates count as one candidate. If k candidates have the highest score and the true one
-    is among them, the output counts 1/k. If there are several methods, the result has all of them,
-    because a choice of the best method would be too optimistic.
+    method gives each candidate a score. The attacker names the candidate with the highest score. If
+    several candidates have the highest score, the attacker draws one of them. The output then
+    counts as correct with the probability that the original is drawn. Equal candidates count as the
+    same answer. If there are several methods, the result has the numbers for all of them, because
+    the number for only the best method would be too optimistic.
 
     Args:
-        mechanism: the mechanism that made the outputs, or None if it is not known. It is one of
-            these:
+        mechanism: the mechanism that made the outputs, or None if the mechanism is not known. The
+            mechanism is one of these:
 
             - a word mechanism, or a redaction policy;
             - a `PrivateEncoder`;
             - a trained text system, such as an `ADePTModel`, or the rewriter of a text system;
             - a function that rewrites texts.
         candidates: at least two texts that may be the original of an output.
-        outputs: rewritten texts (a rewritten text may be empty); or noisy vectors, shape `(n, d)`.
+        outputs: outputs of the mechanism: rewritten texts (which may be empty), or an array of
+            noisy vectors, shape `(n, d)`.
         by: the method that ranks the candidates, or a list of methods:
 
-            - "likelihood": the probability (or density) of the output, given the candidate. It is
-              known for a word mechanism with a table of probabilities, and for noisy vectors if the
-              distribution of the noise is known;
-            - "encoding": the L2 distance between the vector of the candidate without noise and the
-              output; the smallest distance has rank 1. If the output is a rewritten text, the
-              output is encoded without noise. For word mechanisms, the distance is the sum over
-              positions of the distances of words;
-            - "words": the number of words that the output and the candidate have in common, divided
-              by the mean number of words of the two texts;
+            - "likelihood": the score is the probability (or density) of the output, given the
+              candidate. This method needs a word mechanism with a table of probabilities, or noisy
+              vectors whose noise has a known distribution;
+            - "encoding": each candidate is encoded as a vector, without noise. The best candidate
+              is the one whose vector has the smallest L2 distance to the output. If the output is a
+              rewritten text, the output is also encoded without noise. For word mechanisms, the
+              distance is the sum over positions of the distances between the words;
+            - "words": the score is the number of words that the output and the candidate share,
+              divided by the mean number of words of the two texts;
             - "places", "kept_places" and "bag": for redacted texts, the methods of
               `redaction.link_redacted`;
-            - a function `(output, candidate) -> score`. A higher score means a likelier candidate.
-        truth: row number of the true candidate of each output, or -1 if the true text is not a
-            candidate. By default, candidate i is the original of output i.
+            - a function `(output, candidate) -> score`. A higher score is for a likelier candidate.
+        truth: for each output, the row number of its original in `candidates`, or -1 if the
+            original is not a candidate. By default, candidate i is the original of output i.
         confidence: confidence of the interval of each method separately.
 
     Returns:
-        The ranks of the true candidates and the share of correct answers, for each method.
+        For each method: the rank of the original of each output, and the share of correct answers.
 
     Raises:
         TypeError: if an argument has a wrong type.
         ValueError: if there are fewer than two candidates or no outputs, an entry of `truth` is not
-            a row number, or a method does not apply to the mechanism. For example, "likelihood"
-            does not apply if a decoder writes texts after the noise is added, because the
-            probabilities of such texts are not known.
+            a row number, or a method cannot be used for the mechanism. For example, "likelihood"
+            cannot be used if a decoder writes texts from noisy vectors, because the probabilities
+            of these texts are not known.
 
     Source:
-        Neyman and Pearson (1933), for the likelihood; Krishna, Gupta and Dupuy (2021), appendix C,
+        Neyman and Pearson (1933), for the likelihood. Krishna, Gupta and Dupuy (2021), appendix C,
         for an attacker who knows the auto-encoder.
 
     Example:
@@ -179,7 +181,7 @@ def link(
     if isinstance(mechanism, (str, bytes, bool, int, float, list, dict, type)):
         requirement = "a mechanism of texts, a model that encodes texts, a function, or None"
         raise errors.mistyped("mechanism", requirement, mechanism)
-    texts = texts_of("candidates", candidates)
+    texts = as_texts("candidates", candidates)
     if len(texts) < 2:
         raise errors.invalid("candidates", "two texts or more", len(texts))
     attacker = _LinkingAttacker(_find_model(mechanism), texts, _read_outputs(outputs))

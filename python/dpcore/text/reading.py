@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, invalid, message, mistyped
+from ..errors import choice, invalid, message, mistyped, tag
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
@@ -49,10 +49,11 @@ KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text with its label, attributes and group, before numbers are converted.
+    """One text of a table, with its label, attributes and group, as read from the file.
 
-    If the row has an empty cell, `empty` names the cell, such as "line 3 of a.csv, column 'age'".
-    Then the other fields are not set.
+    Numbers that are written as strings are not converted. If the row of the table has an empty
+    cell, `empty` names the cell, such as "line 3 of a.csv, column 'age'". Then the other fields are
+    not set.
     """
 
     text: str
@@ -64,11 +65,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Content of a file, with names for error messages.
+    """Content of a file in memory, with the name of the file for error messages.
 
     Args:
         name: name of the file in error messages.
-        origin: source of the file, or an empty string.
+        origin: text that states where the file comes from; empty if this is not known.
         content: content of the file, as bytes.
     """
 
@@ -77,29 +78,33 @@ class File:
     content: bytes
 
     def error(self, line: int, requirement: str, problem: object) -> ValueError:
-        """Return an error with a line, the requirement on this line, and the problem."""
-        return about(ValueError(message(self.place(line), requirement, problem)), "path")
+        """Return a ValueError that names a line of the file, the requirement and the problem."""
+        return tag(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
-        """Return the number of a line and the name of the file, for error messages."""
+        """Return a text such as "line 3 of a.csv", for error messages."""
         return f"line {line:,} of {self.full_name}"
 
     @property
     def full_name(self) -> str:
-        """Name and origin of the file, for error messages."""
+        """Name of the file, followed by its origin (if known) in brackets, for error messages."""
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and the text of each line, without the line ending.
+        """Yield the number and the text of each line of the file, without the line ending.
 
-        Only a line feed ends a line. Texts can contain other characters that Python's `splitlines`
-        treats as line ends.
+        Only a line feed ends a line. Other characters that end a line in Python's `splitlines` may
+        occur inside texts.
         """
         for number, line in enumerate(self.content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
             yield number, self.decoded(number, line).removesuffix("\r")
 
     def decoded(self, number: int, line: bytes) -> str:
-        """Return the text of a line, or raise an error if the line is not UTF-8."""
+        """Decode one line of the file from UTF-8.
+
+        `number` is the number of the line. If the line is not UTF-8, a ValueError names this
+        number.
+        """
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -107,13 +112,13 @@ class File:
             raise self.error(number, "text in UTF-8", part) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and the text of each line that is not blank."""
+        """Yield the number and the text of each non-blank line of the file."""
         return ((number, line) for number, line in self.lines() if line.strip())
 
     def text(self, line: int, value: object) -> str:
-        """Return a value as text without surrounding white space, or raise an error.
+        """Return a value from the file as text, without white space at both ends.
 
-        The error is raised if the value is not a string or has only white space.
+        If the value is not a string or has only white space, a ValueError names the line.
         """
         if not isinstance(value, str) or not value.strip():
             raise self.error(line, "a text that is not empty", value)
@@ -121,10 +126,11 @@ class File:
 
 
 def open_file(path: Path, origin: str = "") -> File:
-    """Read a text file into memory.
+    """Read a text file into memory, and return its content with its name.
 
     Raises:
-        FileNotFoundError: if the file is missing. The message states the origin of the file.
+        FileNotFoundError: if the file is missing. The message states `origin`, the source of the
+            file.
     """
     what = f"a file of texts{f' from {origin}' if origin else ''}"
     if not path.is_file():
@@ -136,8 +142,8 @@ def open_file(path: Path, origin: str = "") -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """Return the error for a missing file or folder."""
-    return about(FileNotFoundError(message("path", requirement, str(path))), "path")
+    """Return an error for a missing file or folder. `requirement` states what the path must be."""
+    return tag(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
 def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
@@ -178,16 +184,19 @@ def _drop_empty(
             f"path must be of a table without empty cells (missing='drop' leaves out their rows), "
             f"got {len(empty):,} of {len(rows):,} rows with one, the first in {empty[0]} ({origin})"
         )
-        raise about(ValueError(text), "path")
+        raise tag(ValueError(text), "path")
     return [(part, row) for part, row in rows if not row.empty]
 
 
 def corpus_from_rows(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
-    """Return a Corpus with the rows of all parts.
+    """Return a Corpus with the texts, labels, attributes and groups of all rows.
 
-    The names of the parts define the split. If the name of a part is None, the Corpus has no split.
+    `parts` has pairs: the name of a part ("train", "valid" or "test"), and the rows of the part.
+    These names are the split of the Corpus. If a name is None, the Corpus has no split. `missing`
+    states what to do with rows that have an empty cell: "error" raises an error, and "drop" leaves
+    the rows out.
     """
     every = [(name, row) for name, part_rows in parts for row in part_rows]
     kept = _drop_empty(every, missing, origin)
@@ -214,14 +223,16 @@ def corpus_from_rows(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of a table that contain texts, labels, attributes and groups.
+    """The columns of a table that contain the texts, labels, attributes and groups.
+
+    A column is a name in the header of the table. If the file has no header, a column is a position
+    from 0.
 
     Args:
-        text: column of the texts: a name in the header, or a position from 0 in a file without a
-            header. None means "text".
-        label: column of the labels. None means "label" if the header has this name.
+        text: column of the texts. None means the column "text".
+        label: column of the labels. None means the column "label", if it exists.
         attributes: columns of the private attributes.
-        group: column of the groups, such as authors.
+        group: column of the groups (such as authors), or None if there are no groups.
     """
 
     text: str | int | None = None
@@ -246,23 +257,24 @@ class Layout:
 
     @property
     def counted(self) -> bool:
-        """True if the columns are positions, because the file has no header."""
+        """True if this layout gives columns as positions, because the file has no header."""
         return any(isinstance(column, int) for _, column in self.named)
 
     @property
     def named(self) -> list[tuple[str, str | int | None]]:
-        """Pairs of the name of an argument of `read`, such as "label", and its column."""
+        """Pairs: the kind of a column, such as "label", and the name or position of the column."""
         some = [("text", self.text), ("label", self.label), ("group", self.group)]
         return [*some, *(("attributes", column) for column in self.attributes)]
 
 
 def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
-    """Yield the rows of a table.
+    """Yield the rows of a table in a file, with the text, label, attributes and group of each row.
 
     Args:
-        file: the file.
-        kind: "csv" (quoted cells may contain commas and line feeds), "tsv" (without quoting: each
-            line is a row, and a quote is an ordinary character) or "jsonl" (one object per line).
+        file: content of the file.
+        kind: "csv", "tsv" or "jsonl" (one JSON object per line). In "csv", quoted cells may contain
+            commas and line feeds. In "tsv", each line is a row, and a quote is an ordinary
+            character.
         layout: columns of the texts, labels, attributes and groups.
 
     Raises:
@@ -276,13 +288,13 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 
 
 def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
-    """Yield the rows of a table, from dictionaries with the cells of each row.
+    """Yield the text, label, attributes and group of each row of a table, from its cells.
 
     Args:
         name: name of the table in error messages.
         layout: columns of the texts, labels, attributes and groups.
-        rows: pairs of a description of the row for error messages, and a dictionary from columns to
-            cells.
+        rows: a pair for each row: a description of the row for error messages, and a dictionary
+            from a column to the cell in this column.
 
     Raises:
         ValueError: if a column is missing. The message lists the existing columns.
@@ -342,14 +354,14 @@ def _make_row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
         if not isinstance(cell, (str, int)) and not is_number:
             need = "a number" if argument == "attributes" else "a whole number"
             need = f"a row with {need} or a string as {column!r}"
-            raise about(ValueError(message(place, need, cell)), argument)
+            raise tag(ValueError(message(place, need, cell)), argument)
         return int(cell) if isinstance(cell, bool) else cell
 
     assert layout.text is not None
     text = cells[layout.text]
     if not isinstance(text, str):
         need = f"a row with a text (a string) as {layout.text!r}"
-        raise about(ValueError(message(place, need, text)), "text")
+        raise tag(ValueError(message(place, need, text)), "text")
     return Row(
         text.strip(),
         None if layout.label is None else read_value(layout.label, "label"),
@@ -370,12 +382,12 @@ def _is_empty(cell: Any) -> bool:
 
 
 def read_lines(file: File) -> Iterator[Row]:
-    """Yield one row for each line that is not blank."""
+    """Yield one text for each non-blank line of a file."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
 def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
-    """Yield the parts (such as "train") of a folder, with the rows of each part.
+    """Yield the name and the texts of each part of a split, such as "train", from a folder.
 
     Args:
         path: a folder with one of three contents:
@@ -383,7 +395,7 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
             - files such as train.csv and test.csv (csv, tsv, jsonl, or txt with one text per line);
             - one folder of .txt files for each class;
             - folders train and test, each with one folder of .txt files for each class.
-        layout: columns of the texts, labels, attributes and groups in a table.
+        layout: columns of the texts, labels, attributes and groups, if the files are tables.
 
     Raises:
         ValueError: if the folder has other contents, or two files for the same part.
@@ -429,7 +441,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
 
 def _folder_error(path: Path, requirement: str, problem: object) -> ValueError:
     text = f"{message('path', requirement, str(path))}, which holds {problem}"
-    return about(ValueError(text), "path")
+    return tag(ValueError(text), "path")
 
 
 @suggest_arguments
@@ -446,33 +458,35 @@ def read(
     r"""Read texts from a file, a folder or a pandas data frame.
 
     `read` removes white space at both ends of a text, and skips blank lines. The encoding of a file
-    is UTF-8, or the encoding that a byte order mark states. Files may be compressed with gzip. The
-    cells of a table may be separated by commas, semicolons or tabs. If all values of a column are
-    whole numbers, labels, groups and attributes become integers. Otherwise, an attribute becomes
-    floats if all its values are numbers.
+    is UTF-8, except if a byte order mark states another encoding. Files may be compressed with
+    gzip. The cells of a table may be separated by commas, semicolons or tabs. If all labels are
+    whole numbers, the labels become integers. The same applies to groups and to each attribute. If
+    all values of an attribute are numbers, but not all are whole, the values become floats.
 
     Args:
         path: path of a file or of a folder, or a pandas data frame.
         kind: "csv", "tsv", "jsonl", "lines" (one text per line) or "folder". A folder has files for
-            train, valid and test, or one folder of .txt files for each class. None chooses the kind
-            by the name of the file; `Corpus.origin` states the choice. To read public corpora by
-            name, use `dpcore.experiments.corpora.read_corpus`.
-        text: for tables, the column of the texts: the name of the column in the header, or (in a
-            file without a header) the position of the column, from 0. None means the column "text".
+            train, valid and test, or one folder of .txt files for each class. With None, the name
+            of the file determines the kind, and the field `origin` of the result states the kind.
+            To read public corpora by name, use `dpcore.experiments.corpora.read_corpus`.
+        text: for tables, the column of the texts. A column is a name in the header. If the file has
+            no header, a column is a position from 0. None means the column "text".
         label: for tables, the column of the labels. None means the column "label", if it exists.
-        attributes: for tables, the columns of the private attributes.
+        attributes: for tables, a list of the columns of the private attributes.
         group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
             texts of a group in the same part.
-        missing: "error" raises an error if a row has an empty cell in one of these columns. "drop"
-            leaves out such rows, and `Corpus.dropped` states the number of such rows.
+        missing: treatment of rows that have an empty cell in one of the columns above. "error"
+            raises an error. "drop" leaves out these rows, and the field `dropped` of the result
+            counts them.
 
     Returns:
-        The corpus. It has a split if `path` is a folder with train, valid or test.
+        The corpus. If `path` is a folder with train, valid or test, the corpus has a split.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line does not have the format of the kind, a cell is empty, or a column is
-            missing. The message names the file and the line, or lists the existing columns.
+        ValueError: if a line does not have the format that `kind` requires, a cell is empty, or a
+            column is missing. The message names the file and the line, or lists the existing
+            columns.
 
     Example:
         >>> import tempfile
@@ -524,7 +538,7 @@ def _require_kind(kind: Any) -> Any:
         return choice("kind", kind, KINDS)
     except ValueError as error:
         named = "dpcore.experiments.corpora.read_corpus reads public corpora by name"
-        raise about(ValueError(f"{error} ({named})"), "kind") from None
+        raise tag(ValueError(f"{error} ({named})"), "kind") from None
 
 
 def _strip_compression_ending(path: Path) -> Path:

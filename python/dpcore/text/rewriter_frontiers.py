@@ -50,20 +50,24 @@ class RewriterRow(Record, word="RewriterRow"):
 
     Attributes:
         name: name of the rewriter.
-        claim: claimed privacy of the rewriter as text; empty without a claim.
-        claimed: claimed epsilon for any two texts. NaN if the rewriter claims no epsilon for any
-            two texts.
-        delta: delta of the claim and of the certified lower bound.
-        utility: report of the prediction of the main label from rewritten test texts.
-        attack: report of the inference of the private attribute from rewritten test texts, or None
-            without a private attribute.
+        claim: text that states the claimed epsilon of the rewriter, such as "10". The text "10 a
+            unit" means epsilon 10 per unit of distance between words. The text is "" if the
+            rewriter claims no privacy.
+        claimed: epsilon that the rewriter claims for any two texts. NaN if the rewriter makes no
+            such claim.
+        delta: delta of the claimed epsilon and of the certified lower bound on epsilon.
+        utility: report on classifiers that predict the main label of each text from its rewrite.
+        attack: report on attackers that infer the private attribute of each text from its rewrite.
+            None if the user named no private attribute.
         bleu: BLEU of the rewritten test texts against the original texts, in [0, 1].
-        similarity: mean cosine between the vector of a test text and the vector of its rewrite.
-        perplexity: perplexity of the rewritten test texts under the public language model. It is
-            None without such a model, or if no word of the texts can be predicted.
-        linkages: results of linking each rewritten test text to its original among all original
-            test texts. There is one result for each linkage method.
-        empty: number of texts that are empty after rewriting.
+        similarity: cosine between the vector of a test text and the vector of its rewrite, averaged
+            over the test texts. An encoder of texts computes the vectors.
+        perplexity: perplexity of the rewritten test texts under a language model of public texts.
+            None if the user gave no public texts or model, or if the model can predict no word of
+            the texts.
+        linkages: results of attacks that look for the original of each rewritten test text among
+            all original test texts. There is one result for each method of attack.
+        empty: number of texts whose rewrite is empty.
     """
 
     name: str
@@ -80,14 +84,17 @@ class RewriterRow(Record, word="RewriterRow"):
 
     @property
     def certified(self) -> float:
-        """Certified lower bound on epsilon; NaN without a claim, or if no bound is certified."""
+        """Lower bound that an attack certifies for the epsilon of this rewriter, or NaN.
+
+        The property is NaN if the rewriter claims no epsilon, or if the attack certifies no bound.
+        """
         if self.attack is None or not self.claim:
             return np.nan
         return read_certificate(self.attack)
 
     @property
     def is_refuted(self) -> bool:
-        """True if the certified lower bound on epsilon is above the claimed epsilon."""
+        """True if an attack certifies a lower bound on epsilon above the claimed epsilon."""
         return self.certified > self.claimed
 
 
@@ -96,16 +103,19 @@ class RewriterRow(Record, word="RewriterRow"):
 class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
     """Measurements of several rewriters and of the original texts; created by `frontier`.
 
-    A rewriter is a function from text to text. ``report["SanText 4"]`` has the measurements of one
-    rewriter. ``report["not rewritten"]`` has the measurements of the original texts.
+    A rewriter is a function from text to text. For an object `report` of this class,
+    ``report["SanText 4"]`` has the measurements of the rewriter with this name.
+    ``report["not rewritten"]`` has the measurements of the original texts.
 
     Attributes:
         rows: a `RewriterRow` for the original texts, then a `RewriterRow` for each rewriter.
-        attribute: name of the private attribute, or None.
+        attribute: name of the private attribute that attackers infer, or None if the user named
+            none.
         sizes: numbers of training, validation and test texts.
-        confidence: confidence level of each interval and of each certified lower bound, separately.
-        seed: seed that repeats the table if it is passed as `rng`. A rewriter without an argument
-            `rng` may give other texts.
+        confidence: confidence level of each single interval and of each single certified lower
+            bound.
+        seed: if this seed is passed as `rng`, `frontier` gives the same report again. However, a
+            rewriter without an argument `rng` may then write other texts.
         partial: True if Ctrl-C stopped the function after some of the rewriters.
         seconds: run time in seconds; comparisons of two reports ignore it.
     """
@@ -207,10 +217,11 @@ class _RewriterSource(NamedTuple):
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
-    """Return a dictionary from names to rewriters, or None if the value is an encoder.
+    """Return a dictionary from names to rewriters (from text to text), or None for an encoder.
 
-    The entries of a list or dictionary may be functions from text to text. A single function counts
-    as an encoder.
+    The value is a rewriter, a list of rewriters, a dictionary from names to rewriters, or an
+    encoder. A function in a list or dictionary counts as a rewriter. A single function counts as an
+    encoder (from texts to vectors), and the result is None.
     """
     if isinstance(value, Mapping):
         is_table = not all(callable(entry) or _is_rewriter(entry) for entry in value.values())
@@ -278,7 +289,17 @@ def measure_rewriters(
     rewriters: Mapping[str, Any], study: Study, *, public: Any, similarity: Any, by: Any,
     seed: int, progress: bool | None,
 ) -> RewriterFrontier:  # fmt: skip
-    """Measure all rewriters on the texts of a corpus, and return the report of `frontier`."""
+    """Measure rewriters (functions from text to text) on a corpus, and return a report.
+
+    Args:
+        rewriters: the rewriters by name.
+        study: the corpus, its label and its private attribute.
+        public: public texts or a language model, for the perplexity, or None.
+        similarity: encoder of texts for the similarity of a text and its rewrite, or None.
+        by: names of methods of `dpcore.text.link`, which search for the original texts.
+        seed: seed of the rewriters and attackers.
+        progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
+    """
     start = time.perf_counter()
     if ORIGINALS in rewriters:
         raise errors.invalid("encoder", f"rewriters of other names than {ORIGINALS!r}", ORIGINALS)
@@ -444,9 +465,9 @@ class _RewrittenTexts:
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     """Compute the BLEU score of texts against their originals, in [0, 1].
 
-    The package sacrebleu computes the score from the words that `words_of` returns. If an n-gram
-    order has no match, its number of matches is replaced by 1/2. For the next order without a
-    match, the number is 1/4, and so on.
+    The package sacrebleu computes the score from the words that `words_of` finds in the texts. If
+    no n-gram of a certain length n matches, 1/2 replaces the number of matches. For the next length
+    without a match, 1/4 replaces the number of matches, and so on.
 
     Source:
         Papineni et al. (2002), section 2.3; Post (2018) for sacrebleu.

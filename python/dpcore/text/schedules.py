@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, mistyped, real
 from ..mechanisms import positive
-from ..records import Record, attribute_of
+from ..records import Record, get_optional
 from ..report.shown import name_of
 from ..suggestions import suggest_arguments
 
@@ -58,7 +58,9 @@ class _FixedSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(_FixedSchedule, word="text.schedules.Constant"):
-    """Schedule with the same epsilon of the training noise in every epoch.
+    """Schedule that sets the same epsilon in every epoch of a training with noise.
+
+    A schedule gives the epsilon of the training noise in each epoch.
 
     Args:
         epsilon: epsilon of all epochs, in (0, 1e300].
@@ -88,7 +90,10 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
-    """Schedule with epsilon ``start / n`` in epoch n; the training noise grows over the epochs.
+    """Schedule that sets the epsilon of the training noise to ``start / n`` in epoch n.
+
+    A schedule gives the epsilon of the training noise in each epoch. With this schedule, the noise
+    grows from epoch to epoch.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
@@ -98,8 +103,8 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         ValueError: if `start` is out of range.
 
     Source:
-        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3. The study uses 10/n, and reports
-        that the training with 1/n fails.
+        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3. The study uses ``start = 10``, and
+        reports that the training fails with ``start = 1``.
 
     Example:
         >>> [OverEpochs(10.0)(n, 5) for n in (1, 2, 5)]
@@ -119,11 +124,13 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
-    """Schedule whose epsilon changes from `start` in the first epoch to `end` in the last epoch.
+    """Schedule that changes the epsilon of the training noise from `start` to `end`.
 
-    The epsilon is ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``. If
-    there is only one epoch, t is 0. For example, the epsilon of `Stretched(10, 2)` is
-    ``10 / (1 + 4 t)``. With five epochs, this epsilon is 10/n in epoch n.
+    The first epoch has the epsilon `start`, and the last epoch has the epsilon `end`.
+
+    The epsilon of an epoch is ``start / (1 + (start / end - 1) t)``. Here t is
+    ``(epoch - 1) / (epochs - 1)``, or 0 if there is only one epoch. For example, `Stretched(10, 2)`
+    with five epochs gives the epsilon 10/n in epoch n.
 
     Args:
         start: epsilon of the first epoch, in (0, 1e300].
@@ -131,7 +138,8 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
 
     Raises:
         TypeError: if an argument is not a number.
-        ValueError: if an argument or the ratio ``start / end`` is out of range.
+        ValueError: if an argument is out of range, or the ratio ``start / end`` is not finite and
+            above 0.
 
     Example:
         >>> [round(Stretched(10.0, 2.0)(n, 14), 2) for n in (1, 2, 14)]
@@ -186,14 +194,15 @@ class _DrawnSchedule(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
-    """Schedule that draws epsilon uniformly from [low, high] for each epoch or batch.
+    """Schedule that draws the epsilon of the training noise uniformly from [low, high].
 
-    Use it if the epsilon of the later release is not known during the training.
+    A new epsilon is drawn for each epoch or each batch. Use this schedule if, during the training,
+    the epsilon with which the model will release outputs is not known.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
         high: largest epsilon, at least `low`.
-        every: "epoch" draws a new epsilon for each epoch, "batch" draws a new epsilon for each
+        every: "epoch" draws a new epsilon for each epoch. "batch" draws a new epsilon for each
             batch.
 
     Raises:
@@ -217,12 +226,15 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
-    """Schedule that draws ln(epsilon) uniformly from [ln(low), ln(high)] for each epoch or batch.
+    """Schedule that draws the logarithm of epsilon uniformly from [ln(low), ln(high)].
+
+    The epsilon determines the noise in the training. A new epsilon is drawn for each epoch or each
+    batch.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
         high: largest epsilon, at least `low`.
-        every: "epoch" draws a new epsilon for each epoch, "batch" draws a new epsilon for each
+        every: "epoch" draws a new epsilon for each epoch. "batch" draws a new epsilon for each
             batch.
 
     Raises:
@@ -246,10 +258,12 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-    """Compute the epsilon that a schedule returns for an epoch, and check this epsilon.
+    """Return the epsilon that a schedule gives for an epoch of a training.
+
+    The function checks that this epsilon is a finite number above 0.
 
     Args:
-        schedule: a schedule of this module, or any function (epoch, epochs, rng) -> epsilon.
+        schedule: a schedule such as `Constant`, or any function (epoch, epochs, rng) -> epsilon.
         epoch: number of the epoch, from 1 to `epochs`.
         epochs: number of epochs of the training.
         rng: a numpy Generator, for schedules that draw epsilon at random.
@@ -276,10 +290,10 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
 
 
 def every_of(schedule: Schedule) -> str:
-    """Return "batch" if a schedule is called for each batch, and "epoch" if once per epoch.
+    """Return how often a schedule gives a new epsilon: for each "batch" or for each "epoch".
 
-    The attribute `every` of the schedule determines the result. Without this attribute, the result
-    is "epoch".
+    The result is the attribute `every` of the schedule. If the schedule has no such attribute, the
+    result is "epoch".
 
     Raises:
         TypeError: if the schedule cannot be called, or `every` is not a string.
@@ -290,12 +304,12 @@ def every_of(schedule: Schedule) -> str:
         ('batch', 'epoch')
     """
     _check_schedule(schedule)
-    every = attribute_of(_FixedSchedule, schedule, "every")
+    every = get_optional(_FixedSchedule, schedule, "every")
     return choice(f"every of {title_of(schedule)}", every, _REDRAW_PERIODS)
 
 
 def title_of(schedule: Schedule) -> str:
-    """Return the name of a schedule in tables and plots, on one line.
+    """Return the name under which tables and plots show a schedule.
 
     Example:
         >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniformEpsilon(0.5, 10.0, every="batch"))

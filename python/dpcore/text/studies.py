@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from .. import errors
-from ..mechanisms.texts import texts_of
+from ..mechanisms.texts import as_texts
 from ..packages import has_all, require_module
 from .corpus import SPLITS, Corpus, normalise_likeness
 from .inference import Attacker, Inference, infer
 from .inference.attackers import attackers_of
 from .inference.likelihood import make_likelihood, split_attackers
-from .inference.targets import parts_of
+from .inference.targets import target_parts
 
 _LABEL_BOOSTING_ROUNDS: Final = 30
 """Number of boosting rounds of the boosted trees that predict the main label."""
@@ -23,7 +23,7 @@ _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon from an attack; NaN if there is no such bound."""
+    """Return the lower bound on epsilon that an attack certifies, or NaN if it certifies none."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -32,12 +32,14 @@ def read_certificate(attack: Inference) -> float:
 
 @dataclass(frozen=True)
 class Study:
-    """Texts and settings of one call of `frontier`.
+    """Texts and settings of one call of `frontier`, which compares private encoders or rewriters.
 
     Args:
-        corpus: corpus with the main labels.
-        labelled: corpus of the same texts, with the main label as its only attribute.
-        attribute: name of the private attribute, or None.
+        corpus: the texts, their main labels and their attributes.
+        labelled: copy of `corpus` without its attributes. The main label is stored as the only
+            attribute.
+        attribute: name of the private attribute that attackers infer, or None if the user named
+            none.
         attackers: attackers that infer the private attribute.
         confidence: confidence level of each interval.
     """
@@ -49,7 +51,13 @@ class Study:
     confidence: float
 
     def predict_label(self, rows: Any, seed: int, classifiers: Any = None) -> Inference:
-        """Train and test classifiers that predict the main label from one released row per text."""
+        """Train and test classifiers that predict the main label of texts from released vectors.
+
+        Args:
+            rows: released vectors, one row for each text.
+            seed: seed of the classifiers.
+            classifiers: classifiers to use. None means three scikit-learn classifiers.
+        """
         return infer(
             None, self.labelled, _MAIN_LABEL_NAME, vectors=rows,
             attackers=classifiers or _list_classifiers(),
@@ -59,18 +67,18 @@ class Study:
     def infer_attribute(
         self, rows: Any, delta: float, seed: int, *, private: Any = None, attackers: Any = None
     ) -> Inference:
-        """Train and test attackers that infer the private attribute from one released row per text.
+        """Train and test attackers that infer the private attribute of texts from released vectors.
 
-        The method does not compare the result with a claimed epsilon. With few texts, or with an
-        attribute of many values, no lower bound on epsilon can be certified.
+        The method does not compare the result with a claimed epsilon. If there are few texts, or
+        the attribute has many values, no lower bound on epsilon can be certified.
 
         Args:
             rows: released vectors, one for each text.
             delta: delta of the certified lower bound on epsilon.
             seed: seed of the attack.
-            private: encoder that added the noise to the vectors, or None. The likelihood attacker
-                needs this encoder.
-            attackers: attackers that replace `Study.attackers` in this call, or None.
+            private: encoder that added the noise to the vectors. With None, the likelihood attacker
+                is not used.
+            attackers: attackers to use in this call. None means the attackers of this study.
         """
         attackers = attackers or self._list_attackers(rows, private)
         return infer(
@@ -83,7 +91,7 @@ class Study:
         others, is_requested = split_attackers(self.attackers)
         if private is None or not (is_requested or self.attackers is None):
             return others
-        target, parts = parts_of(self.corpus, self.attribute, None)
+        target, parts = target_parts(self.corpus, self.attribute, None)
         texts, places = parts.texts[0], parts.rows[0].tolist()
         likelihood = make_likelihood(private, texts, places, rows.shape[1], target)
         return (*attackers_of(others, len(texts), target.count), *likelihood)
@@ -107,9 +115,17 @@ def _list_classifiers() -> tuple[Attacker, ...]:
 
 
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
-    """Check the corpus, the names of its columns and the attackers; return them as a `Study`.
+    """Check a corpus, the names of its label and attribute, and the attackers, for `frontier`.
 
-    The argument `level` is the confidence level of intervals.
+    Args:
+        corpus: a `Corpus` with training, validation and test texts.
+        label: name of the attribute that is the main label. None means the labels of the corpus.
+        attribute: name of the private attribute, or None.
+        attackers: attackers that infer the private attribute.
+        level: confidence level of intervals.
+
+    Returns:
+        A `Study` with the checked arguments.
     """
     if not isinstance(corpus, Corpus):
         raise errors.mistyped("corpus", "a dpcore.text.Corpus", corpus)
@@ -134,14 +150,17 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
 
 
 def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
-    """Check and return the public texts; return an empty tuple if `public` has vectors."""
+    """Check and return public texts, which must not be in `texts`.
+
+    If `public` contains vectors, the result is an empty tuple.
+    """
     if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
         raise errors.mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
     if not len(public):
         raise errors.invalid("public", "at least one text or vector", public)
     if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
         return ()
-    public_texts, prints = texts_of("public", public), set(map(normalise_likeness, texts))
+    public_texts, prints = as_texts("public", public), set(map(normalise_likeness, texts))
     if common := sum(normalise_likeness(text) in prints for text in public_texts):
         raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
     return public_texts

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import choice, integer
 from ..streams import Rng, seed_of
 from ..suggestions import suggest_arguments
-from .corpus import Corpus, parts_of
+from .corpus import Corpus, part_names
 
 Words = Mapping[str, Sequence[str]]
 """Mapping from the name of a blank to the words that may fill it."""
@@ -50,14 +50,14 @@ _GENERATED_ROWS: Final = (100, 10**8)
 
 @dataclass
 class Drawn:
-    """Generated texts, with a label and attribute values for each text."""
+    """List of generated texts, with a label and attribute values for each text."""
 
     texts: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     attributes: dict[str, list[int | str]] = field(default_factory=dict)
 
     def add(self, text: str, label: str, **attributes: int | str) -> None:
-        """Add a text with its label and its attribute values."""
+        """Add a text to the list of generated texts, with its label and its attribute values."""
         self.texts.append(text)
         self.labels.append(label)
         for name, value in attributes.items():
@@ -65,23 +65,35 @@ class Drawn:
 
 
 def read_words(kind: str) -> Any:
-    """Read the templates and words under the key `kind` of templates.json."""
+    """Read the templates and words for one kind of text from the file templates.json.
+
+    Args:
+        kind: key in the file, such as "topics".
+    """
     return json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8"))[kind]
 
 
 def choose_word(words: Sequence[str], rng: np.random.Generator) -> str:
-    """Choose one of the words at random, with equal probabilities."""
+    """Choose one word of a list at random, with equal probabilities."""
     return words[int(rng.integers(len(words)))]
 
 
 def fill_template(
     template: str, words: Words, rng: np.random.Generator
 ) -> tuple[str, dict[str, str]]:
-    """Fill the blanks of a template with random words.
+    """Fill the blanks of a sentence template with random words.
 
-    The function returns the sentence, and a dictionary from the name of each blank to its last
-    word. Two successive blanks with the same name get different words if their list has different
-    words.
+    Two successive blanks with the same name get different words if the list of words for this name
+    contains different words.
+
+    Args:
+        template: sentence with blanks, such as "from {city}".
+        words: dictionary from the name of a blank to the list of words for this blank.
+        rng: generator that chooses the words.
+
+    Returns:
+        A pair: the sentence, and a dictionary from the name of a blank to the word in the last
+        blank with this name.
 
     Example:
         >>> fill_template("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
@@ -105,7 +117,10 @@ def fill_template(
 
 
 def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
-    """Return `value` with probability `share`, otherwise one of the other values below `kinds`."""
+    """Return `value` with probability `share`, and otherwise a different random integer.
+
+    The different integer is at least 0 and below `kinds`.
+    """
     if rng.random() < share:
         return value
     return (value + 1 + int(rng.integers(kinds - 1))) % kinds
@@ -121,9 +136,13 @@ _INTENT_WORDS: Final[Words] = {
 
 
 def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of one question, with the intent as label.
+    """Draw random questions about a timetable. The label of a text is the intent of the question.
 
-    The attributes are `destination` and `day`.
+    The attributes of a text are `destination` and `day`.
+
+    Args:
+        rows: number of texts.
+        rng: generator of the random choices.
     """
     drawn, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
@@ -152,9 +171,13 @@ def draw_sentence(topic: str, rng: np.random.Generator) -> str:
 
 
 def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two sentences, with the topic as label.
+    """Draw random texts of two sentences. The label of a text is a topic.
 
-    The attribute `parent` is 1 with probability .4, and otherwise 0.
+    The attribute `parent` of a text is 1 with probability .4, and otherwise 0.
+
+    Args:
+        rows: number of texts.
+        rng: generator of the random choices.
     """
     drawn, names = Drawn(), list(TOPICS)
     for _ in range(rows):
@@ -167,11 +190,15 @@ def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
 
 
 def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw texts of two or three sentences; a quarter of the texts repeat an earlier text.
+    """Draw random texts of two or three sentences; a quarter of the texts repeat an earlier text.
 
-    The label is the topic. 40 % of the repeated texts have another label than the earlier text. A
-    text names one or two of five people. There is an attribute for each person: 1 if the text names
-    the person, otherwise 0.
+    The label of a text is its topic. However, 40 % of the repeated texts have another label than
+    the earlier text. A text names one or two of five people. A text has an attribute for each of
+    the five people: 1 if the text names the person, otherwise 0.
+
+    Args:
+        rows: number of texts.
+        rng: generator of the random choices.
     """
     drawn, names = Drawn(), list(TOPICS)
     shares = np.cumsum(_PERSON_SHARES)
@@ -202,15 +229,16 @@ GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
 
 @suggest_arguments
 def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
-    """Generate a corpus of labelled texts from templates, for tests and use without data files.
+    """Generate a corpus of labelled texts from sentence templates, without data files.
 
     Args:
         kind: kind of corpus:
 
             - "topics": messages of two sentences. The labels are four topics. Phrases reveal the
-              attribute `parent` (0 or 1). In 8 % of the texts, the topic of the text differs from
-              its label. In 8 % of the texts, the phrase does not fit the attribute. Therefore the
-              accuracy of a classifier cannot be much above .92.
+              attribute `parent` (0 or 1). In 8 % of the texts, the first sentence is about another
+              topic than the label. In 8 % of the texts, the phrase fits the wrong value of
+              `parent`. Therefore the accuracy of a classifier of the label or of `parent` cannot be
+              much above .92.
             - "intents": questions about a timetable. The labels are six intents. The attributes are
               `destination` and `day`, with the value "none" if the text does not name a destination
               or a day.
@@ -218,7 +246,8 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
               40 % of the repeated texts have another label than the earlier text. There is an
               attribute for each of five people: 1 if the text names the person, otherwise 0.
         rows: number of texts, from 100 to 100,000,000.
-        rng: None, an int or a Generator. The attribute `origin` of the corpus states the seed.
+        rng: None, an int or a Generator. The attribute `origin` of the returned corpus states the
+            seed.
 
     Returns:
         The corpus, with 80 % training, 10 % validation and 10 % test texts. Equal texts are in the
@@ -242,6 +271,6 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     rows, seed = integer("rows", rows, *_GENERATED_ROWS), seed_of(rng)
     generator = np.random.default_rng(seed)
     made = make(rows, generator)
-    part = parts_of(made.texts, _SPLIT_SHARES, generator)
+    part = part_names(made.texts, _SPLIT_SHARES, generator)
     origin = f"generated ({kind}, {rows:,} rows, seed {seed})"
     return Corpus(made.texts, made.labels, made.attributes, part, origin)

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, flag, integer, invalid, message
-from ..mechanisms.texts import texts_of
+from ..errors import flag, integer, invalid, message, tag
+from ..mechanisms.texts import as_texts
 from ..packages import load_arrays, require_module
 from ..paths import write_file
 from ..records import Floats
@@ -28,18 +28,19 @@ class TfidfSVD(Shown):
     """Encoder of texts: TF-IDF weights of words, projected by a truncated SVD.
 
     Suppose that a word occurs k times in a text, and that m of n training texts contain the word.
-    Its weight is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The weights of a text are divided
-    by their L2 norm. The result is projected on the `dim` right singular vectors with the largest
-    singular values. Words are defined as in scikit-learn: runs of two or more letters or digits, in
-    lower case. The vector of a text does not depend on the other texts in a call. The fitted
-    directions do not depend on the number of threads, bit for bit. The encoder is not private,
-    because its words and weights come from the training texts.
+    The weight of the word in the text is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The
+    weights of a text are divided by their L2 norm. The matrix of the divided weights of the
+    training texts has singular vectors. The weights of a text are projected on the `dim` right
+    singular vectors with the largest singular values. Words are defined as in scikit-learn: two or
+    more letters or digits in a row, in lower case. The vector of a text does not depend on the
+    other texts that are encoded in the same call. The encoder is not private, because its words and
+    weights come from the training texts.
 
     Args:
         dim: number of entries of a vector, at least 1.
         min_count: a word is used only if at least `min_count` training texts contain it.
-        ngrams: largest length of the n-grams that are used in place of words. 1 means single words.
-            2 means single words and word pairs.
+        ngrams: largest number of successive words that have a common weight. 1 means weights of
+            single words. 2 means weights of single words and of word pairs.
         seed: seed of the randomised SVD.
 
     Raises:
@@ -78,14 +79,14 @@ class TfidfSVD(Shown):
         return f"TfidfSVD(dim={self.dim}; {fitted})"
 
     def fit(self, corpus: Any, *, allow_fewer: bool = False) -> TfidfSVD:
-        """Fit the vocabulary, the weights of its words, and the directions of the projection.
+        """Fit this encoder to texts: its vocabulary, the weights of words, and the projection.
 
         Args:
             corpus: a `Corpus` or a list of strings. The encoder is fitted on the training part of a
-                `Corpus`, or on all texts if it has no split.
-            allow_fewer: True allows fewer than `dim` training texts or words. The number of entries
-                of a vector is then the smaller of the numbers of texts and words. False raises an
-                error in this case.
+                `Corpus`. If the `Corpus` has no split, the encoder is fitted on all texts.
+            allow_fewer: True allows fewer than `dim` training texts or fewer than `dim` words. The
+                number of entries of a vector is then the number of texts or the number of words,
+                whichever is smaller. False raises an error in this case.
 
         Returns:
             The encoder itself.
@@ -133,8 +134,8 @@ class TfidfSVD(Shown):
             texts: a list of strings.
 
         Returns:
-            float64 vectors, shape `(len(texts), dim)`. There are fewer columns if `fit` was called
-            with `allow_fewer=True` on too few texts or words.
+            float64 vectors, shape `(len(texts), dim)`. The vectors have fewer than `dim` entries if
+            `fit` was called with `allow_fewer=True` on fewer than `dim` texts or words.
 
         Warns:
             UserWarning: if some texts have no known word. The warning states the number of these
@@ -142,7 +143,7 @@ class TfidfSVD(Shown):
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
-            ValueError: if the encoder is not fitted, there are no texts, or a text is empty.
+            ValueError: if the encoder is not fitted, the list is empty, or a text is empty.
         """
         rows = self.weigh_words(texts)
         unknown = int(np.sum(np.diff(rows.indptr) == 0))
@@ -157,31 +158,34 @@ class TfidfSVD(Shown):
     __call__ = encode
 
     def weigh_words(self, texts: Any) -> Any:
-        """Compute the TF-IDF weights of texts, without the projection.
+        """Compute the TF-IDF weights of the words of texts, without projecting the weights.
 
         Args:
             texts: a list of strings.
 
         Returns:
-            A scipy CSR matrix with a column for each known word, shape `(len(texts), len(words))`.
-            A row has L2 norm 1, or 0 if the text has no known word.
+            A scipy CSR matrix with a row for each text and a column for each known word. The L2
+            norm of a row is 1, or 0 if the text has no known word.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
-            ValueError: if the encoder is not fitted, there are no texts, or a text is empty.
+            ValueError: if the encoder is not fitted, the list is empty, or a text is empty.
         """
-        checked = texts_of("texts", texts)
+        checked = as_texts("texts", texts)
         if self._weights is None:
             raise invalid("encoder", "fitted before it encodes: encoder.fit(corpus)", self)
         return self._weights.transform(checked)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The known words, in the order of the columns of `weigh_words`; empty before `fit`."""
+        """Words that this encoder knows, in the order of the columns of `weigh_words`.
+
+        The tuple is empty before `fit`.
+        """
         return () if self._weights is None else tuple(self._weights.get_feature_names_out())
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Save the fitted encoder in a folder, with config.json and model.safetensors.
+        """Save this fitted encoder in a folder, in the files config.json and model.safetensors.
 
         Args:
             folder: folder for the files, created if it is missing.
@@ -206,7 +210,9 @@ class TfidfSVD(Shown):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> TfidfSVD:
-        """Load an encoder that `save_pretrained` wrote; it computes the same vectors.
+        """Load an encoder that `save_pretrained` wrote.
+
+        The loaded encoder computes the same vectors as the saved encoder.
 
         Args:
             folder: folder with config.json and model.safetensors.
@@ -223,7 +229,7 @@ class TfidfSVD(Shown):
         encoder = cls(config["dim"], **settings)
         encoder.fitted_on = integer("fitted_on", config["fitted_on"], 1)
         arrays = load_arrays(_require_file(Path(folder), "model.safetensors"), "numpy")
-        words = texts_of("words", config["words"])
+        words = as_texts("words", config["words"])
         shapes = {"idf": (len(words),), "directions": (len(words), encoder.dim)}
         array_shapes = {name: array.shape for name, array in arrays.items()}
         if array_shapes != shapes:
@@ -235,10 +241,7 @@ class TfidfSVD(Shown):
 
     def _vectoriser(self, words: list[str] | None = None) -> Any:
         return require_module("sklearn.feature_extraction.text", "TfidfSVD").TfidfVectorizer(
-            sublinear_tf=True,
-            min_df=self.min_count,
-            ngram_range=(1, self.ngrams),
-            vocabulary=words,
+            sublinear_tf=True, min_df=self.min_count, ngram_range=(1, self.ngrams), vocabulary=words
         )
 
 
@@ -246,7 +249,7 @@ def _require_file(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         text = message("folder", f"one with a file {name}", str(folder))
-        raise about(FileNotFoundError(text), "folder")
+        raise tag(FileNotFoundError(text), "folder")
     return path
 
 

@@ -25,16 +25,16 @@ from ..mechanisms.texts import (
     PROBE_TEXTS,
     BatchCheck,
     TextFunction,
+    as_texts,
     choose_by_length,
     compare_batches,
-    is_pipeline,
-    look_up,
-    relative_distances,
+    is_hf_pipeline,
+    look_up_vectors,
     relative_tolerance,
-    texts_of,
+    row_distances,
 )
 from ..packages import has_all, imported_attribute, torch
-from ..records import attribute_of
+from ..records import get_optional
 from ..report.shown import Shown, qualified_name
 from ..streams import Generators, seed_quietly
 from ..suggestions import suggest_arguments
@@ -57,17 +57,21 @@ _MISS_PROBABILITY: Final = 0.05
 
 
 class ModelAttributes:
-    """Attributes that a model may have and that dpcore reads, with their default values.
+    """Attributes that dpcore reads from a text encoder (model) or its tokenizer, if they exist.
+
+    The attributes of this class have the values that dpcore uses if an attribute is missing.
 
     Attributes:
-        random: True if two calls with the same texts return different vectors.
+        random: True if the encoder returns different vectors in two calls with the same texts.
         longest: largest number of tokens that the model reads from a text.
-        truncated: function from a list of texts to the number of texts that the model truncates.
-        tokenizer: tokenizer of a model of the package sentence-transformers.
-        max_seq_length: largest number of tokens that a model of sentence-transformers reads.
-        config: settings of a model of the package transformers.
+        truncated: function from a list of texts to the number of texts that are too long, and that
+            the model truncates.
+        tokenizer: tokenizer of a model from the package sentence-transformers.
+        max_seq_length: largest number of tokens that a model from sentence-transformers reads from
+            a text.
+        config: settings of a model from the package transformers.
         max_position_embeddings: largest number of tokens that the settings `config` allow.
-        model_max_length: largest number of tokens that a tokenizer of transformers allows.
+        model_max_length: largest number of tokens that a tokenizer from transformers allows.
     """
 
     random = False
@@ -76,10 +80,10 @@ class ModelAttributes:
 
 
 class Encoder:
-    """Base class of encoders, which are functions from a list of texts to a tensor of vectors.
+    """Base class of text encoders: functions from a list of texts to a tensor of vectors.
 
     Args:
-        model: the user's encoder, such as a function or a torch module.
+        model: text encoder of the user, such as a function or a torch module.
     """
 
     inside: Any = None
@@ -98,52 +102,55 @@ class Encoder:
 
     @property
     def kind(self) -> str:
-        """Kind of the encoder in saved files: "module" for a torch module, or "function"."""
+        """Type of this encoder in saved files: "module" (torch module) or "function" (other)."""
         return "module" if isinstance(self.model, torch.nn.Module) else "function"
 
     @property
     def zeroed(self) -> int:
-        """Number of vectors that the transform has replaced by zeros so far."""
+        """Number of vectors that the transform of this encoder has replaced by zeros until now."""
         return count_zeroed(self.transform)
 
     @property
     def modules(self) -> list[Any]:
-        """Torch modules of the encoder: the model, or the model of a pipeline, or an empty list."""
-        if is_pipeline(self.model):
+        """List with the torch module of this encoder; empty if the encoder is a plain function."""
+        if is_hf_pipeline(self.model):
             return [self.model.model]
         return [self.model] if isinstance(self.model, torch.nn.Module) else []
 
     @property
     def random(self) -> bool:
-        """True if an attribute ``random = True`` of the model declares random vectors."""
-        return attribute_of(ModelAttributes, self.model, "random") is True
+        """True if the user declares that the vectors of this encoder are random.
+
+        The declaration is an attribute ``random = True`` of the model.
+        """
+        return get_optional(ModelAttributes, self.model, "random") is True
 
     @property
     def name(self) -> str:
-        """Name of the encoder in reports."""
+        """Name of this text encoder in reports."""
         return qualified_name(self.model).replace("<locals>.", "")
 
     @property
     def device(self) -> Any:
-        """Device of the encoder's first parameter, or the CPU for an encoder without parameters."""
+        """Torch device of the first parameter of this encoder; the CPU if there is no parameter."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
 
     def with_transform(self, transform: Any) -> Encoder:
-        """Return a copy of this encoder that applies a transform to its vectors."""
+        """Return a copy of this encoder that also applies `transform` to each vector."""
         changed = copy.copy(self)
         changed.inside, changed.transform = self, transform
         return changed
 
     def to(self, device: Any) -> None:
-        """Move the torch modules of the encoder to a device."""
+        """Move the torch modules of this encoder to a torch device."""
         for module in self.modules:
             module.to(device)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return the number of texts that the encoder truncates, or 0 if it is not known."""
-        count = attribute_of(ModelAttributes, self.model, "truncated")
+        """Return how many of the texts this encoder truncates, or 0 if the number is unknown."""
+        count = get_optional(ModelAttributes, self.model, "truncated")
         if callable(count):
             return int(count(texts))
         if self.tokenizer is None or self.longest is None or not texts:
@@ -154,8 +161,8 @@ class Encoder:
 
     @property
     def longest(self) -> int | None:
-        """Largest number of tokens that the encoder reads from a text, or None if unknown."""
-        limit = attribute_of(ModelAttributes, self.model, self._longest_name)
+        """Largest number of tokens that this encoder reads from a text, or None if unknown."""
+        limit = get_optional(ModelAttributes, self.model, self._longest_name)
         return limit if isinstance(limit, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
@@ -181,20 +188,20 @@ class Encoder:
         shape = tuple(encoded.shape)
         if len(shape) != 2 or shape[0] != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
-            raise invalid(self._vectors, requirement, shape)
+            raise invalid(self._vector_label, requirement, shape)
         if shape[1] == 0:
-            raise invalid(self._vectors, "at least one number wide", shape)
+            raise invalid(self._vector_label, "at least one number wide", shape)
         if self.width not in (None, shape[1]):
-            raise invalid(self._vectors, f"of width {self.width} in every call", shape)
+            raise invalid(self._vector_label, f"of width {self.width} in every call", shape)
         wrong = torch.nonzero(~torch.isfinite(encoded).all(dim=1)).flatten().tolist()
         if wrong:
             requirement = f"finite for every text, such as {texts[wrong[0]][:60]!r}"
-            raise invalid(self._vectors, requirement, encoded[wrong[0]].tolist()[:4])
+            raise invalid(self._vector_label, requirement, encoded[wrong[0]].tolist()[:4])
         self.width, self.dtype = int(shape[1]), encoded.dtype
         return encoded
 
     @property
-    def _vectors(self) -> str:
+    def _vector_label(self) -> str:
         return f"vectors of {self.name}"
 
     def _encode(self, texts: list[str]) -> Any:
@@ -204,47 +211,47 @@ class Encoder:
         """Convert the encoder's output to a tensor of floats, detached from its graph."""
         if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
-            raise mistyped(self._vectors, requirement, answer)
+            raise mistyped(self._vector_label, requirement, answer)
         if not isinstance(answer, torch.Tensor):
             if isinstance(answer, tuple):
-                raise mistyped(self._vectors, "one tensor or array, no tuple", answer)
+                raise mistyped(self._vector_label, "one tensor or array, no tuple", answer)
             if isinstance(answer, list) and len({np.shape(row) for row in answer}) > 1:
                 shapes = [np.shape(row) for row in answer[:4]]
-                raise invalid(self._vectors, "of one width for all texts", shapes)
+                raise invalid(self._vector_label, "of one width for all texts", shapes)
             if isinstance(answer, list) and answer and isinstance(answer[0], torch.Tensor):
                 answer = torch.stack(answer)
             else:
                 array = np.asarray(answer)
                 if array.dtype.kind not in "fiu":
-                    raise mistyped(self._vectors, "real numbers", array.dtype)
+                    raise mistyped(self._vector_label, "real numbers", array.dtype)
                 wide = array.dtype.kind != "f" or array.itemsize > self.array_dtype.itemsize
                 answer = torch.from_numpy(np.array(array, np.float64 if wide else None))
                 answer = answer.to(self.array_dtype) if wide else answer
         if answer.is_complex() or answer.dtype == torch.bool:
-            raise mistyped(self._vectors, "real numbers", answer.dtype)
+            raise mistyped(self._vector_label, "real numbers", answer.dtype)
         tensor = answer.detach()
         # Integers, such as counts of words, cannot hold noise.
         return tensor if tensor.is_floating_point() else tensor.to(self.array_dtype)
 
 
 class Lookup(Encoder):
-    """Encoder that looks up texts in a dictionary from texts to vectors."""
+    """Text encoder that is a dictionary from texts to vectors."""
 
     kind = "dictionary"
 
     def _encode(self, texts: list[str]) -> Any:
-        return look_up(self.model, texts)
+        return look_up_vectors(self.model, texts)
 
 
 class Sentences(Encoder):
-    """Encoder that is a model of the package sentence-transformers."""
+    """Text encoder that is a model from the package sentence-transformers."""
 
     kind = "sentence-transformers"
     _longest_name = "max_seq_length"
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.tokenizer = attribute_of(ModelAttributes, model, "tokenizer")
+        self.tokenizer = get_optional(ModelAttributes, model, "tokenizer")
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
@@ -254,12 +261,15 @@ class Sentences(Encoder):
 
 @suggest_arguments
 class Pooled(Encoder):
-    """Encoder that is a transformer with its tokenizer; it pools token vectors to one per text.
+    """Text encoder made of a transformer and a tokenizer.
+
+    The transformer returns one vector for each token. The encoder combines these vectors into one
+    vector for each text.
 
     Args:
-        model: a model of the package transformers with an output `last_hidden_state`.
+        model: a model from the package transformers with an output `last_hidden_state`.
         tokenizer: the tokenizer of the model.
-        pooling: "mean" for the mean of the token vectors without padding, or "cls" for the vector
+        pooling: "mean" for the mean of all token vectors (without padding), or "cls" for the vector
             of the first token.
 
     Raises:
@@ -282,16 +292,16 @@ class Pooled(Encoder):
 
     @property
     def name(self) -> str:
-        """Name of the encoder in reports."""
+        """Name of this text encoder in reports."""
         return f"{type(self.model).__qualname__} ({self.pooling} pooling)"
 
     @property
     def longest(self) -> int | None:
-        """Largest number of tokens that both the model and the tokenizer allow."""
-        config = attribute_of(ModelAttributes, self.model, "config")
+        """Largest number of tokens that model and tokenizer both allow, or None if unknown."""
+        config = get_optional(ModelAttributes, self.model, "config")
         limits = (
-            attribute_of(ModelAttributes, self.tokenizer, "model_max_length"),
-            attribute_of(ModelAttributes, config, "max_position_embeddings"),
+            get_optional(ModelAttributes, self.tokenizer, "model_max_length"),
+            get_optional(ModelAttributes, config, "max_position_embeddings"),
         )
         # Tokenizers without a limit report 10^30.
         lengths = [length for length in limits if isinstance(length, int) and 0 < length < 2**24]
@@ -312,18 +322,18 @@ class Pooled(Encoder):
 
 
 def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
-    """Convert a user's text encoder to an `Encoder`.
+    """Convert a text encoder of the user to an `Encoder` of dpcore.
 
     Args:
         encoder: one of these:
 
             - a SentenceTransformer;
-            - a pair (model, tokenizer) of transformers, or a triple with "mean" or "cls" in
-              addition;
+            - a pair (model, tokenizer) from the package transformers, or a triple (model,
+              tokenizer, "mean" or "cls");
             - a torch module, or any other function of a list of texts;
             - an object with a method `encode`, if the object cannot be called;
             - a dictionary from texts to vectors.
-        random: True to accept a module in train mode.
+        random: True to accept a torch module in train mode, whose vectors may be random.
 
     Raises:
         TypeError: if `encoder` is none of these objects.
@@ -365,15 +375,17 @@ def _make_encoder(encoder: Any) -> Encoder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Randomness(Shown):
-    """Result of a test for randomness: an encoder encodes copies of one text in several calls.
+    """Result of a test of whether a text encoder is random.
+
+    In the test, the encoder encodes copies of one text in several calls.
 
     Args:
-        is_random: True if two encodings of the text differ, a call draws random numbers, or the
-            model declares `random = True`.
+        is_random: True if two encodings of the text differ, if a call draws random numbers, or if
+            the model has the attribute `random = True`.
         is_seen: True if two encodings of the text differ.
         calls: number of calls.
-        rows: number of encodings of the text in all calls.
-        mean: mean of the encodings, float64, shape `(width,)`.
+        rows: total number of encodings of the text in all calls.
+        mean: mean of all encodings of the text, float64, shape `(width,)`.
     """
 
     is_random: bool
@@ -393,19 +405,19 @@ class Randomness(Shown):
 
 
 def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
-    """Test if an encoder is random: encode copies of one text in several calls.
+    """Test if a text encoder is random: encode copies of one text in several calls.
 
-    The function observes if the encoder draws from a random generator: those of Python, numpy and
-    torch, and all other generators in this process. On a device other than the CPU, encodings may
-    differ by rounding, because such a device adds numbers in any order.
+    The function also observes if the encoder draws from a random generator of this process (of
+    Python, numpy, torch or another). On a GPU, two encodings of one text may differ by rounding.
+    Such small differences do not count.
 
     Args:
         encoder: the encoder.
-        text: the text.
-        rounding: largest distance between two encodings of one text, relative to their norm, that
-            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
+        text: the text to encode.
+        rounding: largest distance between two encodings of one text that counts as rounding,
+            relative to the norm of the encodings. None means 1e-5, or .05 for bfloat16 and float16.
     """
-    generators = Generators.everywhere()
+    generators = Generators.collect_everywhere()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
     encodings, moved = [], False
     for number in range(_PROBE_CALLS):
@@ -428,16 +440,16 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
 def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
     if limit == 0.0:
         return not torch.equal(rows, others)
-    return bool((relative_distances(rows.numpy(), others.numpy()) > limit).any())
+    return bool((row_distances(rows.numpy(), others.numpy()) > limit).any())
 
 
 def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
-    """Return the texts with which dpcore tests an encoder.
+    """Return the texts with which dpcore tests a text encoder.
 
     Args:
         encoder: the encoder.
-        probe: texts, or a dictionary with texts as keys. Defaults to the built-in texts, or to the
-            keys of an encoder that is a dictionary.
+        probe: texts, or a dictionary with texts as keys. By default, built-in texts are used, or
+            the keys of the encoder if the encoder is a dictionary.
 
     Raises:
         TypeError: if `probe` is not a list of texts.
@@ -445,7 +457,7 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
     """
     if probe is None:
         probe = encoder.model if isinstance(encoder, Lookup) else PROBE_TEXTS
-    texts = choose_by_length(texts_of("probe", list(probe) if isinstance(probe, dict) else probe))
+    texts = choose_by_length(as_texts("probe", list(probe) if isinstance(probe, dict) else probe))
     if len(texts) < 2:
         raise invalid("probe", "at least two different texts", texts)
     return texts
@@ -459,27 +471,27 @@ def check_batches(
     refuse_state: bool = False,
     is_known: bool = False,
 ) -> BatchCheck:
-    """Check that other texts of a batch do not change the vectors of an encoder.
+    """Check that the vector of a text does not depend on the other texts in a batch.
 
-    Torch modules are checked in eval mode. The function restores the states of the global random
-    generators.
+    If the encoder is a torch module, it is checked in eval mode. Afterwards, the function restores
+    the states of the global random generators.
 
     Args:
-        encoder: the encoder.
-        texts: distinct texts.
-        rounding: largest distance between two encodings of one text, relative to their norm, that
-            is taken as rounding. None means 1e-5, or .05 for bfloat16 and float16.
-        refuse_state: True to raise an error if two calls with the same texts differ although the
-            encoder uses no random generator. An encoder with an attribute ``random = True`` is
-            accepted.
+        encoder: the text encoder to check.
+        texts: distinct texts for the check.
+        rounding: largest distance between two encodings of one text that counts as rounding,
+            relative to the norm of the encodings. None means 1e-5, or .05 for bfloat16 and float16.
+        refuse_state: True to raise an error if two calls with the same texts return different
+            vectors although the encoder uses no random generator. An encoder with an attribute
+            ``random = True`` never raises this error.
         is_known: True if the caller already knows that the encoder is not random.
 
     Returns:
-        The `BatchCheck`, the result of the comparison. If the encoder is random in eval mode, its
-        vectors cannot be compared, and the `BatchCheck` contains this reason.
+        The result of the check. If the encoder is random in eval mode, its vectors cannot be
+        compared, and the result contains this reason.
 
     Raises:
-        ValueError: if the vector of a text changes with the other texts of its batch.
+        ValueError: if the vector of a text depends on the other texts in the batch.
     """
 
     def limit() -> float:
@@ -501,7 +513,7 @@ def check_batches(
 
 
 def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
-    """Copy a tensor to the CPU and convert it to an array of float64."""
+    """Return a tensor as a numpy array of float64."""
     array: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
     return array
 
@@ -517,15 +529,15 @@ def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]
 
 
 def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
-    """Check that a user's transform maps each row independently of the other rows.
+    """Check that a transform maps each row of a batch independently of the other rows.
 
     Args:
         encoder: encoder whose vectors of `texts` are the rows.
-        transform: module from rows to rows.
+        transform: the user's torch module. It takes rows and returns rows.
         texts: distinct texts.
 
     Raises:
-        ValueError: if the transformed row changes with the other rows of the batch.
+        ValueError: if a transformed row depends on the other rows of the batch.
     """
     with torch.no_grad(), seed_quietly(0):
         rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
@@ -537,9 +549,9 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
 
 
 def state_digest(modules: Iterable[Any]) -> str:
-    """Return a SHA-256 digest of the parameters, buffers and train or eval modes of modules.
+    """Return a SHA-256 digest of the parameters, buffers and train or eval mode of torch modules.
 
-    A changed digest shows that a module has changed, even if the change was made through `.data`.
+    If the digest differs from an earlier digest, a module has changed.
 
     Args:
         modules: torch modules. For an empty list, the digest is a constant.

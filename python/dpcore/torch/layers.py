@@ -47,7 +47,9 @@ def _has_float64(kind: str) -> bool:
 
 
 def float64_device(device: Any) -> Any:
-    """Return the device if it supports float64, otherwise the CPU (the device mps does not).
+    """Return the given device if it supports float64, and otherwise the CPU.
+
+    For example, the device mps does not support float64.
 
     Args:
         device: a `torch.device`.
@@ -62,18 +64,19 @@ def float64_device(device: Any) -> Any:
     return device if _has_float64(device.type) else torch.device("cpu")
 
 
-def move_float64(value: Any, fn: Any) -> Any:
-    """Move a float64 tensor to the device to which `fn` moves tensors, but keep its dtype.
+def keep_float64(value: Any, fn: Any) -> Any:
+    """Move a float64 tensor to another device, but keep its dtype.
 
     Args:
-        value: tensor of float64.
-        fn: function that `torch.nn.Module._apply` applies to tensors.
+        value: the tensor of float64 to move.
+        fn: function that moves or casts a tensor, as in `torch.nn.Module._apply`. A cast by this
+            function does not change the dtype of `value`.
 
     Returns:
         A tensor of float64.
 
     Example:
-        >>> move_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
+        >>> keep_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
         torch.float64
     """
     # Find the target device with an integer tensor, which no cast of floats affects.
@@ -85,7 +88,9 @@ def move_float64(value: Any, fn: Any) -> Any:
 
 
 def require_tensor(x: Any) -> Any:
-    """Return x if it is a tensor of a dtype in `DTYPES`; otherwise raise a TypeError.
+    """Return x if x is a tensor of float64, float32, bfloat16 or float16.
+
+    Otherwise raise a TypeError.
 
     Example:
         >>> require_tensor(torch.zeros(2, dtype=torch.bfloat16))
@@ -100,13 +105,13 @@ def require_tensor(x: Any) -> Any:
 
 
 def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
-    """Return a module's numbers from a saved state; raise an error if they do not fit the module.
+    """Check that a saved state fits a torch module, and return the numbers in the state.
 
     Args:
-        module: module into which the state is loaded; error messages name it.
-        state: saved state, which must be a tensor like `own`.
-        own: present numbers of the module, a tensor of one dimension.
-        what: name, for error messages, of the kind of object that saved the state.
+        module: module into which the state is loaded. Error messages name the module.
+        state: saved state. It must be a tensor with the shape and dtype of `own`.
+        own: numbers of the module before the loading, a tensor of one dimension.
+        what: text for error messages that names the type of object that saved the state.
     """
     name, size = f"the state of {type(module).__name__}", len(own)
     requirement = f"a tensor of {size} {str(own.dtype)[6:]}, as {what} saves it"
@@ -119,14 +124,14 @@ def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
 
 
 def as_float64_rows(x: Any) -> Any:
-    """Check a tensor of rows and return it in float64, on a device that supports float64.
+    """Check a tensor of rows, and return it as float64.
 
     Args:
-        x: tensor of shape `(..., dim)`, dim >= 1, of one of `DTYPES`.
+        x: tensor of shape `(..., dim)` with dim >= 1, of float64, float32, bfloat16 or float16.
 
     Returns:
-        A float64 tensor with the same shape; gradients flow back to x. If x is already a float64
-        tensor on a device that supports float64, the function returns x.
+        A float64 tensor with the same shape (x itself if x is float64). It is on the device of x,
+        or on the CPU if that device does not support float64. Gradients flow back to x.
 
     Raises:
         TypeError: if x is not a tensor, or has another dtype.
@@ -142,18 +147,19 @@ def as_float64_rows(x: Any) -> Any:
 
 
 def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw uniform numbers in (-1, 1), equal to ``(k + 1/2) / 2^52`` for a random integer k.
+    """Draw uniform random numbers in (-1, 1), each ``(k + 1/2) / 2^52`` with a random integer k.
 
-    The integer k is uniform from -2^52 to 2^52 - 1. Each number is exactly an odd multiple of
-    2^-53, so it is never 0, 1 or -1.
+    The integer k is uniform from -2^52 to 2^52 - 1. Each number is an odd multiple of 2^-53, and so
+    never 0, 1 or -1.
 
     Args:
-        shape: shape of the result.
-        device: device of the draw, which must support float64.
-        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
+        shape: shape of the tensor.
+        device: torch device of the tensor. The device must support float64.
+        generator: a `torch.Generator` on the same device. Defaults to the default generator of
+            torch.
 
     Returns:
-        A tensor of float64 with that shape.
+        A tensor of float64 with the given shape.
 
     Example:
         >>> draw_uniform((3,), "cpu") * 2**53 % 2
@@ -169,17 +175,16 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def draw_laplace(w: Any) -> Any:
-    """Compute Laplace noise of scale 1 by the inverse of its distribution function.
+    """Convert uniform random numbers to Laplace noise of scale 1.
 
-    The noise is ``-sgn(w) ln(1 - abs(w))``. The difference ``1 - abs(w)`` is computed without
-    rounding and is at least 2^-53. The largest noise is therefore ``53 ln 2 = 36.74``, and large
-    values keep the full precision of float64.
+    The noise is ``-sgn(w) ln(1 - abs(w))``. The difference ``1 - abs(w)`` has no rounding error,
+    and is at least 2^-53. The largest noise is therefore ``53 ln 2 = 36.74``.
 
     Args:
-        w: uniform numbers from `draw_uniform`.
+        w: tensor of uniform random numbers in (-1, 1), from `draw_uniform`.
 
     Returns:
-        A tensor of float64 with the same shape.
+        A tensor of float64 noise with the shape of `w`.
 
     Example:
         >>> words = [2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53]
@@ -190,21 +195,21 @@ def draw_laplace(w: Any) -> Any:
 
 
 def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw standard normal noise by the method of Box and Muller.
+    """Draw a tensor of standard normal noise, by the method of Box and Muller.
 
-    Let v and w be two uniform numbers from `draw_uniform`. Two normal numbers are computed from v
-    and w: ``r sin(pi w)`` and ``r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``. The sign of v
-    makes the law of each number exactly symmetric around 0. A number is never 0, because w is not a
-    multiple of 1/2. Its absolute value is at most ``sqrt(106 ln 2) = 8.57``. The method takes half
-    the time of torch's own normal draw in float64.
+    Let v and w be two uniform random numbers in (-1, 1). The method computes two normal numbers
+    from v and w: ``r sin(pi w)`` and ``r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``. Each
+    normal number has a distribution that is exactly symmetric around 0. A normal number is never 0,
+    and its absolute value is at most ``sqrt(106 ln 2) = 8.57``.
 
     Args:
-        shape: shape of the result.
-        device: device of the draw, which must support float64.
-        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
+        shape: shape of the tensor.
+        device: torch device of the tensor. The device must support float64.
+        generator: a `torch.Generator` on the same device. Defaults to the default generator of
+            torch.
 
     Returns:
-        A tensor of float64 with that shape.
+        A tensor of float64 with the given shape.
 
     Source:
         Box and Muller (1958).
@@ -225,18 +230,19 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw rows of noise s with a density proportional to ``exp(-norm2(s))``.
+    """Draw rows of noise. Each row s has a density proportional to ``exp(-norm2(s))``.
 
-    A normal vector gives the direction of a row. A draw from the law Gamma(dim, 1) gives the L2
-    length of a row of `dim` entries.
+    Here norm2 is the L2 norm. The direction of a row is the direction of a normal vector. The L2
+    norm of a row with `dim` entries has the distribution Gamma(dim, 1).
 
     Args:
-        shape: shape of the result; its last dimension is the length of a row.
-        device: device of the draw, which must support float64.
-        generator: a `torch.Generator` of that device. Defaults to torch's default generator.
+        shape: shape of the tensor. The last dimension is the number of entries of a row.
+        device: torch device of the tensor. The device must support float64.
+        generator: a `torch.Generator` on the same device. Defaults to the default generator of
+            torch.
 
     Returns:
-        A tensor of float64 with that shape.
+        A tensor of float64 with the given shape.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -254,13 +260,12 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 class CappedEpsilon(torch.autograd.Function):
-    """The function ``min(epsilon, cap)``, whose gradient can lower an epsilon above the cap.
+    """The function ``min(epsilon, cap)`` for torch, with a gradient for projected gradient descent.
 
-    The exact derivative is 0 above the cap. With this derivative, training could not lower an
-    epsilon that momentum has moved above the cap. Therefore, at and above the cap, the gradient
-    with respect to ``min(epsilon, cap)`` is passed on if a descent step with it lowers epsilon. The
-    gradient is 0 if the step would raise epsilon further. This method is projected gradient
-    descent.
+    The exact derivative with respect to epsilon is 0 above the cap. With this derivative, training
+    could never lower an epsilon above the cap. This function therefore has a different gradient at
+    and above the cap. If a descent step would lower epsilon, the gradient is the incoming gradient.
+    If the step would raise epsilon, the gradient is 0.
     """
 
     generate_vmap_rule = True
@@ -278,23 +283,22 @@ class CappedEpsilon(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        """Compute the gradient with respect to epsilon."""
+        """Return the gradient of the loss with respect to epsilon, and None for the cap."""
         (epsilon,) = ctx.saved_tensors
         return torch.where(epsilon >= ctx.cap, gradient.clamp(min=0.0), gradient), None
 
 
 class LearntScale(torch.nn.Module):
-    """Module that scales noise by ``sensitivity / min(epsilon, cap)`` with a learnt epsilon.
+    """Torch module that multiplies noise by ``sensitivity / min(epsilon, cap)``; epsilon is learnt.
 
-    The module is a part of a noise layer and gets the noise as its input. Libraries that compute
-    the gradient of each record (Opacus) run a module with parameters a second time on the same
-    input. If this module drew the noise, the second run would draw different noise, and the
-    gradient would be wrong.
+    The module is a part of a noise layer. It gets the noise as input, and draws no noise.
+    (Libraries such as Opacus run a module with parameters a second time on the same input. If this
+    module drew the noise, the second run would have different noise.)
 
     Args:
-        epsilon: epsilon at the start of training.
-        numbers: the sensitivity and the cap, which is the largest epsilon that training can reach;
-            an infinite cap means no limit.
+        epsilon: value of epsilon at the start of training.
+        numbers: a pair: the sensitivity, and the cap (the largest epsilon that training can reach,
+            or infinity for no limit).
     """
 
     keeps_float64: ClassVar[bool] = True
@@ -306,7 +310,11 @@ class LearntScale(torch.nn.Module):
         self.numbers = numbers
 
     def forward(self, noise: Any) -> Any:
-        """Scale the noise; return NaN if epsilon is out of range and no error can be raised."""
+        """Return the noise multiplied by the present scale.
+
+        If epsilon is not a finite number above 0, raise a ValueError. Code that cannot raise an
+        error, such as compiled code, returns NaN instead.
+        """
         sensitivity, cap = self.numbers
         epsilon, value = self.epsilon, math.inf
         # The value cannot be read in a compiled graph, for a tensor without data (meta), or if vmap
@@ -321,14 +329,14 @@ class LearntScale(torch.nn.Module):
         return noise * (sensitivity / epsilon).to(noise.device)
 
     def read_epsilon(self) -> float:
-        """Return the value of epsilon; raise an error if it is not a finite number above 0."""
+        """Return the learnt epsilon. If it is not a finite number above 0, raise a ValueError."""
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Move epsilon and its gradient to a device that supports float64, and keep their dtype."""
-        return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
+        return super()._apply(lambda tensor: keep_float64(tensor, fn), recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Save epsilon under its name in the noise layer."""
@@ -337,39 +345,38 @@ class LearntScale(torch.nn.Module):
 
 @suggest_arguments
 class NoiseLayer(torch.nn.Module):
-    """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new noise s.
+    """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new random noise s.
 
     Use the layers for audits and experiments, not for releasing data. The last bits of noisy floats
-    reveal the input (see `dpcore.sample`), and torch's random generators are not cryptographic.
+    reveal the input (see `dpcore.sample`). The random generators of torch are not cryptographic.
 
-    The layer draws, scales and adds s in float64, and then rounds the sum to the dtype of x (for 16
-    bits first to float32, as in torch). If the device does not support float64 (mps), the layer
-    computes on the CPU, and `repr` states this. The layer adds noise in train mode and in eval
-    mode. NaN and infinities in x stay in the output: a check would make a GPU wait in every call.
-    The transforms of `dpcore.torch`, such as `Clip`, raise a ValueError for such inputs.
+    The layer computes in float64, and then rounds the sum to the dtype of x. If the device does not
+    support float64 (such as mps), the layer computes on the CPU, and its `repr` states this. The
+    layer adds noise both in train mode and in eval mode. If an entry of x is NaN or infinite, the
+    same entry of the output is NaN or infinite, without an error. The transforms of `dpcore.torch`,
+    such as `Clip`, raise a ValueError for such entries.
 
-    A fixed scale is a Python float, which is saved in float64. A cast of the module, such as
-    `.half()`, does not change the scale. A learnt scale is ``sensitivity / min(epsilon, cap)``. Its
-    parameter `epsilon` moves with the module to a device but stays float64. At and above the cap,
-    the gradient of `epsilon` is kept only if a descent step lowers epsilon; otherwise it is 0.
+    A cast of the module, such as `.half()`, does not change a fixed scale. A learnt scale is
+    ``sensitivity / min(epsilon, cap)``. The parameter `epsilon` moves to another device with the
+    module, but stays float64. If `epsilon` is at least the cap, a gradient that would raise
+    `epsilon` is replaced by 0.
 
-    A compiled layer (``torch.compile``) draws from the compiler's generator: the distribution is
-    the same, but the same seed gives other numbers. A compiled layer cannot raise errors, so its
-    output is NaN if a learnt epsilon is out of range. ``torch.func.vmap`` draws separate noise for
-    each row only with ``randomness="different"``. Activation checkpointing
-    (``torch.utils.checkpoint``) draws the same noise again only from torch's default generator, not
-    from a given `generator`.
+    A compiled layer (``torch.compile``) draws noise of the same distribution, but the same seed
+    gives different numbers. If a learnt epsilon is out of range, the output of a compiled layer is
+    NaN, without an error. With ``torch.func.vmap``, use ``randomness="different"`` to draw separate
+    noise for each row. With activation checkpointing (``torch.utils.checkpoint``), do not pass a
+    `generator`: the repeated noise would differ.
 
     Args:
-        scale: scale of the noise, in the units of x, in (0, 1e300]. Alternatively, give
-            `sensitivity` and `epsilon`.
-        sensitivity: largest distance between the vectors x of two neighbouring inputs, in the norm
-            of the noise (such as L1 for Laplace noise).
-        epsilon: epsilon of the layer, which determines ``scale = sensitivity / epsilon``.
-        trainable: True to make `epsilon` a parameter of the module; training starts at the given
-            value.
-        cap: largest epsilon that training can reach. None means no limit: epsilon is then known
-            only after the training, and the attribute `caution` states this.
+        scale: scale of the noise, in the units of x, in (0, 1e300]. Instead of `scale`, you can
+            give `sensitivity` and `epsilon`.
+        sensitivity: largest distance between the vectors x of two neighbouring inputs. The norm
+            depends on the noise. For example, it is L1 for Laplace noise.
+        epsilon: epsilon of the layer. The scale is then ``sensitivity / epsilon``.
+        trainable: True to make `epsilon` a trainable parameter of the module, with the given value
+            at the start.
+        cap: largest epsilon that training can reach. With None, epsilon has no limit, and is known
+            only after the training.
 
     Raises:
         TypeError: if an argument has the wrong type, or both a scale and an epsilon are given.
@@ -422,12 +429,12 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def epsilon(self) -> Any:
-        """Learnt epsilon, a parameter of the module, or None if the scale is fixed."""
+        """Trainable epsilon of this layer (a torch parameter), or None if the scale is fixed."""
         return None if self.scaling is None else self.scaling.epsilon
 
     @property
     def scale(self) -> float:
-        """Scale of the noise, in the units of x; with a learnt epsilon, the present scale."""
+        """Present scale of the noise of this layer, in the units of its input."""
         if self.scaling is None:
             return self._numbers[0]
         sensitivity, cap = self._numbers
@@ -435,18 +442,21 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def sensitivity(self) -> float | None:
-        """Sensitivity in the formula of a learnt scale, or None if the scale is fixed."""
+        """Sensitivity from which a learnt scale is computed, or None if the scale is fixed."""
         return None if self.epsilon is None else self._numbers[0]
 
     @property
     def cap(self) -> float | None:
-        """Largest epsilon that training can reach, or None if there is no limit."""
+        """Largest epsilon that training can reach.
+
+        None if epsilon has no limit, or if the scale is fixed.
+        """
         cap = math.inf if self.epsilon is None else self._numbers[1]
         return None if cap == math.inf else cap
 
     @property
     def caution(self) -> str:
-        """One sentence that warns about a learnt epsilon, or "" if the scale is fixed."""
+        """Warning that epsilon of this layer is learnt, or "" if the scale is fixed."""
         if self.epsilon is None:
             return ""
         if self.cap is None:
@@ -455,20 +465,20 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def description(self) -> Any:
-        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
+        """Distribution of the noise of this layer, such as Laplace(scale=0.25)."""
         raise NotImplementedError(f"{type(self).__name__} has no description")
 
     def loss(self, x: npt.ArrayLike, x_prime: npt.ArrayLike, delta: float = 0.0) -> float:
-        """Compute epsilon for two vectors under this noise, by a formula; it is not certified.
+        """Return the exact epsilon between two vectors to which the noise of this layer is added.
 
         Args:
-            x: vector to which the noise is added, shape `(dim,)`.
-            x_prime: other vector, with the same shape.
-            delta: delta in [0, 1); only Gaussian noise uses delta.
+            x: first vector, shape `(dim,)`.
+            x_prime: second vector, with the same shape.
+            delta: delta in [0, 1). Only Gaussian noise uses delta.
 
         Returns:
-            The smallest epsilon that holds for the two vectors. It is 0.0 if the vectors are equal,
-            and inf if an output is possible for only one of the two vectors.
+            The smallest epsilon that holds for the two vectors. It is 0.0 if the vectors are equal.
+            It is inf if no finite epsilon holds.
 
         Raises:
             TypeError: if an argument does not hold real numbers.
@@ -488,23 +498,24 @@ class NoiseLayer(torch.nn.Module):
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor, generator: torch.Generator | None = None) -> Any:
-        """Add noise to x.
+        """Return x with new random noise added.
 
         Args:
-            x: tensor of float64, float32, bfloat16 or float16; its rows are the vectors along the
-                last dimension.
-            generator: a `torch.Generator` on the device of x. None means torch's default generator.
+            x: tensor of float64, float32, bfloat16 or float16. Each row along the last dimension is
+                one vector.
+            generator: a `torch.Generator` on the device of x. None means the default generator of
+                torch.
 
         Returns:
             A tensor with the shape, dtype and device of x. Gradients flow back to x and to a learnt
             `epsilon`.
 
         Raises:
-            TypeError: if x has another dtype or is not a tensor, or if `generator` is not a
-                generator of torch.
-            ValueError: if `generator` is on another device; if a learnt epsilon is no longer a
-                finite number above 0; or if x is a number without dimensions but the layer draws
-                noise for whole rows.
+            TypeError: if x is not a tensor of one of these dtypes, or if `generator` is not a
+                `torch.Generator`.
+            ValueError: if `generator` is on a different device; if a learnt epsilon is not a finite
+                number above 0; or if x has no dimensions although the layer draws noise for whole
+                rows.
         """
         device = float64_device(require_tensor(x).device)
         if generator is not None:
@@ -524,11 +535,17 @@ class NoiseLayer(torch.nn.Module):
         return total.to(x.dtype).to(x.device)
 
     def get_extra_state(self) -> Any:
-        """Return the scale, or sensitivity and cap, for `state_dict`: float64 on the CPU."""
+        """Return the fixed numbers of this layer for `state_dict`, as a float64 tensor.
+
+        The numbers are the scale, or the sensitivity and the cap if epsilon is learnt.
+        """
         return torch.tensor(self._numbers, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Load the numbers that `get_extra_state` returned; raise an error if they do not fit."""
+        """Load the numbers of `get_extra_state` into this layer.
+
+        Raise an error if they do not fit.
+        """
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
         first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
@@ -546,7 +563,7 @@ class NoiseLayer(torch.nn.Module):
         return f"{type(self).__name__}({self.extra_repr()})"
 
     def extra_repr(self) -> str:
-        """Return the parameters and notes on the noise for `repr`."""
+        """Return the text in the parentheses of `repr`: the parameters, and notes on the noise."""
         return "; ".join(filter(None, [self._parameters_shown(), self.caution, self._elsewhere]))
 
     def _parameters_shown(self) -> str:
@@ -558,11 +575,12 @@ class NoiseLayer(torch.nn.Module):
 
 @suggest_arguments
 class LaplaceNoise(NoiseLayer):
-    """Laplace noise for L1 distances: each entry gets noise of density ``exp(-abs(s)/b) / (2b)``.
+    """Layer that adds Laplace noise: each entry gets noise s of density ``exp(-abs(s)/b) / (2b)``.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Arguments and errors are the same as in `NoiseLayer`; `scale` is b.
+    Distances are in the L1 norm. The base class `NoiseLayer` describes the arguments and errors.
+    The argument `scale` is b.
 
     Source:
         Dwork, McSherry, Nissim and Smith (2006); Beigi et al. (2019), equation 9 (learnt epsilon).
@@ -579,7 +597,7 @@ class LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.Laplace:
-        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
+        """Distribution of the noise of this layer, such as Laplace(scale=0.25)."""
         return mechanisms.Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -588,12 +606,13 @@ class LaplaceNoise(NoiseLayer):
 
 @suggest_arguments
 class L2LaplaceNoise(NoiseLayer):
-    """Noise for L2 distances: each row gets noise with a density ∝ ``exp(-norm2(s)/b)``.
+    """Layer that adds L2 Laplace noise: each row gets noise s of density ∝ ``exp(-norm2(s)/b)``.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Rows lie along the last dimension. Arguments and errors are the same as in `NoiseLayer`; `scale`
-    is b. The mean L2 length of a row's noise is b times the number of entries of the row.
+    Here norm2 is the L2 norm, and rows lie along the last dimension of the input. The base class
+    `NoiseLayer` describes the arguments and errors. The argument `scale` is b. The mean L2 norm of
+    the noise of a row is b times the number of entries of the row.
 
     Source:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
@@ -608,7 +627,7 @@ class L2LaplaceNoise(NoiseLayer):
 
     @property
     def description(self) -> L2Laplace:
-        """Description of this noise with its present scale, such as L2Laplace(scale=0.5)."""
+        """Distribution of the noise of this layer, such as L2Laplace(scale=0.5)."""
         return L2Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -619,7 +638,7 @@ class L2LaplaceNoise(NoiseLayer):
 
 @suggest_arguments
 class GaussianNoise(NoiseLayer):
-    """Gaussian noise for L2 distances: each entry gets noise of standard deviation sigma.
+    """Layer that adds Gaussian noise of standard deviation sigma to each entry of its input.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
@@ -646,12 +665,12 @@ class GaussianNoise(NoiseLayer):
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise, in the units of x."""
+        """Standard deviation of the noise of this layer, in the units of its input."""
         return self.scale
 
     @property
     def description(self) -> mechanisms.Gaussian:
-        """Description of this noise, such as Gaussian(sigma=1.0)."""
+        """Distribution of the noise of this layer, such as Gaussian(sigma=1.0)."""
         return mechanisms.Gaussian(self.scale)
 
     def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
@@ -671,19 +690,19 @@ def _check_number(name: str, value: Any) -> float:
 
 @suggest_arguments
 class DPTextNoiseLayer(NoiseLayer):
-    """Noise by the published formula of DPText, which is one-sided and so has no finite epsilon.
+    """Layer that adds the published noise of DPText. No finite epsilon holds for this noise.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    The formula ``-b sgn(r) ln(1 - 2 abs(r))`` gives Laplace noise if r is uniform in (-1/2, 1/2).
-    The paper draws r in (0, 1), for which the logarithm is undefined in half of the draws. The
-    layer replaces these draws before it computes the logarithm, so that the gradient of a learnt
-    epsilon is not NaN.
+    The formula of the noise is ``-b sgn(r) ln(1 - 2 abs(r))``. This formula gives Laplace noise if
+    r is uniform in (-1/2, 1/2). The paper draws r in (0, 1). The noise is then never negative, and
+    the logarithm is undefined for half of the draws. The layer replaces these draws before it
+    computes the logarithm.
 
     Args:
-        scale: scale b of the formula. Alternatively, give `sensitivity`, `epsilon`, `trainable`
-            and `cap`, as in `NoiseLayer`.
-        nan: treatment of draws with an undefined logarithm. "zero" adds 0; "resample" draws r
+        scale: scale b in the formula. Instead of `scale`, you can give `sensitivity`, `epsilon`,
+            `trainable` and `cap`, as in `NoiseLayer`.
+        nan: treatment of draws with an undefined logarithm. "zero" uses noise 0. "resample" draws r
             again.
         learning: the arguments `sensitivity`, `epsilon`, `trainable` and `cap` of `NoiseLayer`.
 
@@ -712,7 +731,7 @@ class DPTextNoiseLayer(NoiseLayer):
 
     @property
     def description(self) -> mechanisms.DPTextNoise:
-        """Description of this noise with its present scale, such as Laplace(scale=0.25)."""
+        """Distribution of the noise of this layer, such as DPTextNoise(scale=1.0, nan='zero')."""
         return mechanisms.DPTextNoise(self.scale, self.nan)
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
@@ -734,13 +753,13 @@ class DPTextNoiseLayer(NoiseLayer):
 
 @suggest_arguments
 class SharedNoise(NoiseLayer):
-    """Faulty noise: one Laplace draw for each row, added to all of the row's entries.
+    """Layer with faulty noise: all entries of a row get the same Laplace noise.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    The differences of a row's entries contain no noise, so an attacker who subtracts the smallest
-    entry from a row removes the noise. Arguments and errors are the same as in `NoiseLayer`;
-    `scale` is the scale of the Laplace draw.
+    The differences between the entries of a row contain no noise. An attacker therefore removes the
+    noise by subtracting the smallest entry of the row from all entries. The base class `NoiseLayer`
+    describes the arguments and errors. The argument `scale` is the scale of the Laplace noise.
 
     Source:
         Lyu, He and Li (2020), released code: noise of shape (batch, 1).
@@ -757,7 +776,7 @@ class SharedNoise(NoiseLayer):
 
     @property
     def description(self) -> None:
-        """None, because dpcore has no record for noise that all entries of a row share."""
+        """None: dpcore has no description of noise that is the same for all entries of a row."""
         return None
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:

@@ -13,13 +13,7 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.event import numpy_of
-from ..mechanisms.texts import (
-    BatchCheck,
-    check_text,
-    relative_distances,
-    relative_tolerance,
-    texts_of,
-)
+from ..mechanisms.texts import BatchCheck, as_texts, check_text, relative_tolerance, row_distances
 from ..packages import torch
 from ..records import Pair
 from ..streams import Rng, check_size, seed_of, seed_quietly, seeded_globals, seeded_torch
@@ -43,28 +37,30 @@ class _TextMemory(NamedTuple):
 
 @suggest_arguments
 class EncoderMechanism:
-    """Mechanism from a text to noisy vectors, `(text, size, rng) -> outputs`.
+    """Mechanism from a text to noisy vectors: a function `(text, size, rng) -> outputs`.
 
-    The function `mechanism` creates it. The text is encoded once, in a batch of one text, because
-    the last bits of its vector may depend on the batch; the noise is drawn `size` times. A random
-    encoder runs for every draw.
+    The function `mechanism` creates such an object. The text is encoded only once, in a batch with
+    no other text, and the noise is drawn `size` times. If the encoder is random, the encoder runs
+    for every output.
 
-    Before the first draw on a text, the text is encoded 64 times to test if the encoder is random.
-    The text is also encoded in batches with other texts to test if these texts change its vector.
-    The vectors of at most 10,000 texts are stored. At the start of an audit, the stored vectors are
-    deleted if the encoder's parameters or buffers have changed, or if a new encoding of a stored
-    text differs from its vector.
+    Before the first output for a text, the object makes two tests. It encodes the text 64 times to
+    test if the encoder is random. It also encodes the text in batches with other texts, to test if
+    the other texts change the vector. The object stores the vectors of at most 10,000 texts. At the
+    start of an audit, the stored vectors are deleted in two cases: if parameters or buffers of the
+    encoder have changed, or if a new encoding of a stored text differs from the stored vector.
 
     Args:
         encoder: encoder from texts to vectors.
-        noise: module that adds noise to rows, or None for an encoder that adds the noise.
+        noise: torch module that adds noise to vectors (rows of a tensor), or None if the encoder
+            itself adds noise.
         name: name of the mechanism in reports.
-        claim: claimed epsilon. None means no claim.
-        delta: delta of the claim.
-        probe: texts that are encoded in one batch with a text of the audit, to test if they change
-            its vector.
-        rounding: largest distance between two encodings of one text, relative to their norm, that
-            is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        claim: claimed epsilon, or None if no epsilon is claimed.
+        delta: claimed delta.
+        probe: texts for the test of batches: they are encoded together with an audited text, to
+            test if the vector of the audited text changes.
+        rounding: largest distance between two encodings of one text that counts as rounding,
+            relative to the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
+            float16.
     """
 
     thread_safe = False
@@ -91,53 +87,64 @@ class EncoderMechanism:
     def __repr__(self) -> str:
         return self.name
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[Any, ...]:
         things = (self.encoder.model, self.encoder.transform, self.noise)
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
         """Return True if encoder, noise and claim are the same; the audits can then be merged."""
-        return isinstance(other, EncoderMechanism) and self._parts() == other._parts()
+        return isinstance(other, EncoderMechanism) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._parts())
+        return hash(self._identity())
 
     @property
     def device_type(self) -> str:
-        """Type of the device on which the mechanism runs, such as "cpu" or "cuda"."""
+        """Type of the torch device on which this mechanism runs, such as "cpu" or "cuda"."""
         return str(self.encoder.device.type)
 
     @property
     def torch_threads(self) -> int | None:
-        """Number of torch threads for a block of draws: 1 if it draws only noise, else None."""
+        """Number of torch threads that an audit uses for this mechanism, or None for no change.
+
+        The number is 1 if each output needs only new noise. It is None if the encoder is random and
+        runs for every output.
+        """
         return None if self.default_trials else 1
 
     @property
     def default_trials(self) -> int | None:
-        """Default number of trials: 4,000 for a random encoder, None for dpcore's default."""
+        """Default number of trials of an audit of this mechanism: 4,000 if the encoder is random.
+
+        Otherwise None, which means the usual default of dpcore.
+        """
         is_random = any(learnt.randomness.is_random for learnt in self._learnt.values())
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return the default number of trials: 4,000 if encodings of the pair are random."""
+        """Return the default number of trials of an audit on a pair of texts.
+
+        The number is 4,000 if the encoding of one of the two texts is random. Otherwise it is None,
+        which means the usual default of dpcore.
+        """
         return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
 
     def _is_random_on(self, pair: Pair) -> bool:
         return any(self.random(check_text("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return this mechanism; delete the stored vectors if the encoder has changed.
+        """Return this mechanism, and first delete its stored vectors if the encoder has changed.
 
-        An audit calls this method once, before its first draw.
+        An audit calls this method once, at its start.
         """
         parts = (self.encoder.transform, *self.encoder.modules)
         digest = encoders.state_digest(part for part in parts if isinstance(part, torch.nn.Module))
-        if digest != self._digest or self._has_new_vector():
+        if digest != self._digest or self._has_changed_vector():
             self._learnt.clear()
         self._digest = digest
         return self
 
-    def _has_new_vector(self) -> bool:
+    def _has_changed_vector(self) -> bool:
         """Return True if encodings of a stored text are random or differ from its vector."""
         if not self._learnt:
             return False
@@ -148,7 +155,7 @@ class EncoderMechanism:
             encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._run(text))
         ]
         limit = relative_tolerance(self.rounding, str(learnt.vector.dtype))
-        return bool(relative_distances(*both)[0] > limit)
+        return bool(row_distances(*both)[0] > limit)
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Draw noisy vectors of one text, shape `(size, width)`.
@@ -161,7 +168,7 @@ class EncoderMechanism:
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
-        """Draw noisy vectors of one text as a tensor, on the device of the encoder."""
+        """Draw `size` noisy vectors of one text. Return a tensor on the device of the encoder."""
         text, size = check_text("x", x), check_size(size, 1)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
@@ -176,17 +183,17 @@ class EncoderMechanism:
             return self._apply_noise(rows)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw one noisy vector for each text, with new noise in every call.
+        """Draw one noisy vector for each of the given texts.
 
         Args:
-            texts: non-empty strings; they are encoded in one batch.
-            rng: None for fresh entropy of the operating system; an integer or a numpy Generator for
-                noise that can be repeated.
+            texts: non-empty strings, which are encoded in one batch.
+            rng: seed (an integer) or numpy Generator, for noise that can be repeated. With None,
+                the noise is new in every call.
 
         Returns:
-            An array of shape `(len(texts), width)`.
+            An array of shape `(len(texts), width)`, one vector per row.
         """
-        rows, source = list(texts_of("texts", texts)), np.random.default_rng(seed_of(rng))
+        rows, source = list(as_texts("texts", texts)), np.random.default_rng(seed_of(rng))
         with seeded_globals(source), warnings.catch_warnings():
             warnings.simplefilter("ignore", AssumptionWarning)
             return numpy_of(self._apply_noise(self.encoder(rows)))
@@ -201,7 +208,11 @@ class EncoderMechanism:
         return noisy
 
     def random(self, text: str) -> bool:
-        """Return True if two encodings of the text differ, or a call draws random numbers."""
+        """Return True if the encoder is random on this text.
+
+        The encoder counts as random if two encodings of the text differ, if a call draws random
+        numbers, or if the model has the attribute `random = True`.
+        """
         return self._examine_text(text).randomness.is_random
 
     def _examine_text(self, text: str) -> _TextMemory:
@@ -226,32 +237,36 @@ class EncoderMechanism:
             return self.encoder([text])[0]
 
     def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
-        """Compute the vector of a text before the noise, shape `(width,)`.
+        """Return the vector of a text without noise, shape `(width,)`.
 
-        For a random encoder, the vector is the mean of 64 encodings. The texts of a list are
-        encoded once, in one batch; the result has the shape `(len(x), width)`.
+        If the encoder is random, the vector is the mean of 64 encodings. If `x` is a list of texts,
+        each text is encoded only once, all in one batch, and the result has the shape
+        `(len(x), width)`.
         """
         if not isinstance(x, str):
-            return encoders.tensor_to_array(self.encoder(list(texts_of("x", x))))
+            return encoders.tensor_to_array(self.encoder(list(as_texts("x", x))))
         return encoders.tensor_to_array(self._examine_text(check_text("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute epsilon for two texts from their vectors and the law of the noise.
+        """Return the exact epsilon between two texts, from their vectors and the noise.
 
         Args:
-            pair: two texts.
+            pair: the two texts.
             delta: delta in [0, 1).
 
         Returns:
-            The smallest epsilon, or None if the encoder is random or the noise is not one of
-            dpcore's layers.
+            The smallest epsilon that holds for the two texts. None if the encoder is random, or if
+            the noise is not a noise layer of dpcore.
         """
         if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """List notes on two texts for the report of an audit."""
+        """Return notes on the encodings of two texts, for the report of an audit.
+
+        For example, a note states if the encoder is random, or if it truncates a text.
+        """
         texts = [check_text("x", pair.x), check_text("x", pair.x_prime)]
         learnt = [self._examine_text(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
@@ -290,32 +305,37 @@ def mechanism(
     probe: Any = None,
     rounding: float | None = None,
 ) -> EncoderMechanism:
-    """Make a mechanism from texts to noisy vectors, from an encoder and a noise module.
+    """Return a mechanism from texts to noisy vectors, made of an encoder and a noise module.
 
-    The attacks of an audit know the vectors of the two texts without noise. The report shows the
-    texts. It also shows the exact epsilon of the pair if the noise is a layer of `dpcore.torch`.
+    An audit of the mechanism compares two texts. The attacks of the audit know the vectors of both
+    texts without noise. The report shows the texts. If the noise is a layer of `dpcore.torch`, the
+    report also shows the exact epsilon between the texts.
 
     Args:
-        encoder: text encoder, of any kind that `PrivateEncoder` accepts. It may be random, for
-            example in train mode. A random encoder runs for every draw, and attacks know the mean
-            of 64 encodings. The report then states no exact epsilon, and an audit draws 4,000
-            trials by default.
+        encoder: text encoder, of any type that `PrivateEncoder` accepts. The encoder may be random,
+            for example in train mode. A random encoder runs for every output, and the attacks know
+            the mean of 64 encodings. The report then states no exact epsilon, and an audit uses
+            4,000 trials by default.
         noise: module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that adds the noise itself.
-        device: device to which the encoder and the noise are moved first. None leaves them where
-            they are.
-        probe: texts (or a dictionary with texts as keys) with which dpcore tests that a text has
-            the same vector in any batch. Defaults to built-in texts of 1 to 40 words.
-        rounding: largest distance between two encodings of one text, relative to the vector's norm,
-            that is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        device: torch device to which the encoder and the noise are moved. With None, they are not
+            moved.
+        probe: texts (or a dictionary with texts as keys) for a test of the encoder. The test checks
+            that a text has the same vector in every batch. Defaults to built-in texts of 1 to 40
+            words.
+        rounding: largest distance between two encodings of one text that counts as rounding,
+            relative to the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
+            float16.
 
     Returns:
-        The mechanism `(text, size, rng) -> outputs` of shape `(size, width)`.
+        The mechanism, a function `(text, size, rng) -> outputs`. The outputs have shape
+        `(size, width)`.
 
     Raises:
-        TypeError: if the encoder is of another kind, or the noise is not a torch module.
+        TypeError: if the encoder is of a type that is not accepted, or the noise is not a torch
+            module.
         ValueError: if this machine does not have the device, if a batch norm mixes the texts of a
-            batch, or if the vector of a text changes with the other texts of its batch.
+            batch, or if the vector of a text depends on the other texts in the batch.
 
     Source:
         Habernal (2021), section 4 (an encoder with noise as a mechanism).
@@ -346,7 +366,7 @@ def mechanism(
 
 
 def device_of(device: Any) -> Any:
-    """Convert the argument to a torch device, and check that this machine has it.
+    """Return `device` as a torch device, after a check that this machine has the device.
 
     Raises:
         ValueError: if torch does not know the device, or the machine does not have it.

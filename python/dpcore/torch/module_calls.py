@@ -32,12 +32,13 @@ Key = Callable[[Any], Any]
 
 
 def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy that later operations cannot change, or the value if it cannot be copied.
+    """Return an independent copy of a value, or the value itself if it cannot be copied.
 
     Args:
-        value: any value, such as a list or dictionary of tensors. Modules inside the value are not
-            copied.
-        memo: copies that exist already, by the id of the original.
+        value: any value, such as a list or dictionary of tensors. Torch modules inside the value
+            are not copied.
+        memo: dict from the id of an object to a copy that already exists. The function uses these
+            copies, and adds new copies to the dict.
     """
     memo = {} if memo is None else memo
     if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
@@ -64,7 +65,10 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def list_leaves(value: Any) -> list[Any]:
-    """List the tensors, arrays, numbers and texts inside a value, which may be nested."""
+    """Return a list of all tensors, arrays, numbers and texts inside a (nested) value.
+
+    For each container, such as a list or a dict, the list also contains the name of its class.
+    """
     leaves: list[Any] = []
     held: dict[int, Any] = {}
 
@@ -85,7 +89,7 @@ def list_leaves(value: Any) -> list[Any]:
 
 
 def list_tensors(value: Any) -> list[Any]:
-    """List the tensors inside a value, which may be nested."""
+    """Return a list of all tensors inside a value, also inside nested lists and dicts."""
     return [leaf for leaf in list_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
@@ -100,7 +104,11 @@ def _list_parts(whole: Any) -> list[Any]:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Return True if two values (or lists of values) are equal; NaN equals NaN."""
+    """Return True if two values, or two lists of values, are equal.
+
+    NaN counts as equal to NaN. Tensors and arrays are equal only if shape, dtype and device are
+    equal too.
+    """
     if type(left) is not type(right):
         return False
     if isinstance(left, list):
@@ -126,17 +134,18 @@ def are_equal(left: Any, right: Any) -> bool:
 
 @dataclass(eq=False)
 class Call:
-    """One recorded call of a module.
+    """Record of one call of a torch module.
 
     Args:
         module: the module that was called.
-        key: value that identifies the module, see `name_modules`.
+        key: value that identifies the module (see `make_key_function`).
         args: copies of the positional arguments, made before the call.
         kwargs: copies of the keyword arguments, made before the call.
-        children: records of the module calls that this call made.
+        children: records of the calls of other modules inside this call.
         outputs: copy of the return value of the call.
-        written: indices of the argument tensors that the call changed in place, with their values
-            after the call.
+        written: tensors and other objects inside the arguments that the call changed in place. The
+            dict maps the position of such an object (among all objects inside the arguments) to a
+            copy made after the call.
     """
 
     module: Any
@@ -148,7 +157,7 @@ class Call:
     written: dict[int, Any] = field(default_factory=dict)
 
     def everything(self) -> Iterator[Call]:
-        """Yield this call and all calls inside it, in the order in which they started."""
+        """Yield this call and all module calls inside it, in the order in which they started."""
         yield self
         for child in self.children:
             yield from child.everything()
@@ -156,25 +165,31 @@ class Call:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of the repetition of one recorded call.
+    """Result of repeating one recorded call of a torch module.
 
     Args:
-        stages: values that differ between repetitions of a random call. The first is the return
-            value. The second is the arguments after the call, which may have changed them. The
-            others are the module and the arguments of each call that the repeated call made.
-        drawn: random generators from which the call drew: "torch", "numpy", "python".
+        stages: values to compare with another repetition, in order to see if the call is random.
+            The first is the return value. The second is the arguments after the call (the call may
+            have changed the arguments). Each further value is the module and the arguments of a
+            module call inside the repeated call.
+        drawn: names of the random generators from which the call drew: "torch", "numpy" or
+            "python".
     """
 
     stages: list[Any]
     drawn: tuple[str, ...]
 
     def same(self, other: Replay) -> bool:
-        """Return True if two repetitions have equal values at all stages."""
+        """Return True if this repetition and another repetition have equal values in `stages`."""
         return are_equal(list_leaves(self.stages), list_leaves(other.stages))
 
 
-def name_modules(module: Any) -> Key:
-    """Return a function that identifies modules: by id, or by class if they are not registered."""
+def make_key_function(module: Any) -> Key:
+    """Return a function from a torch module to a key that identifies the module.
+
+    The key is the id of a submodule that is registered in `module`. For any other module, the key
+    is the name of the module's class.
+    """
     registered = {id(part) for part in module.modules()}
     return lambda part: id(part) if id(part) in registered else type(part).__qualname__
 
@@ -182,12 +197,13 @@ def name_modules(module: Any) -> Key:
 def record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
-    """Run a module once and record every module call in the run.
+    """Run a torch module once, and record every module call in the run.
 
     Args:
-        module: the module; it runs in its present mode (train or eval).
-        key: function that identifies modules, see `name_modules`.
-        check: function that raises an error for a module that must not be called.
+        module: the module to run, in its present mode (train or eval).
+        key: function from a module to a key that identifies the module (see `make_key_function`).
+        check: function that is called with each module before its call. It raises an error if the
+            module must not be called.
         args: positional arguments of the module.
         kwargs: keyword arguments of the module.
     """
@@ -217,15 +233,15 @@ def record_calls(
 
 
 def replay_call(call: Call, key: Key, seed: int) -> Replay:
-    """Repeat one recorded call; the module calls that it makes return their recorded outputs.
+    """Repeat one recorded call of a torch module.
 
-    A child is a module that the repeated call calls. If the repeated call needs more than the
-    outputs of its children (such as an attribute that a child sets), the children run. Each child
-    then has a separate random generator with the same seed in every repetition.
+    Calls of other modules inside the repeated call (inner calls) do not run, but return their
+    recorded outputs. If this fails, for example if an inner call must also set an attribute, the
+    inner calls run. Each inner call then uses the same seed in every repetition.
 
     Args:
-        call: recorded call.
-        key: function that identifies modules, as in the record.
+        call: the recorded call.
+        key: function from a module to a key, the same function as in `record_calls`.
         seed: seed of the global random generators.
     """
     try:
@@ -259,7 +275,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
-    """Group calls by the key of their module; the calls of a group keep their order."""
+    """Return a dict from the key of a module to the list of all calls of this module, in order."""
     groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.key].append(call)
@@ -277,11 +293,14 @@ def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def redirect_module_calls(called: Callable[..., Any]) -> Iterator[None]:
-    """Within a block, replace every module call in this thread by a call of `called`.
+    """While the `with` block runs, replace every call of a torch module by a call of a function.
+
+    Only calls in this thread are replaced.
 
     Args:
-        called: function `(call, module, args, kwargs, depth)`. `call` is the original method, which
-            `called` may use. `depth` is the number of module calls that enclose this call.
+        called: the function, with arguments `(call, module, args, kwargs, depth)`. The argument
+            `call` is the original method `torch.nn.Module.__call__`, with which the function can
+            run the module. `depth` is the number of module calls that enclose this call.
     """
     inner, here, depth = torch.nn.Module.__call__, threading.get_ident(), 0
 
@@ -305,10 +324,12 @@ def redirect_module_calls(called: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def keep_buffers(module: Any) -> Iterator[Callable[[], None]]:
-    """Within a block, yield a function that restores a module's buffers; the end restores them too.
+    """Context manager that restores the buffers of a torch module at the end of the `with` block.
 
-    In train mode, running averages and power iterations change buffers. Without the restored
-    buffers, equal calls would differ although they are not random.
+    The context manager yields a function. A call of this function also restores the buffers.
+
+    In train mode, a call may change buffers, such as running averages. A repeated call would then
+    give a different result, although the module is not random.
     """
     held = [
         (part, name, buffer, buffer.detach().clone())
@@ -333,7 +354,10 @@ def keep_buffers(module: Any) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
-    """Within a block, set a module to eval mode; then restore the mode of each submodule."""
+    """While the `with` block runs, set a torch module to eval mode.
+
+    Afterwards, restore the mode of the module and of each submodule.
+    """
     parts = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

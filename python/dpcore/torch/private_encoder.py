@@ -18,7 +18,7 @@ from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_erro
 from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
 from ..events.event import numpy_of
 from ..mechanisms import positive
-from ..mechanisms.texts import texts_of
+from ..mechanisms.texts import as_texts
 from ..packages import has_all, torch
 from ..progress import Progress
 from ..records import Pair
@@ -49,16 +49,13 @@ _EPSILON_SLACK = 1e-9
 
 
 def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
-    """Return the indices of the two rows that are farthest from each other.
-
-    The function first excludes most pairs of rows by distances in float32, with a margin for
-    rounding. Then it compares the distances of the remaining pairs in float64.
+    """Return the indices of the two rows that are farthest apart in a tensor.
 
     Args:
         rows: tensor of shape `(size, width)`, with at least two rows.
-        norm: "l1" or "l2".
-        progress: True to show a progress bar. None shows the bar for long work on a terminal or
-            in a notebook.
+        norm: norm of the distance, "l1" or "l2".
+        progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
+            terminal or in a notebook.
 
     Returns:
         The two indices, the smaller one first.
@@ -91,63 +88,71 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
 
 @suggest_arguments
 class PrivateEncoder(Shown):
-    """Encoder from texts to noisy vectors that are epsilon-private for any two texts.
+    """Text encoder that adds noise to vectors, so that they are epsilon-private for any two texts.
 
     The noisy vector of a text is ``transform(encoder(text)) + noise``. The transform maps every
-    vector into a bounded set. The noise is calibrated to the diameter of this set, so the claim
-    needs no assumption on the encoder or the texts. The claim covers one encoding of one text: k
-    encodings of a text cost k epsilon. The claim does not cover the texts on which the encoder was
-    trained. If the encoder is a function that returns an array or a list, the vectors are converted
-    to float32: the last bits of noisy float64 reveal the vector without noise (Mironov, 2012).
-    Tensors keep their dtype.
+    vector into a bounded set. The noise is calibrated to the diameter of this set. The claimed
+    epsilon therefore needs no assumption on the encoder or the texts. The claim covers one encoding
+    of one text: k encodings of a text cost k epsilon. The claim does not cover the texts on which
+    the encoder was trained.
+
+    If the encoder returns arrays or lists, the vectors are converted to float32. (The last bits of
+    noisy float64 numbers reveal the vector without noise, see Mironov, 2012.) If the encoder
+    returns tensors, the dtype is kept.
 
     Args:
-        encoder: one of these objects, whose torch modules must be in eval mode:
+        encoder: one of these objects (torch modules must be in eval mode):
 
             - a SentenceTransformer;
-            - a pair `(model, tokenizer)` of transformers, or a triple with the pooling of token
-              vectors in addition: "mean" (the default) or "cls" (the first token);
+            - a pair `(model, tokenizer)` from the package transformers, or a triple
+              `(model, tokenizer, pooling)`. The vector of a text is the mean of the token vectors
+              if pooling is "mean" (the default), or the vector of the first token if it is "cls";
             - a torch module or any function of a list of texts that returns vectors, shape
               `(texts, width)`;
             - a function of one text that returns one vector;
-            - a feature-extraction pipeline of transformers, whose token vectors are averaged;
+            - a feature-extraction pipeline from the package transformers (token vectors are
+              averaged);
             - a dictionary from texts to vectors.
-        transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of `dpcore.sensitivity`),
-            or your own torch module with a method `range(dim)` that returns the set of its outputs.
-            A list of transforms is applied in its order. `Project` may be in a list, but not as the
-            last transform: ``[Project(rows, 8), Clip("l2", 1.0)]``.
+        transform: `Clip`, `MinMax` or `Normalise` from `dpcore.torch` (or from
+            `dpcore.sensitivity`), or your own torch module. Your module must have a method
+            `range(dim)` that returns the set of possible outputs. A list of transforms is applied
+            in order. `Project` may be in a list, but not as the last transform, as in
+            ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: claimed epsilon, in (0, 1e300].
-        delta: claimed delta, in (0, 1) for Gaussian noise and 0 for other noise.
-        noise: one of these. The diameter is the largest distance of two vectors in the bounded set:
+        delta: claimed delta. It is in (0, 1) for Gaussian noise, and 0 for all other noise.
+        noise: one of these (the diameter is the largest distance between two vectors in the bounded
+            set):
 
-            - "laplace": Laplace noise of scale L1 diameter / epsilon;
+            - "laplace": Laplace noise of scale `D / epsilon` for the L1 diameter D;
             - "gaussian": Gaussian noise by the analytic Gaussian mechanism for the L2 diameter;
-            - "l2_laplace": L2 Laplace noise of scale L2 diameter / epsilon;
+            - "l2_laplace": L2 Laplace noise of scale `D / epsilon` for the L2 diameter D;
             - "best": the one of these three noises with the smallest expected squared error (see
-              `calibration.noise_errors`); the choice does not depend on texts;
-            - a noise layer with your own scale, for which dpcore checks the claim.
-        strict: True to raise a ValueError if the noise does not satisfy the claim. False accepts
-            the noise, keeps the claim, and shows the true epsilon next to it.
-        probe: texts (or a dictionary with texts as keys) with which dpcore tests the encoder. Each
-            text must have the same vector in every batch. Defaults to built-in texts of 1 to 40
+              `calibration.noise_errors`). The choice does not depend on texts;
+            - a noise layer of `dpcore.torch` with your own scale. dpcore checks if this noise
+              satisfies the claim.
+        strict: True to raise a ValueError if the noise does not satisfy the claim. With False, the
+            noise is accepted, and reports show both the claimed epsilon and the true epsilon.
+        probe: texts (or a dictionary with texts as keys) for a test of the encoder. The test checks
+            that each text has the same vector in every batch. Defaults to built-in texts of 1 to 40
             words.
-        rounding: largest distance between two encodings of one text, relative to the vector's norm,
-            that is taken as rounding. Defaults to 1e-5, or to .05 for bfloat16 and float16.
+        rounding: largest relative rounding error: the distance between two encodings of one text,
+            divided by the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
+            float16.
 
     Attributes:
-        batches: result of the test that other texts of a batch do not change a text's vector.
-        errors: expected squared error of a vector for each noise that "best" compared, by the name
-            of the noise. Empty if `noise` is not "best".
-        counted: numbers by name: "texts" is the number of texts encoded so far, and "cut" is the
-            number of these texts that the encoder truncated.
-        worst: last pair that `worst_pair` returned, with the exact epsilon of this pair. None
-            before the first call.
+        batches: result of the test that each text has the same vector in every batch.
+        errors: expected squared error of a vector for each noise that "best" considered: a dict
+            with the names of the noises as keys. Empty if the argument `noise` is not "best".
+        counted: dict with two numbers. "texts" is the number of texts that were encoded until now.
+            "cut" is the number of these texts that were too long, and were truncated.
+        worst: the last pair of texts that the method `worst_pair` returned, with the exact epsilon
+            between the two texts. None before the first call of `worst_pair`.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a value is out of range, if the encoder is in train mode, if other texts of a
-            batch change a text's vector, or if the noise does not satisfy the claim. In the last
-            case, the message shows two vectors that prove it.
+        ValueError: if a value is out of range, if the encoder is in train mode, if the vector of a
+            text depends on the other texts in the batch, or if the noise does not satisfy the
+            claim. In the last case, the message shows two vectors for which the claim is false.
 
     Source:
         Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
@@ -200,39 +205,42 @@ class PrivateEncoder(Shown):
 
     @property
     def width(self) -> int:
-        """Number of entries of a vector, after the transform."""
+        """Number of entries of each vector that this encoder returns."""
         assert self.encoder.width is not None
         domain = self.domain
         return domain.dim if has_all(domain, "dim") else self.encoder.width
 
     @property
     def domain(self) -> Any:
-        """Bounded set that contains every transformed vector before the noise is added."""
+        """Bounded set that contains every vector of this encoder before the noise is added."""
         return self.transform.range(self.encoder.width)
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Names of the transforms that were fitted on public rows, with the number of rows."""
+        """Names of the transforms that were computed from public rows, with the number of rows."""
         steps = ((type(step).__name__, step.public_rows) for step in fitted_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon for one encoding, at the claimed delta."""
+        """Claimed epsilon of this encoder for one encoding of one text, at the claimed delta."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """Epsilon that the noise satisfies for any two texts, or None if its law is unknown."""
+        """True epsilon of this encoder for any two texts.
+
+        None if the distribution of the noise is unknown.
+        """
         law = self.noise.description
         return None if law is None else real_epsilon(law, self.domain)
 
     @property
     def true_epsilon(self) -> float:
-        """Epsilon that the noise satisfies for any two texts, at the claimed delta.
+        """True epsilon of this encoder for any two texts, at the claimed delta.
 
-        The number is computed from the bounded set of the transform and from the noise. It does not
-        depend on the claim. It is inf if no epsilon bounds the privacy loss.
+        The number is computed from the noise and from the bounded set of the vectors without noise.
+        It does not depend on the claimed epsilon. It is inf if no finite epsilon is known to hold.
         """
         real = self.real
         if real is None:
@@ -272,39 +280,41 @@ class PrivateEncoder(Shown):
         return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Encode and transform texts without noise; the result is not private.
+        """Return the vectors of texts after the transform, without noise.
+
+        These vectors are not private.
 
         Args:
             texts: non-empty strings.
 
         Returns:
-            A tensor of shape `(len(texts), width)` on the encoder's device.
+            A tensor of shape `(len(texts), width)` on the device of this encoder.
         """
-        texts_read = texts_of("texts", texts, fewest=0)
+        texts_read = as_texts("texts", texts, fewest=0)
         if not texts_read:
             return torch.empty((0, self.width), device=self.encoder.device)
         return self.encoder.with_transform(self.transform)(texts_read)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Draw one private vector for each text, with new noise in every call.
+        """Draw one private (noisy) vector for each of the given texts.
 
-        k encodings of one text cost k epsilon.
+        If one text is encoded k times, the privacy cost is k epsilon.
 
         Args:
             texts: non-empty strings.
-            rng: None for fresh entropy of the operating system; an integer or a numpy Generator for
-                noise that can be repeated. A person who knows this integer or Generator also knows
-                the noise.
+            rng: seed (an integer) or numpy Generator, for noise that can be repeated. A person who
+                knows the seed or Generator also knows the noise. With None, the noise is new in
+                every call.
 
         Returns:
-            An array of shape `(len(texts), width)`, in the precision of the encoder.
+            An array of shape `(len(texts), width)`, with the dtype of the vectors without noise.
 
         Raises:
             TypeError: if `texts` is one string, or holds objects other than strings.
             ValueError: if a text is empty, or the encoder returns invalid vectors.
         """
         source = _read_generator(rng)
-        texts_read = texts_of("texts", texts, fewest=0)
+        texts_read = as_texts("texts", texts, fewest=0)
         with seeded_torch(source), torch.no_grad():
             # Encode inside the seeded block, because an encoder may also be random.
             rows = self.clean(texts_read)
@@ -314,24 +324,24 @@ class PrivateEncoder(Shown):
         return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the pair of texts with the largest exact epsilon under the noise.
+        """Find the two texts with the largest exact epsilon between them, among the given texts.
 
-        The epsilon of a pair is computed from the two vectors and the law of the noise; it is not
-        certified. It is at most `true_epsilon`.
+        The epsilon of a pair is computed from the two vectors and the distribution of the noise,
+        without an audit. It is at most `true_epsilon`.
 
         Args:
             texts: at least two different strings.
-            progress: True to show a progress bar. None shows the bar for long work on a terminal or
-                in a notebook.
+            progress: True to show a progress bar. By default, dpcore shows the bar for long work on
+                a terminal or in a notebook.
 
         Returns:
-            The pair of texts. The encoder also stores this pair, so that `repr` can show it.
+            The pair of texts. The encoder also stores the pair in the attribute `worst`.
 
         Raises:
             TypeError: if `texts` is one string, or holds objects other than strings.
             ValueError: if a text is empty, or all texts are equal.
         """
-        candidates = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
+        candidates = list(dict.fromkeys(as_texts("texts", texts, fewest=0)))
         if len(candidates) < 2:
             raise invalid("texts", "at least two different texts", len(candidates))
         if self.encoder.random:
@@ -348,18 +358,18 @@ class PrivateEncoder(Shown):
     def measure_signal(
         self, texts: Sequence[str] | None = None
     ) -> tuple[float, float, float] | None:
-        """Measure the size of the vectors, the size of the noise, and their ratio.
+        """Compare the typical size of the vectors of this encoder with the size of the noise.
 
         Args:
-            texts: non-empty strings. Defaults to the probe texts.
+            texts: non-empty strings. Defaults to the texts with which dpcore tested the encoder.
 
         Returns:
-            Three numbers, or None if the law of the noise is unknown. The first number is the root
-            mean square of an entry of a vector without noise. The second number is the root mean
-            square of an entry of the noise. The third number is the share of the vector without
-            noise in the expected sum of squares of a noisy vector.
+            Three numbers, or None if the distribution of the noise is not Laplace, Gaussian or L2
+            Laplace. The first number is the root mean square s of the entries of the vectors
+            without noise. The second number is the root mean square n of an entry of the noise. The
+            third number is ``s^2 / (s^2 + n^2)``.
         """
-        some = self.probe if texts is None else texts_of("texts", texts)
+        some = self.probe if texts is None else as_texts("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
         if (factor := factors.get(type(self.noise.description).__name__)) is None:
             return None
@@ -372,14 +382,14 @@ class PrivateEncoder(Shown):
         return entry, noise, entry**2 / (entry**2 + noise**2)
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism from a text to noisy vectors, for an audit."""
+        """Return this encoder as a mechanism from a text to noisy vectors, for an audit."""
         name = f"PrivateEncoder({self._arguments})"
         clean = self.encoder.with_transform(self.transform)
         rest = self.epsilon, self.delta, self.probe, self.rounding
         return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
-        """Move the encoder, the transform and the noise to a device of this machine."""
+        """Move this encoder, its transform and its noise to a torch device. Return the encoder."""
         for part in (self.encoder, self.transform, self.noise):
             part.to(device_of(device))
         return self
@@ -392,7 +402,7 @@ class PrivateEncoder(Shown):
 
     @property
     def worst_found(self) -> str:
-        """Text for `repr`: the exact epsilon of the last pair from `worst_pair`, or ""."""
+        """Text for `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
@@ -409,18 +419,18 @@ class PrivateEncoder(Shown):
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Save the encoder to a folder, from which `from_pretrained` can load it.
+        """Save this encoder to a folder. The method `from_pretrained` can load it again.
 
         Args:
-            folder: path of a folder, which is created if it is missing. It gets a file config.json,
-                and files in the safetensors format for torch's objects.
+            folder: path of a folder. A missing folder is created. The method writes a file
+                config.json, and files in the safetensors format for the weights of torch modules.
 
         Returns:
             The folder.
 
         Raises:
-            TypeError: if `folder` is not a path, or the transform or the noise is of a user's own
-                class.
+            TypeError: if `folder` is not a path, or if the class of the transform or of the noise
+                is not from dpcore.
             OSError: if the folder cannot be written.
         """
         return save_encoder(self, folder)
@@ -434,15 +444,18 @@ class PrivateEncoder(Shown):
         device: Any = None,
         probe: Any = None,
     ) -> PrivateEncoder:
-        """Load an encoder that `save_pretrained` saved, without pickle and without network.
+        """Load a `PrivateEncoder` from a folder that `save_pretrained` wrote.
+
+        The method uses no pickle and no network.
 
         Args:
             folder: path of a folder on this machine.
-            encoder: the encoder that was saved, if it is a function, a dictionary or a torch
-                module. The folder does not contain these objects, but only the weights of a module.
-            device: device to which the encoder is moved. Defaults to the CPU.
-            probe: texts with which dpcore tests the encoder, because the folder does not contain
-                the texts of the first test. Defaults to built-in texts.
+            encoder: the original text encoder, needed if it is a function, a dictionary or a torch
+                module. The folder does not contain these objects. If the text encoder is a torch
+                module, its weights are loaded from the folder.
+            device: torch device to which the encoder is moved. Defaults to the CPU.
+            probe: texts with which dpcore tests the encoder again. The folder does not contain the
+                texts of the first test. Defaults to built-in texts.
 
         Raises:
             OSError: if the folder is missing, or contains no config.json.
@@ -460,7 +473,11 @@ def _read_generator(rng: Rng) -> np.random.Generator:
 
 
 def transform_of(transform: Any) -> Any:
-    """Convert a transform to a torch module; transforms of `dpcore.sensitivity` are accepted."""
+    """Return a transform as a torch module.
+
+    Transforms from `dpcore.sensitivity` are converted, and a torch module with a method `range` is
+    returned unchanged.
+    """
     twins: dict[type, Any] = {
         sensitivity.Clip: lambda own: Clip(own.norm, own.radius),
         sensitivity.MinMax: lambda own: MinMax(),
@@ -476,7 +493,7 @@ def transform_of(transform: Any) -> Any:
 
 
 def chain_of(transform: Any) -> Any:
-    """Convert a transform, or a list of transforms, to one torch module."""
+    """Return one transform, or a list of transforms applied in order, as one torch module."""
     if type(transform) is Project:
         requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
         raise mistyped("transform", requirement, transform)
@@ -504,7 +521,7 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
 
 
 def list_rows(private: PrivateEncoder) -> list[Row]:
-    """List the rows of an encoder's report as pairs (label, text)."""
+    """Return the rows of the report on an encoder, as pairs (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public
     return [

@@ -58,7 +58,7 @@ def _config_class_name(cls: type) -> str:
 
 
 def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
-    """Save an encoder to a folder; see `PrivateEncoder.save_pretrained`."""
+    """Save a `PrivateEncoder` to a folder, as `PrivateEncoder.save_pretrained` does."""
     chain = private.transform
     steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
@@ -83,7 +83,9 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
 
 
 def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
-    """Write config.json to a folder, and create the folder if it is missing.
+    """Write the dict `config` to the file config.json in a folder.
+
+    A missing folder is created. The function returns the path of the folder.
 
     Raises:
         TypeError: if the folder is not a path.
@@ -105,7 +107,11 @@ def _describe_encoder_kind(encoder: Encoder) -> dict[str, Any]:
 
 
 def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
-    """Describe a layer or a transform for config.json by its class name and its arguments."""
+    """Return a dict that describes a noise layer or a transform, for config.json.
+
+    The dict contains the class name and the arguments. If the class is not in `kinds`, the function
+    raises a TypeError that contains `name`.
+    """
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
     return {"class": _config_class_name(type(module)), **_layer_arguments(module)}
@@ -147,7 +153,7 @@ def _write_encoder(encoder: Encoder, place: Path) -> None:
 def load_encoder(
     cls: type[PrivateEncoder], folder: str | PathLike[str], encoder: Any, device: Any, probe: Any
 ) -> PrivateEncoder:
-    """Load an encoder from a folder; see `PrivateEncoder.from_pretrained`."""
+    """Load a `PrivateEncoder` from a folder, as `PrivateEncoder.from_pretrained` does."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     text_encoder = _load_text_encoder(place, words, encoder)
@@ -192,12 +198,12 @@ def _require_folder_path(folder: Any) -> Path:
 def read_config(
     folder: str | PathLike[str], format: str, keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Read config.json of a folder, and check that no file in the folder could run code.
+    """Read config.json in a folder, and check that no file in the folder could run code.
 
     Args:
         folder: path of a folder on this machine.
         format: required value of the key "format" in config.json.
-        keys: required keys of config.json. The function raises a ValueError for other keys.
+        keys: required keys of config.json. No other keys are allowed.
 
     Returns:
         The folder, and the content of config.json.
@@ -205,8 +211,8 @@ def read_config(
     Raises:
         TypeError: if the folder is not a path.
         OSError: if the folder is missing, or contains no config.json.
-        ValueError: if config.json is not JSON of this format, or a file in the folder could contain
-            a pickle or code.
+        ValueError: if config.json is not JSON of this format, if a key is missing or not allowed,
+            or if a file in the folder could contain a pickle or code.
     """
     place = _require_folder_path(folder)
     if not place.is_dir():
@@ -296,7 +302,11 @@ def _refuse_other_names(value: Any) -> None:
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
-    """Make a layer or a transform from its description in config.json."""
+    """Make a noise layer or a transform from its description in config.json.
+
+    `words` is the description (a dict), `kinds` are the allowed classes, and error messages contain
+    `name`.
+    """
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
     classes = {_config_class_name(cls): cls for cls in kinds}

@@ -31,7 +31,7 @@ from .module_calls import (
     group_by_key,
     keep_buffers,
     list_tensors,
-    name_modules,
+    make_key_function,
     record_calls,
     redirect_module_calls,
     replay_call,
@@ -49,10 +49,11 @@ _MAX_TRIED_SEEDS: Final = 32
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Find the main input of a call: the index of the tensor argument to which noise is added.
+    """Return the index of the tensor argument to which a recorded module call adds noise.
 
-    If noise is added to no argument, the main input is the first floating point tensor, or
-    otherwise the first tensor. The function returns None if the call has no tensor argument.
+    The index counts all tensors in the arguments. If no such argument is found, the function
+    returns the index of the first floating point tensor, or otherwise of the first tensor. It
+    returns None if the call has no tensor argument.
     """
     tensors = list_tensors((call.args, call.kwargs))
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
@@ -64,23 +65,27 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
 
 
 class Rows(torch.nn.Module):
-    """A module that runs one recorded call of another module on a batch of new rows.
+    """Torch module that repeats a recorded call of another module on a batch of new rows.
 
-    The new rows replace the main input, the tensor argument to which noise is added. If another
-    tensor argument has the length of the recorded batch, its first row is repeated for all new
-    rows. All other arguments are as recorded. The module calls inside the recorded call also run.
-    If such an inner call is random, it runs in eval mode, or returns the first row of its recorded
-    outputs if it is random in eval mode too.
+    The new rows replace the main input (the tensor argument to which the call adds noise). If
+    another tensor argument has the length of the recorded batch, the first row of this argument is
+    repeated for all new rows. All other arguments are as recorded.
+
+    Module calls inside the recorded call (inner calls) also run. An inner call that is random only
+    in train mode runs in eval mode. An inner call that is random in eval mode too does not run, but
+    returns the first row of its recorded outputs.
 
     Args:
-        call: recorded call.
-        key: function that identifies modules, see `name_modules`.
-        kinds: kind of each random call ("dropout", "train mode" or "noise"), by the id of the call.
-        varying: where repetitions of the call differ: the number of the stage (0 for the return
-            value, see `Replay`), and the indices of the tensors that differ. An empty tuple of
-            indices means all tensors.
-        place: index of the main input among the tensors in the arguments.
-        axis: axis of the batch. None means 1 if the module has `batch_first=False`, otherwise 0.
+        call: the recorded call.
+        key: function from a module to a key that identifies the module (see `make_key_function`).
+        kinds: dict from the id of each random call to its type: "dropout", "train mode" (random
+            only in train mode) or "noise" (random in eval mode too).
+        varying: pair that states which tensors are random. The first entry is the index of a value
+            in `Replay.stages` (0 is the return value of the call). The second entry is the indices
+            of the random tensors in this value, or an empty tuple for all tensors.
+        place: index of the main input among all tensors in the arguments.
+        axis: axis of the main input along which the rows lie. None means 1 if the module has
+            `batch_first=False`, otherwise 0.
     """
 
     def __init__(
@@ -117,40 +122,46 @@ class Rows(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the clean vector is a part of the input, or the input in another dtype."""
+        """True if the vector without noise differs from the row in size or in dtype."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return the vector to which noise is added: the first 1,024 numbers of the input."""
+        """Return the vector to which the call adds noise: the first 1,024 numbers of a row `x`."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
-    def plain(self) -> bool:
-        """True if the call uses neither child modules nor floating point parameters."""
+    def is_leaf_call(self) -> bool:
+        """True if the recorded call calls no other module and uses no float parameters."""
         held = [
             parameter for parameter in self.module.parameters() if parameter.is_floating_point()
         ]
         return not (self._held[0].children or held)
 
     def additive(self) -> bool:
-        """Return True if noise is added to the input: a shifted input shifts the output as far."""
+        """Return True if the call adds noise to its main input.
+
+        This is tested by a shift of the input: the output must be shifted by the same amount.
+        """
         if not self.x.is_floating_point():
             return False
         step = 1.0 + float(self.x.abs().max())
         try:
             with torch.no_grad():
-                low, high = (self._seeded(point) for point in (self.x, self.x + step))
+                low, high = (self._run_seeded(point) for point in (self.x, self.x + step))
         except Exception:
             return False
         is_moved = ((high - low).double() - step).abs() <= 0.05 * step
         return low.shape[1] == min(NUMBERS, self.x.numel()) and bool(is_moved.all())
 
-    def _seeded(self, point: Any) -> Any:
+    def _run_seeded(self, point: Any) -> Any:
         with seeded_globals(np.random.default_rng(1)):
             return self(point.unsqueeze(0).repeat(2, *(1 for _ in point.shape)))
 
     def forward(self, batch: Any) -> Any:
-        """Compute the random numbers that a batch of rows yields, shape `(size, numbers)`."""
+        """Repeat the recorded call on a batch of rows.
+
+        Return the random numbers in the outputs of the call, shape `(size, numbers)`.
+        """
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
         return torch.cat([self._run_some_rows(part) for part in batch.split(at_once)])
 
@@ -162,7 +173,7 @@ class Rows(torch.nn.Module):
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
         args, kwargs = copy_value((call.args, call.kwargs), memo)
         handed: list[Any] = []
-        with redirect_module_calls(self._called(size, handed)):
+        with redirect_module_calls(self._make_hook(size, handed)):
             outputs = call.module(*args, **kwargs)
         stages = [outputs, (args, kwargs), *handed]
         stage, places = self._varying
@@ -171,7 +182,7 @@ class Rows(torch.nn.Module):
             chosen = [outputs_of_stage[place] for place in places if place < len(outputs_of_stage)]
         else:
             chosen = [tensor for tensor in outputs_of_stage if tensor.is_floating_point()]
-        return self._numbers(chosen, size)
+        return self._random_numbers(chosen, size)
 
     def _repeat_first_row(self, tensor: Any, size: int) -> Any:
         """Repeat the first row of a tensor as long as the batch; copy any other tensor."""
@@ -180,7 +191,7 @@ class Rows(torch.nn.Module):
             return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
         return tensor.clone()
 
-    def _called(self, size: int, handed: list[Any]) -> Any:
+    def _make_hook(self, size: int, handed: list[Any]) -> Any:
         """Return a function that handles inner calls of this call and records their inputs."""
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
@@ -198,7 +209,7 @@ class Rows(torch.nn.Module):
 
         return called
 
-    def _numbers(self, tensors: list[Any], size: int) -> Any:
+    def _random_numbers(self, tensors: list[Any], size: int) -> Any:
         """Return the random numbers of the given tensors, with one line for each row."""
         axis = 0 if self._alone else self.axis
         rows = [
@@ -214,24 +225,23 @@ class Rows(torch.nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class NoiseSource(Shown):
-    """One call of a module that returns random outputs for a fixed input.
+    """One call of a torch module that returns random outputs for a fixed input.
 
     Args:
-        path: dotted path of the module, "" for the model itself, or None if the module is not a
-            registered part of the model.
-        call: number of this call among all calls of the same module, from 1.
+        path: dotted path of the module in the model, such as "layer.dropout". It is "" for the
+            model itself, and None if the module is not registered in the model.
+        call: position of this call among all calls of the same module, from 1.
         calls: number of all calls of the same module.
-        module: the module.
-        args: positional arguments, as they were at the call.
-        kwargs: keyword arguments, as they were at the call.
-        input: tensor argument to which noise is added. If noise is added to no argument, it is the
-            first floating point tensor, or otherwise the first tensor. None if no argument is a
-            tensor.
-        kind: "dropout" for a dropout module of torch, "train mode" for another call that is random
-            only in train mode, or "noise" for a call that is random in eval mode too.
-        draws: global random generators from which the call drew: "torch", "numpy", "python". Empty
-            if the outputs differ without such a draw, because the module has its own generator or
-            another state.
+        module: the module that was called.
+        args: positional arguments of the call.
+        kwargs: keyword arguments of the call.
+        input: tensor argument to which the call adds noise. If no such argument is found, `input`
+            is the first floating point tensor, or otherwise the first tensor. None if no argument
+            is a tensor.
+        kind: "dropout" for a dropout module of torch; "train mode" for a different module that is
+            random only in train mode; or "noise" for a call that is random in eval mode too.
+        draws: names of the global random generators from which the call drew: "torch", "numpy",
+            "python". Empty if the randomness comes from a generator or a state inside the module.
     """
 
     path: str | None
@@ -247,34 +257,41 @@ class NoiseSource(Shown):
 
     @property
     def name(self) -> str:
-        """Path of the module; with several calls of the module, also the number of the call."""
+        """Path of the called module.
+
+        If the module is called several times, the name also contains the number of this call.
+        """
         place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
         return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
 
     def inspect(
         self, rng: Rng = None, *, axis: int | None = None, **options: Any
     ) -> structure.Inspection:
-        """Search for structural faults in the noise of this call, on the first row of its input.
+        """Search for faults in the noise that this module call adds to the first row of its input.
 
-        The first row is repeated along the batch. If another tensor argument has the length of the
-        batch, its first row is repeated too. The module calls inside this call also run. If such an
-        inner call is random, it runs in eval mode, or returns its recorded outputs if it is random
-        in eval mode too. The search uses the first 1,024 random numbers in the return value of the
-        call. If the return value is not random, the search uses those in the inputs of an inner
+        The call is repeated many times, on a batch of copies of the first row. If another tensor
+        argument has the length of the batch, the first row of this argument is repeated too. Module
+        calls inside this call (inner calls) also run. An inner call that is random only in train
+        mode runs in eval mode. An inner call that is random in eval mode too returns its recorded
+        outputs. The search uses the first 1,024 random numbers in the return value of the call. If
+        the return value is not random, the search uses the random numbers in the inputs of an inner
         call.
 
-        The clean vector is the output without noise. If a shift of the input shifts the outputs as
-        far, the input is taken as the clean vector. Otherwise the clean vector is not known. The
-        checks that need it (``one_sided``, ``atom``, ``off_centre``) then run only if the option
-        `clean` gives it. For an input of integers, such as tokens, the search uses other inputs
-        only if the option `others` gives them.
+        The clean vector is the output without noise. If a shift of the input shifts the outputs by
+        the same amount, the search uses the input as the clean vector. Otherwise the clean vector
+        is unknown. The checks ``one_sided``, ``atom`` and ``off_centre`` then run only if the
+        option `clean` gives the clean vector.
+
+        Some checks also need other inputs. If the input consists of integers, such as tokens, these
+        checks use only the inputs in the option `others`.
 
         Args:
-            rng: None, an integer in [0, 2**63) or a numpy Generator.
-            axis: axis of the input along which the rows of the batch lie. Defaults to 1 if the
-                module has ``batch_first=False``, otherwise 0. An input of one dimension is one row.
-            **options: options of `dpcore.structure.inspect`: draws, clean, others, skip,
-                false_alarm.
+            rng: seed of the search: an integer in [0, 2**63), a numpy Generator, or None for a
+                random seed.
+            axis: axis of the input along which its rows lie. Defaults to 1 if the module has
+                ``batch_first=False``, otherwise 0. An input of one dimension is one row.
+            **options: options of `dpcore.structure.inspect`: `draws`, `clean`, `others`, `skip` and
+                `false_alarm`.
 
         Returns:
             The `dpcore.structure.Inspection`, which lists each check with its result.
@@ -291,7 +308,7 @@ class NoiseSource(Shown):
         if options.get("clean") is None:
             if rows.additive():
                 options["clean"] = rows.clean if rows.partial else None
-            elif self.draws or rows.partial or not rows.plain:
+            elif self.draws or rows.partial or not rows.is_leaf_call:
                 options["clean"] = False
         # Also seed numpy's and Python's generators: `inspect` seeds only torch's.
         with seeded_globals(make_generator(seed, SAMPLE, 2, 0)):
@@ -312,16 +329,16 @@ class NoiseSource(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseSources(Shown, Sequence[NoiseSource]):
-    """Sequence of the random calls (`NoiseSource`) in one run of a module, in their order.
+    """Sequence of all random module calls in one run of a torch module, in the order of the run.
 
     Args:
-        sources: the calls with random outputs.
-        model: name of the class of the module.
-        mode: "train" or "eval".
-        calls: number of module calls in the run.
-        uncalled: paths of modules without submodules that were not called in the run. A fused
-            kernel (such as that of `TransformerEncoder` in eval mode) reads the parameters of
-            modules without calling them, so their noise is not drawn.
+        sources: the module calls with random outputs.
+        model: name of the class of the module that was run.
+        mode: mode of this module, "train" or "eval".
+        calls: number of all module calls in the run.
+        uncalled: paths of modules that were not called in the run, and that have no submodules.
+            Some modules (such as `TransformerEncoder` in eval mode) use the parameters of a
+            submodule without calling the submodule. Noise in the submodule is then not drawn.
     """
 
     sources: tuple[NoiseSource, ...]
@@ -359,35 +376,35 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
 
 
 def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
-    """Find the calls inside a torch module that add randomness, and the inputs of these calls.
+    """Find the random module calls inside a torch module, and record the inputs of these calls.
 
-    The module runs once, in its present mode and without gradients. Every module call in this run
-    is recorded, with copies of its inputs and outputs. Then each call is repeated on its recorded
-    inputs with two seeds, and the inner calls that it makes return their recorded outputs. The call
-    is a noise source if its outputs, or the inputs of its inner calls, differ between the two
-    seeds. In this way, a noise source is also found if it follows another noise source or is inside
-    another noise source. If a call draws random numbers but its outputs agree, it is repeated with
-    up to 32 seeds.
+    The module runs once, in its present mode and without gradients. The function records every
+    module call in this run, with copies of the inputs and outputs. Then the function repeats each
+    call on the recorded inputs with two seeds. Module calls inside the repeated call (inner calls)
+    return their recorded outputs. The repeated call is a noise source if its outputs, or the inputs
+    of its inner calls, differ between the two seeds. Therefore the function also finds a noise
+    source after, or inside, another noise source. If a call draws random numbers but its outputs
+    are equal for the two seeds, the call is repeated with up to 32 seeds.
 
     The function restores the states of random generators and the buffers of the module. It does not
-    restore other states, such as a counter. A call that changes its outputs by such a state counts
-    as a noise source with empty `draws`. If a module runs a submodule by ``child.forward(x)``, this
-    call counts as a part of the outer module. On CUDA, a kernel that adds numbers in any order
-    counts as random; select deterministic kernels in torch to avoid this.
+    restore other states, such as a counter. If such a state changes the outputs of a call, the call
+    counts as a noise source with an empty field `draws`. If a module runs a submodule by
+    ``child.forward(x)``, this call counts as a part of the outer module. On CUDA, a call may count
+    as random only because its sums are rounded differently. Select deterministic algorithms in
+    torch to avoid this.
 
     Args:
-        module: a `torch.nn.Module`, in train or eval mode.
-        *inputs: positional arguments of the call of the module.
-        **kwargs: keyword arguments of the call of the module.
+        module: the `torch.nn.Module` to search, in train or eval mode.
+        *inputs: positional arguments with which the module is called.
+        **kwargs: keyword arguments with which the module is called.
 
     Returns:
-        The `NoiseSources`: a sequence of `NoiseSource`; ``str`` gives a table.
+        A sequence of `NoiseSource` objects. Printing the sequence shows a table.
 
     Raises:
         TypeError: if `module` is not a module.
-        ValueError: if the module or a submodule is compiled (``torch.compile``, ``torch.jit``),
-            because the calls in compiled code cannot be observed; or if all input tensors are
-            empty.
+        ValueError: if the module or a submodule is compiled (``torch.compile``, ``torch.jit``), so
+            that its calls cannot be observed; or if all input tensors are empty.
 
     Example:
         >>> import torch
@@ -411,11 +428,11 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
         raise invalid(
             "inputs", "tensors with at least one number", [tuple(x.shape) for x in tensors]
         )
-    named, key = dict(module.named_modules()), name_modules(module)
+    named, key = dict(module.named_modules()), make_key_function(module)
     for name, tensor in named.items():
         _require_uncompiled(name, tensor)
     paths = {id(tensor): name for name, tensor in named.items()}
-    with Generators.everywhere(), keep_buffers(module) as put_back:
+    with Generators.collect_everywhere(), keep_buffers(module) as put_back:
         root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
         runs = ((call, _find_differing_runs(call, key, put_back)) for call in calls)

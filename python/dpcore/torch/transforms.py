@@ -36,7 +36,7 @@ class _FittedTransform(torch.nn.Module):
         kept = {name: held for name, held in self._buffers.items() if held is not None}
         self._buffers.update(dict.fromkeys(kept))
         super()._apply(fn, recurse)
-        self._buffers.update({name: layers.move_float64(held, fn) for name, held in kept.items()})
+        self._buffers.update({name: layers.keep_float64(held, fn) for name, held in kept.items()})
         return self
 
     def _check_width(self, name: str, columns: int, width: int, value: Any) -> None:
@@ -47,30 +47,29 @@ class _FittedTransform(torch.nn.Module):
 
 @suggest_arguments
 class Clip(_FittedTransform):
-    """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
+    """Torch module that limits the norm of each row x: ``x min(1, radius / norm(x))``.
 
-    Rows lie along the last dimension. The norm of a clipped row, rounded to the dtype of x and then
-    computed in float64, is never above `radius`. A second clip therefore has no effect. A zero row
-    stays zero.
+    Rows lie along the last dimension. The norm of a clipped row is never above `radius`, even after
+    rounding. A second clip therefore has no effect. A row of zeros is unchanged.
 
     With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``. The returned rows
-    are relative to c, so they lie in a ball around the origin, the set that the method `range`
-    returns. The transform does not add c again, because rounding could then move a row out of the
-    ball around c. After the noise is added, you can add c without privacy cost.
+    are relative to c. They lie in a ball around the origin (the method `range` returns this ball).
+    After the noise is added, you can add c to the rows without privacy cost.
 
     Args:
-        norm: "l1", "l2" or "linf".
+        norm: name of the norm, "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
-        center: public rows, shape `(n, dim)`, whose mean becomes the centre; or the centre, shape
-            `(dim,)`, computed from public rows. None means the origin.
-        public_rows: number of public rows from which you computed a centre of shape `(dim,)`, or
-            None if the number is not known.
+        center: the centre c, shape `(dim,)`, or public rows, shape `(n, dim)`. With public rows, c
+            is the mean of the rows. A given c must also be computed from public rows. None means
+            the origin.
+        public_rows: number of public rows from which you computed `center`, if its shape is
+            `(dim,)`. None if the number is unknown.
 
     Attributes:
-        center: centre, a buffer of float64, shape `(dim,)`, or None.
+        center: the centre c, a buffer of float64, shape `(dim,)`, or None for the origin.
 
     Raises:
-        TypeError: if `norm` is not a string, `radius` not a number, or `center` not an array.
+        TypeError: if `norm` is not a string, `radius` is not a number, or `center` is not an array.
         ValueError: if an argument is out of range, or `center` is not finite.
 
     Source:
@@ -113,19 +112,20 @@ class Clip(_FittedTransform):
         self.register_buffer("center", torch.from_numpy(rows.copy()))
 
     def forward(self, x: torch.Tensor) -> Any:
-        """Clip the rows.
+        """Return the rows of x, each clipped to norm `radius`.
 
         Args:
-            x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
+            x: tensor of rows, shape `(..., dim)`, of float64, float32, bfloat16 or float16. All
+                entries must be finite.
 
         Returns:
-            A tensor with the same shape and dtype. Without a centre, the method returns x if the
-            norm of every row is at most `radius`.
+            A tensor with the shape and dtype of x. If the transform has no centre and the norm of
+            every row is at most `radius`, the method returns x itself.
 
         Raises:
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
-                rows do not have the length of the centre.
+                rows and the centre have different numbers of entries.
         """
         rows = _check_rows(x)
         if self.center is not None:
@@ -139,13 +139,13 @@ class Clip(_FittedTransform):
         return _cast_like(_shrink_rows(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
-        """Return the ball around the origin that contains clipped rows of `dim` entries."""
+        """Return the ball around the origin that contains all clipped rows with `dim` entries."""
         if self.center is not None:
             self._check_width("dim", dim, self.center.numel(), dim)
         return Ball(self.norm, self.radius, dim)
 
     def extra_repr(self) -> str:
-        """Return the parameters for `repr`."""
+        """Return the parameters of this transform as text, for `repr`."""
         shown = f"norm={self.norm!r}, radius={self.radius!r}"
         if self.center is None:
             return shown
@@ -155,37 +155,37 @@ class Clip(_FittedTransform):
 
 @suggest_arguments
 class Project(_FittedTransform):
-    """Project rows x onto a small number of directions: ``directions (x - mean)``.
+    """Torch module that projects rows x onto a few directions: ``directions (x - mean)``.
 
-    A projection reduces the noise, because noise grows with the number of entries of a row. The
-    directions are those in which the vectors of public texts vary most, so they keep most of the
-    differences between texts of the same kind. The directions have length 1 and are perpendicular,
-    so the L2 distance of two rows does not increase. A projection does not bound the rows: a
-    `Clip`, `MinMax` or `Normalise` must follow.
+    A projection reduces the noise that is needed for privacy, since this noise grows with the
+    number of entries of a row. By default, the directions are those in which the vectors of public
+    texts vary most. They keep most of the differences between similar texts. The directions have
+    length 1 and are perpendicular. The L2 distance between two rows therefore does not increase. A
+    projection does not bound the rows: a `Clip`, `MinMax` or `Normalise` must follow.
 
     Args:
-        rows: vectors of public texts, shape `(n, width)`, or "random". For vectors, their mean is
-            subtracted and the directions are their principal directions. No claim covers these
-            vectors, so they must be public. "random" draws random directions, which depend on no
-            rows.
-        dim: number of directions, at most `width` and at most n.
-        width: number of entries of the encoder's vectors; only for "random".
-        rng: None, an integer in [0, 2**63) or a numpy Generator, for random directions. None takes
-            fresh entropy for the seed, which the attribute `seed` records.
+        rows: vectors of public texts, shape `(n, width)`, or "random". The directions are the
+            principal directions of the vectors, after their mean is subtracted. The vectors must be
+            public: no privacy claim covers them. With "random", the directions are random and do
+            not depend on any texts.
+        dim: number of directions, at most `width` and at most the number n of vectors.
+        width: number of entries of a row, only for "random".
+        rng: seed of random directions: an integer in [0, 2**63), a numpy Generator, or None for a
+            new seed. The attribute `seed` records the seed.
 
     Attributes:
         directions: the directions as rows, a buffer of float64, shape `(dim, width)`.
-        mean: the mean of the public rows, a buffer of float64, shape `(width,)`; zeros for random
-            directions.
-        shares: share of the public rows' variance that lies in each direction, shape `(dim,)`; NaN
+        mean: the mean of the public vectors, a buffer of float64, shape `(width,)`; zeros for
+            random directions.
+        shares: share of the variance of the public vectors in each direction, shape `(dim,)`; NaN
             for random directions.
-        public_rows: the number n of public rows, or None for random directions.
-        seed: seed of random directions, or None for fitted directions.
+        public_rows: the number n of public vectors, or None for random directions.
+        seed: seed of random directions, or None for directions from public vectors.
 
     Raises:
-        TypeError: if an argument has the wrong type, or if two arguments exclude each other.
-        ValueError: if `dim` is above the width or the number of public rows, an entry is not
-            finite, or the public rows vary in fewer than `dim` directions.
+        TypeError: if an argument has the wrong type, or if two arguments cannot be given together.
+        ValueError: if `dim` is above the width or the number of public vectors, if an entry is not
+            finite, or if the public vectors vary in fewer than `dim` directions.
 
     Source:
         Pearson (1901), principal directions.
@@ -246,13 +246,14 @@ class Project(_FittedTransform):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
 
     def forward(self, x: torch.Tensor) -> Any:
-        """Project the rows.
+        """Return the projections of the rows of x.
 
         Args:
-            x: finite numbers, shape `(..., width)`; float64, float32, bfloat16 or float16.
+            x: tensor of rows, shape `(..., width)`, of float64, float32, bfloat16 or float16. All
+                entries must be finite.
 
         Returns:
-            A tensor of the same dtype, shape `(..., dim)`.
+            A tensor of shape `(..., dim)` with the dtype of x.
 
         Raises:
             TypeError: if x is not a tensor of one of these four dtypes.
@@ -264,22 +265,28 @@ class Project(_FittedTransform):
         return _cast_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
 
     def dim_of(self, width: int) -> int:
-        """Return the number of entries of projected rows; raise ValueError for another width."""
+        """Return the number of entries of a projected row.
+
+        Raise a ValueError if `width` is not the number of entries that this projection accepts.
+        """
         self._check_width("width", width, self.width, width)
         return self.dim
 
     def get_extra_state(self) -> Any:
-        """Return the number of public rows and the seed for `state_dict`, or -1 if missing."""
+        """Return the number of public vectors and the seed (-1 if missing), for `state_dict`."""
         numbers = [-1 if number is None else number for number in (self.public_rows, self.seed)]
         return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
-        """Load the number of public rows and the seed; raise an error if the state does not fit."""
+        """Load the tensor of `get_extra_state`: the number of public vectors, and the seed.
+
+        Raise an error if the tensor does not have the right shape and dtype.
+        """
         numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
-        """Return, for `repr`, the parameters and whether the directions are principal or random."""
+        """Return text for `repr`: the parameters, and if the directions are principal or random."""
         shown = f"dim={self.dim}, width={self.width}"
         if self.public_rows is None:
             return f"{shown}, random directions of seed {self.seed}"
@@ -287,30 +294,31 @@ class Project(_FittedTransform):
 
 
 def count_zeroed(transform: Any) -> int:
-    """Return the number of rows that a transform has replaced by zeros so far."""
+    """Return the number of rows that a transform has replaced by zeros until now."""
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
 @suggest_arguments
 class TransformChain(torch.nn.Sequential):
-    """Several transforms applied in order; the last transform maps rows into a bounded set.
+    """Torch module that applies several transforms to rows, in order.
 
     Args:
-        steps: transforms with a method `range(dim)`. All except the last may also be a `Project`.
+        steps: the transforms. Each has a method `range(dim)` that returns the set of its outputs,
+            or is a `Project`. The last transform must not be a `Project`.
     """
 
     def __init__(self, steps: Iterable[Any]) -> None:
         super().__init__(*steps)
 
     def range(self, dim: int) -> Any:
-        """Return the set that contains the transformed rows of `dim` entries."""
+        """Return the bounded set that contains all transformed rows, for rows of `dim` entries."""
         for step in list(self)[:-1]:
             dim = step.dim_of(dim) if isinstance(step, Project) else step.range(dim).dim
         return self[-1].range(dim)
 
     @property
     def zeroed(self) -> int:
-        """Number of rows that the transforms have replaced by zeros so far."""
+        """Number of rows that all transforms of this chain have replaced by zeros until now."""
         return sum(map(count_zeroed, self))
 
     def __repr__(self) -> str:
@@ -319,7 +327,7 @@ class TransformChain(torch.nn.Sequential):
 
 
 def fitted_steps(transform: Any) -> list[Any]:
-    """Return the transforms of a chain that were computed from rows, which must be public."""
+    """Return the transforms of a chain that were computed from public rows."""
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
         step
@@ -331,17 +339,18 @@ def fitted_steps(transform: Any) -> list[Any]:
 
 @suggest_arguments
 class MinMax(torch.nn.Module):
-    """Shift and scale each row to minimum 0 and maximum 1: ``(x - min) / (max - min)``.
+    """Torch module that scales each row to minimum 0 and maximum 1: ``(x - min) / (max - min)``.
 
-    The minimum 0 and the maximum 1 are exact after rounding. A constant row would be 0/0, so it
-    becomes a row of zeros; `zeroed` counts these rows, and an `AssumptionWarning` reports them. A
-    row of zeros is not in the set that the method `range` returns, but the sensitivities of this
-    set also hold for it: each row of the set has entries in [0, 1], and one entry is 0. The
-    distance of such a row from a row of zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1
-    in Linf.
+    The minimum 0 and the maximum 1 are exact, even after rounding. For a constant row, the formula
+    is 0/0, and the output is a row of zeros. The attribute `zeroed` counts the constant rows, and
+    an `AssumptionWarning` reports them.
+
+    A row of zeros is not in the set that the method `range` returns. The sensitivities of this set
+    are also valid for pairs with a row of zeros. The distance of any row in the set from a row of
+    zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
 
     Attributes:
-        zeroed: number of rows that the module has replaced by zeros since it was created.
+        zeroed: number of constant rows that this module has replaced by zeros until now.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -358,14 +367,14 @@ class MinMax(torch.nn.Module):
         self.zeroed = 0
 
     def forward(self, x: torch.Tensor) -> Any:
-        """Scale the rows.
+        """Return the rows of x, each scaled to minimum 0 and maximum 1.
 
         Args:
-            x: finite numbers, shape `(..., dim)` with dim >= 2; float64, float32, bfloat16 or
-                float16.
+            x: tensor of rows, shape `(..., dim)` with dim >= 2, of float64, float32, bfloat16 or
+                float16. All entries must be finite.
 
         Returns:
-            A tensor of the same shape and dtype.
+            A tensor with the shape and dtype of x.
 
         Raises:
             TypeError: if x is not a tensor of one of these four dtypes.
@@ -385,26 +394,28 @@ class MinMax(torch.nn.Module):
         return _cast_like((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
-        """Return the set that contains scaled rows of `dim` entries; `dim` must be at least 2."""
+        """Return the set that contains all scaled rows with `dim` entries, for `dim` at least 2."""
         return MinMaxRows(dim)
 
 
 @suggest_arguments
 class Normalise(torch.nn.Module):
-    """Divide each row by its norm: ``x / norm(x)``.
+    """Torch module that divides each row by its norm: ``x / norm(x)``.
 
-    The norm of a returned row, computed in float64 after rounding, is at most 1. Rounding therefore
-    does not increase the largest distance of two rows, which is 2 in this norm. A row of zeros
-    would be 0/0, so it stays zero; `zeroed` counts these rows, and an `AssumptionWarning` reports
-    them. A row of zeros is not in the set that the method `range` returns, but the sensitivities of
-    this set also hold for it: the distance from a row of zeros to a row of the set is half of the
-    largest distance of two rows of the set.
+    The norm of a returned row is at most 1, even after rounding. The distance between two rows is
+    therefore at most 2 in this norm, even after rounding. For a row of zeros, the formula is 0/0,
+    and the output is a row of zeros. The attribute `zeroed` counts the rows of zeros, and an
+    `AssumptionWarning` reports them.
+
+    A row of zeros is not in the set that the method `range` returns. The sensitivities of this set
+    are also valid for pairs with a row of zeros. The distance from a row of zeros to any row in the
+    set is half of the largest distance between two rows in the set.
 
     Args:
-        norm: "l1", "l2" or "linf".
+        norm: name of the norm, "l1", "l2" or "linf".
 
     Attributes:
-        zeroed: number of zero rows that the module has received since it was created.
+        zeroed: number of rows of zeros that this module has received until now.
 
     Raises:
         TypeError: if `norm` is not a string.
@@ -423,13 +434,14 @@ class Normalise(torch.nn.Module):
         self.zeroed = 0
 
     def forward(self, x: torch.Tensor) -> Any:
-        """Normalise the rows.
+        """Return the rows of x, each divided by its norm.
 
         Args:
-            x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
+            x: tensor of rows, shape `(..., dim)`, of float64, float32, bfloat16 or float16. All
+                entries must be finite.
 
         Returns:
-            A tensor of the same shape and dtype.
+            A tensor with the shape and dtype of x.
 
         Raises:
             TypeError: if x is not a tensor of one of these four dtypes.
@@ -441,11 +453,14 @@ class Normalise(torch.nn.Module):
         return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
-        """Return the unit sphere of the norm, which contains normalised rows of `dim` entries."""
+        """Return the unit sphere of the norm.
+
+        It contains all normalised rows with `dim` entries.
+        """
         return Sphere(dim, self.norm)
 
     def extra_repr(self) -> str:
-        """Return the parameters for `repr`."""
+        """Return the parameters of this transform as text, for `repr`."""
         return f"norm={self.norm!r}"
 
 
@@ -477,7 +492,7 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
     if wrong.size:
         first = np.atleast_2d(array)[wrong[0]]
         where = f"row {wrong[0]} of {name}" if array.ndim == 2 else name
-        raise errors.about(errors.invalid(where, "finite numbers", first), name)
+        raise errors.tag(errors.invalid(where, "finite numbers", first), name)
     return array
 
 

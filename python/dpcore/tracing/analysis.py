@@ -10,8 +10,8 @@ import numpy as np
 
 from ..records import Flags, Floats, Ints
 from .calls import RunOutput, TracedFunction
-from .moves import MoveRows, NoiseMove, NoiseTable, collect_rows, find_costs, find_move
-from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, count_times
+from .moves import MoveRows, NoiseMove, NoiseTable, collect_conditions, find_costs, find_move
+from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, format_ordinal
 from .returned import (
     CLEAR_TOLERANCE,
     RUN_TOLERANCE,
@@ -30,26 +30,32 @@ _MOVE_GROUPS: Final = 16
 
 @dataclass(slots=True)
 class DrawTrace:
-    """Result of the trace of one draw of the noise.
+    """Comparison of two runs of a function, on x and on x', with the same random noise.
+
+    A move is a change of the noise on x', after which the run on x' returns the output of x. The
+    privacy loss is the cost of the cheapest move.
 
     Attributes:
-        number: number of the draw, from which its seed is derived.
-        recorded: the run on x with traced numbers, and its output.
-        replayed: the run on x' with the noise of the run on x, and its output. None if there is no
-            such run.
-        rows: linear conditions on a move, which is a change of the noise on x' that gives the
-            output of x.
-        table: scales and kinds of the noise, one entry for each random value.
-        move: the move with the smallest privacy cost.
-        order: 1 for the pair as given, -1 for the exchanged pair.
+        number: number from which the seed of the noise is derived.
+        recorded: record of the run on x, and the output. In this run, each number stores which
+            noise it contains.
+        replayed: record of the run on x' with the same noise, and the output. None if the function
+            did not finish on x'.
+        rows: linear conditions that a move must satisfy. None if they could not be computed.
+        table: scale and kind of each random value of the noise.
+        move: the cheapest move. None if it could not be computed.
+        costs: privacy cost of the change of each random value by the move.
         partings: places in the code at which the runs on x and x' differ.
-        untraceable: reason why no loss can be computed from the draw, or "".
-        unkept: reason why no move leaves the outcomes of all comparisons unchanged, or "".
-        differing: path of the first returned value that differs between the runs on x and x', or
-            None.
+        untraceable: reason why no privacy loss can be computed. Empty if there is no such reason.
+        unkept: reason why no move leaves the outcomes of all comparisons unchanged. Empty if there
+            is no such reason.
+        differing: path of the first returned value that differs between the two runs, although it
+            contains no noise. None if no value differs.
         checked: True if an ordinary run on x' with the move returned the output of x.
-        solved: True if the move was found from ordinary runs on x', one for each random value.
-        raised: error that the function raised on x' only.
+        solved: True if the move was computed from ordinary runs on x', one for each random value.
+        raised: error that the function raised on x' but not on x. None if there was no error.
+        lost: in the run on x, the first use of a random value that was not yet added to another
+            value. None if there is no such use.
     """
 
     number: int
@@ -70,34 +76,46 @@ class DrawTrace:
 
     @property
     def pure(self) -> float:
-        """The privacy loss of the draw without its Gaussian noise, in nats."""
+        """Privacy loss of all non-Gaussian noise in this run, at delta 0, in nats."""
         return self.sum_costs(self.costs) + self.primitive_loss
 
     @property
     def primitive_loss(self) -> float:
-        """The privacy loss of the calls of functions that `primitive` declares, in nats."""
+        """Privacy loss of all calls in this run whose loss is given by a formula, in nats.
+
+        An example is a call of a function that `primitive` declares.
+        """
         return sum(step.loss for step in self.replayed.run.steps) if self.replayed else 0.0
 
     @property
     def mu(self) -> float:
-        """The mu (of Gaussian differential privacy) of all Gaussian noise of the draw."""
+        """Parameter mu of Gaussian differential privacy of all Gaussian noise in this run."""
         return self.find_mu(self.costs)
 
     def sum_costs(self, costs: Floats) -> float:
-        """Return the sum of the costs of all random values that are not Gaussian."""
+        """Return the sum of the privacy costs of all random values that are not Gaussian.
+
+        `costs` holds the privacy cost of the change of each random value of the noise.
+        """
         if self.table is None or not costs.size:
             return 0.0
         return float(costs[~self.table.is_gaussian].sum())
 
     def find_mu(self, costs: Floats) -> float:
-        """Return the root of the sum of squared costs of all Gaussian random values."""
+        """Return the root of the sum of the squared privacy costs of all Gaussian random values.
+
+        `costs` holds the privacy cost of the change of each random value of the noise.
+        """
         if self.table is None or not costs.size:
             return 0.0
         return float(np.sqrt(np.square(costs[self.table.is_gaussian]).sum()))
 
 
 def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
-    """Run the function on x and x' with one draw of the noise, and compute the cheapest move.
+    """Run a function on x and on x' with the same noise, and compare the runs.
+
+    The result contains the cheapest change of the noise after which the run on x' returns the
+    output of x. `number` determines the seed of the noise.
 
     Raises:
         Exception: if the function raises an error on x.
@@ -167,7 +185,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
     for place in range(len(second.draws), len(first.draws)):
         lacking = first.draws[place]
         times = sum(other.law is lacking.law for other in first.draws[: place + 1])
-        text = f"x draws {lacking.law.name} {count_times(times)}, x' does not"
+        text = f"x draws {lacking.law.name} {format_ordinal(times)}, x' does not"
         span = lacking.start, lacking.start + lacking.noise.size
         missing.append(RunParting("control flow", lacking.place, text, *span))
     for step in first.steps[len(second.steps) :]:
@@ -181,7 +199,11 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
 
 
 def mark_used(draw: DrawTrace) -> Flags:
-    """Return a mask of the random values that enter a value that is read, compared or returned."""
+    """Mark the random values of the noise that the traced function uses.
+
+    The result is True for each random value that enters a number which the code reads, compares or
+    returns.
+    """
     runs = [output.run for output in (draw.recorded, draw.replayed) if output is not None]
     used = np.zeros(max(run.size for run in runs) + 1, bool)
     for run in runs:
@@ -200,7 +222,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     )
     if any(parting.kind in ("control flow", "uses") for parting in draw.partings):
         return
-    draw.rows = collect_rows(draw.replayed.run, draw.table)
+    draw.rows = collect_conditions(draw.replayed.run, draw.table)
     if draw.rows.uneven or draw.rows.undefined:
         return
     draw.lost = _find_lost_use(draw)
@@ -225,7 +247,7 @@ def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
 
 
 def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
-    """Run the function on x' with changed noise and ordinary numbers.
+    """Run the function on x' with the noise of the run on x, after `shift` was added to the noise.
 
     Raises:
         PartedRuns: if the run takes another branch than the run on x.
@@ -260,7 +282,7 @@ def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedR
 
 
 def needs_other_order(draw: DrawTrace) -> bool:
-    """Return True if the loss may be larger when x and x' are exchanged."""
+    """Return True if the privacy loss may be larger with x and x' exchanged."""
     if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
         return False
     if not draw.table.is_upwards.any() and not draw.rows.senses.any():
@@ -284,11 +306,15 @@ def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
-    """Compute the cheapest move from ordinary runs on x', one for each random value; check it.
+    """Compute the cheapest change of the noise after which the run on x' returns the output of x.
+
+    The change is computed from ordinary runs on x'. In each run, one random value of the noise is
+    changed. The result is checked by a further run.
 
     Returns:
-        The move and its costs. If the exchange of x and x' gives larger costs, these costs are
-        returned. None if the outputs are not linear in the noise.
+        The change (a move), and the privacy cost for each random value. If the costs are larger
+        with x and x' exchanged, the larger costs are returned. None if the outputs are not linear
+        in the noise.
     """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
@@ -338,34 +364,35 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
 
 
 def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
-    """Return a mask of the changes of random values that the output shows.
+    """Mark the changed random values whose change is visible in the output.
 
-    A move changes some random values on x' so that the run on x' returns the output of x. The
-    output shows the change of one value if it differs in an ordinary run on x' in which a share of
-    this change is left out. Changes that only keep the outcome of a comparison are not included. If
-    more than 64 values are changed, they are tested in 16 groups.
+    A move changes some random values of the noise on x', so that the run on x' returns the output
+    of x. For each changed value, the function runs on x' again, and a share of the change of this
+    value is left out. The change is visible if the output is then different. Changes that only keep
+    the outcome of a comparison are not marked. If more than 64 values are changed, they are tested
+    in 16 groups.
 
     Args:
-        function: the function.
-        draw: a draw with a move.
+        function: the traced function.
+        draw: runs of the function on x and x' for which a move was found.
         share: share of a change that is left out. If `share` is below 1, changes of integer noise
-            are not included.
+            are not marked.
     """
     assert draw.move is not None
     assert draw.table is not None
     shift = draw.move.shift
-    is_moved = (shift != 0) & (_mark_kept(draw) | draw.solved)
+    is_moved = (shift != 0) & (_mark_used(draw) | draw.solved)
     if share < 1:
         is_moved &= ~draw.table.is_whole
     shown = np.zeros(shift.size, bool)
-    for group in _group_moves(np.flatnonzero(is_moved)):
+    for group in _split_moves(np.flatnonzero(is_moved)):
         other = shift.copy()
         other[group] *= 1.0 - share
         shown[group] = _find_moved_difference(function, draw, other) is not None
     return shown
 
 
-def _mark_kept(draw: DrawTrace) -> Flags:
+def _mark_used(draw: DrawTrace) -> Flags:
     """Return a mask of the random values that enter a value that is read or returned."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
@@ -377,7 +404,7 @@ def _mark_kept(draw: DrawTrace) -> Flags:
 
 
 def find_rounding_error(draw: DrawTrace) -> float:
-    """Return the relative error of the loss that rounding in single precision may cause."""
+    """Return an upper limit of the relative error in the privacy loss after rounding to float32."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
         if use.twin is None or use.number.dtype != np.float32:
@@ -390,10 +417,11 @@ def find_rounding_error(draw: DrawTrace) -> float:
 
 
 def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
-    """Return the privacy loss of those steps whose output influences the returned value.
+    """Return the total privacy loss of the steps whose output is visible in the returned value.
 
-    A step is a call whose loss is known by a formula, such as that of a function which `primitive`
-    declares. It is counted if the returned value changes with the output of the step.
+    A step is a call whose loss is given by a formula, such as a call of a function that `primitive`
+    declares. The output of a step is visible if the returned value would change with another output
+    of the step.
     """
     steps = draw.replayed.run.steps if draw.replayed is not None else []
     total = 0.0
@@ -416,14 +444,14 @@ def _change_output(output: Any) -> Any:
     return other if array.ndim else other.item()
 
 
-def _group_moves(moved: Ints) -> list[Ints]:
+def _split_moves(moved: Ints) -> list[Ints]:
     if moved.size <= _MAX_SINGLE_MOVES:
         return [moved[place : place + 1] for place in range(moved.size)]
     return np.array_split(moved, _MOVE_GROUPS)
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the sum of the pure loss and the epsilon of mu-GDP at delta."""
+    """Return the privacy loss at delta: `pure` plus the epsilon of mu-Gaussian DP at delta."""
     if not mu:
         return pure
     if not delta or math.isinf(mu):

@@ -55,7 +55,13 @@ def _find_style(function: Any) -> _Style:
 
 @dataclass(slots=True)
 class RunOutput:
-    """The values that a run returned, by their paths, with the size of their parts, and the run."""
+    """Output of one run of a traced function, with the record of the run.
+
+    The field `leaves` holds each returned number, array or text, with a path such as "output" as
+    the key. The field `parts` holds, for each returned value with noise, a sum: the absolute value
+    of the noise, plus the absolute value of the part without noise. The field `run` is the record
+    of the run.
+    """
 
     leaves: Leaves
     parts: dict[str, Any]
@@ -64,12 +70,12 @@ class RunOutput:
 
 @dataclass(slots=True)
 class TracedFunction:
-    """The function that is traced, and the pair of inputs.
+    """A function that `dpcore.trace` examines, with the pair of inputs x and x'.
 
     Args:
         function: the function.
-        pair: the two inputs of the function.
-        seed: seed of the trace.
+        pair: the two inputs x and x'.
+        seed: seed from which the noise of all runs is derived.
     """
 
     function: Callable[..., Any]
@@ -89,7 +95,8 @@ class TracedFunction:
         """Make a `TracedFunction` from the function that a user passes to `dpcore.trace`.
 
         Raises:
-            TypeError: if the argument is not a function of the required form.
+            TypeError: if `function` is not callable, or does not take the arguments (x), (x, rng)
+                or (x, size, rng).
         """
         name = name_of(function)
         adapted = None if isinstance(function, type) else adapt(function)
@@ -104,7 +111,7 @@ class TracedFunction:
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
 
     def swap(self) -> TracedFunction:
-        """Return the same function with x and x' exchanged."""
+        """Return a copy of this object with the two inputs x and x' exchanged."""
         other = copy.copy(self)
         other.inputs = self.inputs[::-1]
         return other
@@ -125,7 +132,10 @@ class TracedFunction:
                 return self.function(x, 1, generator)
 
     def run(self, side: int, run: TracedRun) -> RunOutput:
-        """Run the function on x (side 0) or x' (side 1), and record the value that it returns."""
+        """Call the function on x (if `side` is 0) or x' (if `side` is 1), and return its output.
+
+        During the call, `run` supplies the noise and records how the function uses the noise.
+        """
         self.calls += 1
         with ExitStack() as stack:
             if run.mode == "record":
@@ -159,13 +169,21 @@ class TracedFunction:
             self.bypassed = True
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
-        """Make a new run object, whose noise is that of the given draw."""
+        """Make the record for one new call of the function.
+
+        `draw` is the number from which the seed of the noise is derived, and `mode` states how
+        numbers are traced. Other settings are passed to `TracedRun`.
+        """
         run = TracedRun(mode, (self.seed, draw), self.calls, **settings)
         run.reads_sources = self.reads_sources
         return run
 
     def run_ordinary(self, side: int, number: int) -> Leaves:
-        """Run the function as without a trace, with an ordinary generator."""
+        """Call the function without a trace, on x (if `side` is 0) or x' (if `side` is 1).
+
+        The function gets an ordinary random generator, whose seed depends on `side` and `number`.
+        The result holds the returned values, with paths such as "output[0]" as the keys.
+        """
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
         with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
@@ -175,10 +193,13 @@ class TracedFunction:
             return leaves
 
     def run_stressed(self, side: int, number: int, limit: int) -> Leaves:
-        """Run the function with ordinary numbers and noise of sizes that rarely occur.
+        """Call the function on x (`side` is 0) or x' (`side` is 1) with noise of unusual sizes.
+
+        The sizes of the noise are very small or very large. The result holds the returned values,
+        with paths such as "output[0]" as the keys.
 
         Raises:
-            EndlessRun: if the run draws far more often than `limit`.
+            EndlessRun: if the function draws noise far more often than `limit`.
         """
         run = self.make_run("plain", _STRESSED_DRAW - number)
         run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])
@@ -205,7 +226,7 @@ def _equal_words(first: Any, second: Any) -> bool:
 
 @contextmanager
 def keep_global_states() -> Iterator[None]:
-    """Within a block, keep the states of the global generators of Python and numpy."""
+    """Restore the states of the global generators of Python and numpy after a `with` block."""
     state = _read_global_states()
     try:
         yield

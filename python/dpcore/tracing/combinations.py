@@ -16,11 +16,12 @@ _ROOT: Final = "output"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputCombination(Record, word="OutputCombination"):
-    """A function that computes a linear combination of the entries of each output.
+    """Linear combination of the entries of one output of a mechanism, computed for each output.
 
     Args:
-        terms: the terms of the combination: for each term, the path of the returned value (such as
-            "output"), the index of the entry, and the coefficient. `Trace.terms` has this form.
+        terms: the terms of the combination. Each term is a tuple of three: the name of a returned
+            value (such as "output"), the index of an entry of this value, and the coefficient of
+            this entry. The field `Trace.terms` has the same form.
 
     Example:
         >>> score = OutputCombination((("output", 0, 1.0), ("output", 1, -1.0)))

@@ -62,9 +62,7 @@ HOOKS: Final[list[Hook]] = [
 ]  # fmt: skip
 """Patches of other packages, listed when a trace begins."""
 
-RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [
-    lambda run: follow_tensors(run, draw_named),
-]
+RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [lambda run: follow_tensors(run, draw_named)]
 """Functions from a run to a context manager, which is entered around the traced call."""
 
 
@@ -78,7 +76,10 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
-    """Draw traced noise from a law with a location and a scale, such as Laplace."""
+    """Draw noise from a distribution with a location and a scale, such as Laplace.
+
+    The result is a traced number or array: it stores which noise it contains.
+    """
     shape = _find_shape(size, loc, scale)
     scale = read_deep(scale, "parameter")
     name = law.name
@@ -88,7 +89,10 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
 
 
 def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
-    """Draw traced exponential noise with the given scale."""
+    """Draw exponential noise with the given scale.
+
+    The result is a traced number or array: it stores which noise it contains.
+    """
     shape = _find_shape(size, scale)
     scale = read_deep(scale, "parameter")
     return run.draw(
@@ -97,14 +101,20 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
 
 
 def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
-    """Draw traced noise around a location from the law with the given name."""
+    """Draw noise from the distribution `name` (such as "laplace") with the location `loc`.
+
+    The result is a traced number or array: it stores which noise it contains.
+    """
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
     return draw_centred(run, _LAWS[name], loc, scale, shape)
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
-    """Draw traced geometric noise, for which a change by one costs -ln(1 - probability)."""
+    """Draw geometric noise. A change of the noise by one costs -ln(1 - probability) of privacy.
+
+    The result is a traced number or array: it stores which noise it contains.
+    """
     shape = _find_shape(size, probability)
     probability = read_deep(probability, "parameter")
     with np.errstate(all="ignore"):
@@ -118,7 +128,10 @@ def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
 def choose_index(
     run: TracedRun, count: int, size: Any, replace: bool, p: Any, options: dict[str, Any]
 ) -> Any:
-    """Choose indices with given probabilities, as one step whose loss is known by a formula."""
+    """Draw random indices below `count` with the probabilities `p`, and record the privacy loss.
+
+    The loss is computed by a formula from the probabilities in the runs on x and x'.
+    """
     chances = np.asarray(p, float)
     shape = _find_shape(size)
 
@@ -211,7 +224,11 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 class TracedGenerator(np.random.Generator):
-    """A Generator that draws traced numbers; methods that the trace does not know use new bits."""
+    """A numpy Generator for one traced run. It returns numbers that store their noise.
+
+    Methods that are unknown to the trace return ordinary numbers. The trace records each call of
+    such a method.
+    """
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(np.random.PCG64([*run.seed, 3, run.serial]))
@@ -220,13 +237,17 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of bits. Draws from the source are not traced; the trace records this."""
+        """The source of random bits of this generator.
+
+        Numbers that are drawn from the source are not traced. Therefore each use of this property
+        is recorded.
+        """
         ENTROPY.append("bit_generator")
         return super().bit_generator
 
     @property
     def has_moved(self) -> bool:
-        """True if a method that the trace does not know drew bits."""
+        """True if random numbers were drawn by a method that the trace does not know."""
         return bool(super().bit_generator.state["state"]["state"] != self._first_state)
 
     def __reduce__(self) -> Any:
@@ -234,12 +255,15 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return a list that holds this generator `n_children` times."""
+        """Return a list with `n_children` entries. Each entry is this generator itself."""
         return [self] * n_children
 
 
 class TracedRandomState(np.random.RandomState):
-    """A `numpy.random.RandomState` that draws traced numbers."""
+    """A `numpy.random.RandomState` for one traced run.
+
+    The numbers that it draws store which noise they contain.
+    """
 
     def __init__(self, run: TracedRun) -> None:
         super().__init__(run.serial)
@@ -450,7 +474,11 @@ def _replace_json_default(original: Any) -> Any:
 
 
 def list_patches() -> list[Patch]:
-    """List all replacements for a trace: in numpy, `random`, JSON, and in packages with hooks."""
+    """List the functions that are replaced during a trace, with their replacements.
+
+    These functions draw or use noise. They belong to numpy, `random`, JSON, torch and other
+    packages.
+    """
     patches: list[Patch] = [
         (np.random, name, _replace_by(draw))
         for name, draw in _list_legacy_draws()
@@ -505,7 +533,10 @@ def _install_patches() -> ExitStack:
 
 @contextmanager
 def restore_sources() -> Iterator[None]:
-    """Within a block, restore the original functions, unless another thread also traces."""
+    """While the `with` block runs, restore the original random functions during a trace.
+
+    The functions are not restored if another thread also runs a trace.
+    """
     with _LOCK:
         is_only = len(_TRACES) == 1 and bool(_INSTALLED)
         if is_only:
@@ -520,7 +551,10 @@ def restore_sources() -> Iterator[None]:
 
 @contextmanager
 def patch_sources() -> Iterator[None]:
-    """Replace the sources of noise inside a `with` block. Several threads share them."""
+    """While the `with` block runs, replace all functions that draw noise, to trace the draws.
+
+    If several threads trace at the same time, they use the same replacements.
+    """
     with _LOCK:
         _TRACES.append(0)
         if len(_TRACES) == 1:

@@ -45,7 +45,12 @@ EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A combination of outputs that seems to contain no noise and is not yet confirmed."""
+    """An output, or a combination of outputs, that seems to contain no noise.
+
+    The field `kind` is "no noise" or "shared noise" (noise that cancels). The field `terms` holds
+    the terms of the combination. The field `path` is the name of a returned value that seems to
+    contain no noise. The field `source` is a text on the noise that cancels.
+    """
 
     kind: str
     terms: tuple[Term, ...]
@@ -54,7 +59,7 @@ class Suspicion:
 
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
-    """List the faults in the trace of one draw that need no confirmation by ordinary runs."""
+    """List the faults that the comparison of two runs proves, without further runs."""
     used = mark_used(draw)
     partings = [
         parting
@@ -121,7 +126,10 @@ def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
 
 
 def find_suspicion(draw: DrawTrace) -> Suspicion | None:
-    """Return an output, or a combination of outputs, that seems to contain no noise."""
+    """Return an output, or a combination of outputs, that seems to contain no noise.
+
+    None if there is no such output.
+    """
     if draw.differing is not None:
         return Suspicion("no noise", (), draw.differing)
     if draw.rows is None or draw.move is None or not draw.move.failures:
@@ -132,7 +140,7 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
     combination = find_combination(draw.rows, failures)
     if not combination:
         return None
-    matches = _match_readings(draw)
+    matches = _index_output_numbers(draw)
     terms = []
     for row, weight in combination:
         owner = draw.rows.find_owner(row)
@@ -145,10 +153,10 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
     signed = tuple((path, entry, sign * weight) for path, entry, weight in terms)
     if len(terms) == 1:
         return Suspicion("no noise", signed)
-    return Suspicion("shared noise", signed, source=_name_noise(draw, [r for r, _ in combination]))
+    return Suspicion("shared noise", signed, source=_noise_line(draw, [r for r, _ in combination]))
 
 
-def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
+def _noise_line(draw: DrawTrace, rows: list[int]) -> str:
     """Name the line whose noise occurs in several values."""
     assert draw.rows is not None
     column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
@@ -158,7 +166,7 @@ def _name_noise(draw: DrawTrace, rows: list[int]) -> str:
     return f"the noise of {noise.place} is in both"
 
 
-def _match_readings(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
+def _index_output_numbers(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
     """Return a mapping from each number in the output to its path and the index of its entry."""
     matches: dict[float, tuple[str, int]] = {}
     for path, leaf in draw.recorded.leaves.items():
@@ -181,17 +189,20 @@ def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tupl
 
 
 def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
-    """Find a linear combination of values without noise that differs between x and x'.
+    """Find a linear combination of noisy values in which the noise cancels, but not the data.
+
+    The combination has different values on x and x'.
 
     Args:
-        rows: the conditions on a move.
-        failures: numbers of the rows (one row per value) among which the combination is sought.
+        rows: linear conditions on a change of the noise, one condition for each noisy value.
+        failures: indices of the conditions whose values may be combined.
 
     Returns:
-        Numbers of rows and their coefficients; an empty list if there is no such combination.
+        Pairs: the index of a condition, and the coefficient of its value. The list is empty if
+        there is no such combination.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
-    terms = _group_terms(rows, equal)
+    terms = _map_row_terms(rows, equal)
     forms: dict[Any, tuple[int, float]] = {}
     for row in equal:
         columns, weights = terms[row]
@@ -208,7 +219,7 @@ def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, flo
     return _find_dense_combination(rows, equal, terms)
 
 
-def _group_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
+def _map_row_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
     is_needed = np.isin(rows.rows, some)
     order = np.lexsort((rows.columns[is_needed], rows.rows[is_needed]))
     numbers, columns = rows.rows[is_needed][order], rows.columns[is_needed][order]
@@ -242,14 +253,16 @@ def _find_dense_combination(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Confirm by ordinary runs that an output is constant on x and on x', but not equal on them.
+    """Confirm by ordinary runs that an output has one fixed value on x and another one on x'.
 
-    The output must also be constant in runs with noise of sizes that rarely occur. Otherwise the
-    output might contain noise that a comparison hides in all ordinary runs.
+    The output may be a combination of outputs. The value must also be fixed in runs with noise of
+    unusual sizes. Otherwise the output might contain noise that a comparison in the code hides in
+    ordinary runs.
 
     Returns:
-        The finding, or None if it is not confirmed; the reason if it is not confirmed, otherwise
-        ""; and the terms of the combination.
+        A tuple of three. The first entry is the confirmed fault, or None. The second entry is the
+        reason why the fault was not confirmed, or "". The third entry holds the terms of the
+        combination.
     """
     try:
         sides = _run_sides(function, recorded.calls)
@@ -262,12 +275,12 @@ def confirm_suspicion(
     if finding is None:
         return None, reason, ()
     # This is slow, because it searches all objects.
-    generators = Generators.everywhere()
+    generators = Generators.collect_everywhere()
     path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
     values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
     source = suspicion.source or _name_source(function, values)
     function.run_ordinary(0, 0)
-    if generators.find_moved()[1]:
+    if generators.compare_states()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
     return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
 
@@ -377,7 +390,7 @@ def _stack_numbers(values: list[Any]) -> np.ndarray[Any, Any] | None:
 
 
 def format_terms(terms: tuple[Term, ...], leaves: Leaves) -> str:
-    """Format a combination of outputs as text, such as output[0] - output[1]."""
+    """Return a linear combination of outputs as text, such as output[0] - output[1]."""
     text = ""
     for path, entry, weight in terms[:_MAX_SHOWN_TERMS]:
         shape = np.shape(leaves[path])

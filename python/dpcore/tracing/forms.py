@@ -47,12 +47,12 @@ _WIDTH: Final = 2
 
 
 def is_noisy(value: Any) -> bool:
-    """Return True for a traced number or array, which is a `NoisyValue`."""
+    """Return True if a value is a traced number or array (an object of the class `NoisyValue`)."""
     return type(value) is NoisyValue
 
 
 def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) -> Array:
-    """Broadcast the noise terms of an array to a larger shape."""
+    """Broadcast an array of noise terms from shape `(terms, *shape)` to `(terms, *size)`."""
     if shape == size:
         return terms
     ones = (1,) * (len(size) - len(shape))
@@ -60,14 +60,14 @@ def spread_terms(terms: Array, shape: tuple[int, ...], size: tuple[int, ...]) ->
 
 
 class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
-    """A number or array that stores its value, its part without noise, and its noise terms.
+    """A traced number or array: value = part without noise + sum of coefficients x random values.
 
     Args:
-        run: run of the traced function, which records each use of the value.
+        run: record of the run. Each use of the value is recorded in it.
         value: the number with its noise.
-        plain: the number without noise, of the same shape.
-        ids: number of the random value in each term, shape `(terms, *shape)`.
-        weights: coefficient of the random value in each term, of the same shape.
+        plain: the part without noise, of the same shape.
+        ids: index of the random value in each term of the sum, shape `(terms, *shape)`.
+        weights: coefficient of the random value in each term, of the same shape as `ids`.
         meeting: place in the code at which noise was last added to an ordinary number.
     """
 
@@ -98,25 +98,25 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def form(self) -> tuple[Array, Array, Array]:
-        """The part without noise, the numbers of the random values, and their coefficients."""
+        """This value without noise, the indices of its random values, and their coefficients."""
         return self._plain, self._ids, self._weights
 
     @property
     def value(self) -> Array:
-        """The number with its noise."""
+        """This number or array with its noise, as an ordinary array."""
         return self._value
 
     @property
     def meeting(self) -> Place | None:
-        """The place in the code at which noise was last added to an ordinary number, or None."""
+        """Place in the code at which the noise was last added to an ordinary number, or None."""
         return self._meeting
 
     def read(self, op: str) -> Array:
-        """Record that the code reads the value, and return it as an ordinary array.
+        """Return the value as an ordinary array, and record that the operation `op` uses it.
 
-        In some modes, the run records a noisy number before more data were added to it.
-
-        After this call, the runs on x and x' have the same value, so it counts as without noise.
+        In the run on x', the noise is assumed to change so that the value is the same as in the run
+        on x. The privacy loss is the cost of this change. After this call, the value counts as a
+        number without noise.
         """
         if self._ids.shape[0] == 0:
             return self._value
@@ -137,32 +137,32 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the array."""
+        """Shape of this array."""
         return self._value.shape
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Number of axes of this array."""
         return self._value.ndim
 
     @property
     def size(self) -> int:
-        """Number of entries."""
+        """Number of entries of this array."""
         return self._value.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the values."""
+        """The dtype of the entries of this array."""
         return self._value.dtype
 
     @property
     def T(self) -> NoisyValue:
-        """The transposed array."""
+        """The transposed array, also traced."""
         return self._rearrange(np.transpose)
 
     @property
     def flat(self) -> NoisyValue:
-        """The entries in one axis."""
+        """All entries of this array in one axis, as a traced array."""
         return self._rearrange(np.ravel)
 
     def __len__(self) -> int:
@@ -353,15 +353,15 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     # Methods of an array.
 
     def item(self, *place: Any) -> Any:
-        """Read one entry as an ordinary Python number."""
+        """Return one entry of this array as a Python number, and record that it was used."""
         return self.read("item").item(*place)
 
     def tolist(self) -> Any:
-        """Read the entries as a list of ordinary numbers."""
+        """Return the entries of this array as ordinary numbers, and record that they were used."""
         return self.read("tolist").tolist()
 
     def astype(self, dtype: Any, **options: Any) -> Any:
-        """Return a traced array for float64, and an ordinary array of the values otherwise."""
+        """Convert this array to another dtype. The result is traced only for the dtype float64."""
         if np.dtype(dtype) == np.float64:
             return self._renew(
                 self._value.astype(float), self._plain.astype(float), self._ids, self._weights
@@ -369,39 +369,39 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self.read("astype").astype(dtype, **options)
 
     def reshape(self, *shape: Any, **options: Any) -> NoisyValue:
-        """Return the entries in another shape."""
+        """Return the entries of this array in another shape, as a traced array."""
         return self._rearrange(lambda places: places.reshape(*shape, **options))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:
-        """Add entries along an axis; the sum is traced."""
+        """Return the sum of the entries of this array along an axis, as a traced value."""
         return sum_form(self, axis, **options)
 
     def mean(self, axis: Any = None, **options: Any) -> Any:
-        """Average entries along an axis; the mean is traced."""
+        """Return the mean of the entries of this array along an axis, as a traced value."""
         return average_form(self, axis, **options)
 
     def argmax(self, axis: Any = None) -> Any:
-        """Return the index of the largest entry; the run records a comparison of all entries."""
-        return find_extreme(self, "argmax", axis)
+        """Return the index of the largest entry of this array, and record this comparison."""
+        return find_extreme_index(self, "argmax", axis)
 
     def argmin(self, axis: Any = None) -> Any:
-        """Return the index of the smallest entry; the run records a comparison of all entries."""
-        return find_extreme(self, "argmin", axis)
+        """Return the index of the smallest entry of this array, and record this comparison."""
+        return find_extreme_index(self, "argmin", axis)
 
     def max(self, axis: Any = None) -> Any:
-        """Return the largest entry; the run records a comparison of all entries."""
+        """Return the largest entry of this array, and record that the entries were compared."""
         return pick_extreme(self, "argmax", axis)
 
     def min(self, axis: Any = None) -> Any:
-        """Return the smallest entry; the run records a comparison of all entries."""
+        """Return the smallest entry of this array, and record that the entries were compared."""
         return pick_extreme(self, "argmin", axis)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Limit the entries; the run records the comparisons with the limits."""
+        """Return this array limited to [min, max], and record the comparisons with the limits."""
         return clip_form(self, min, max)
 
     def round(self, decimals: int = 0) -> Any:
-        """Round the entries; the run records a reading unless the noise consists of integers."""
+        """Return this array rounded; the result is traced only if the noise is integer."""
         whole = self._round_plain_part(np.round) if not decimals else None
         return self.read("round").round(decimals) if whole is None else whole
 
@@ -449,7 +449,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def read_deep(value: Any, op: str) -> Any:
-    """Replace all traced numbers inside tuples, lists and dictionaries by ordinary numbers."""
+    """Replace all traced numbers in tuples, lists and dictionaries by their ordinary values."""
     if is_noisy(value):
         return value.read(op)
     if type(value) in (tuple, list):
@@ -478,7 +478,7 @@ def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
     return mode == "all" or factor.ndim > 0
 
 
-def _reads_first(noisy: NoisyValue, other: Array) -> bool:
+def _would_copy_noise(noisy: NoisyValue, other: Array) -> bool:
     """Return True if broadcasting with data would copy a number that contains noise and data.
 
     The number is then read once, because the number of its copies could depend on the data.
@@ -489,13 +489,14 @@ def _reads_first(noisy: NoisyValue, other: Array) -> bool:
 
 
 def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
-    """Add two operands or subtract the second one; at least one operand is traced.
+    """Return the sum or difference of two numbers or arrays, at least one of which is traced.
 
     Args:
-        left: an operand.
-        right: the other operand.
-        sign: 1 to add, -1 to subtract.
-        keeps: True to return a traced number even if data were already added to the operand.
+        left: first operand.
+        right: second operand.
+        sign: 1 to add the second operand, -1 to subtract it.
+        keeps: by default, the result is an ordinary array if broadcasting copies a traced number to
+            which data were added. True to return a traced array also in this case.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy(left) else right, None
@@ -517,7 +518,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         other = _read_plain(right if noisy is left else left)
         if other is None:
             return NotImplemented
-        if not keeps and _reads_first(noisy, other):
+        if not keeps and _would_copy_noise(noisy, other):
             value = noisy.read("broadcast")
             return operator(value, other) if noisy is left else operator(other, value)
         shape = noisy.shape if not other.ndim else np.broadcast_shapes(noisy.shape, other.shape)
@@ -538,7 +539,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
 
 
 def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
-    """Merge the terms of one number that contain the same random value."""
+    """In one traced number, add the coefficients of all terms with the same random value."""
     numbers, inverse = np.unique(ids.ravel(), return_inverse=True)
     if len(numbers) == ids.size:
         return ids, weights
@@ -548,7 +549,7 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
-    """Multiply or divide a traced operand by an ordinary one; `keeps` is as in `add_forms`."""
+    """Multiply or divide a traced array by an ordinary one, and record the factor."""
     factor = None if is_noisy(other) else _read_plain(other)
     if factor is None:
         if not is_noisy(other):
@@ -556,7 +557,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if _is_read_early(noisy, factor) or (not keeps and _reads_first(noisy, factor)):
+    if _is_read_early(noisy, factor) or (not keeps and _would_copy_noise(noisy, factor)):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -572,7 +573,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
 
 
 def compare_forms(left: Any, right: Any, name: str) -> Any:
-    """Compare two operands; the run records the comparison with its outcome."""
+    """Compare two numbers or arrays, at least one of them traced, and record the comparison."""
     if not is_noisy(left):
         return compare_forms(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
@@ -587,7 +588,7 @@ def compare_forms(left: Any, right: Any, name: str) -> Any:
 
 
 def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **other: Any) -> Any:
-    """Add entries along axes; the terms of the entries become terms of the sum."""
+    """Return the sum of the entries of a traced array along axes, as a traced number or array."""
     if any(value is not None for value in other.values()):
         return NotImplemented
     if axis is None:
@@ -610,7 +611,7 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
 
 
 def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
-    """Average entries along axes; the mean is traced."""
+    """Return the mean of the entries of a traced array along axes, as a traced number or array."""
     total = sum_form(noisy, axis, **other)
     if total is NotImplemented or not noisy.size:
         return NotImplemented
@@ -620,13 +621,13 @@ def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
     )
 
 
-def find_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the index of the largest or smallest entry, or with an axis, one index per row."""
+def find_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
+    """Return the index (or indices along `axis`) of the largest or smallest traced entry."""
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
         rows = _list_rows(noisy, axis)
-        places = [find_extreme(rows[number], name) for number in range(len(rows._value))]
+        places = [find_extreme_index(rows[number], name) for number in range(len(rows._value))]
         return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
     flat, sign = noisy._rearrange(np.ravel), 1 if name == "argmax" else -1
     place = int(getattr(np, name)(flat._value))
@@ -642,23 +643,23 @@ def _list_rows(noisy: Any, axis: int) -> Any:
 
 
 def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the largest or smallest entry, or with an axis, one entry per row."""
+    """Return the largest or smallest entry of a traced array (with `axis`: an array of entries)."""
     if other:
         return NotImplemented
     if axis is not None and noisy.ndim != 1:
-        rows, places = _list_rows(noisy, axis), np.ravel(find_extreme(noisy, name, axis))
+        rows, places = _list_rows(noisy, axis), np.ravel(find_extreme_index(noisy, name, axis))
         shape = tuple(np.delete(noisy.shape, axis))
         return rows._rearrange(lambda part: part[np.arange(len(part)), places].reshape(shape))
-    return noisy._rearrange(np.ravel)[find_extreme(noisy, name)]
+    return noisy._rearrange(np.ravel)[find_extreme_index(noisy, name)]
 
 
 def choose_forms(mask: Any, left: Any, right: Any) -> Any:
-    """Choose each entry from one of two operands, as `numpy.where` does."""
+    """Choose each entry from one of two arrays (traced or not), as `numpy.where` does."""
     return rearrange_all(np.where, (mask, left, right), {})
 
 
 def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> Any:
-    """Limit the entries of a traced operand."""
+    """Limit the entries of a traced array to [low, high], as `numpy.clip` does."""
     if other:
         return NotImplemented
     if low is not None:
@@ -669,7 +670,7 @@ def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> An
 
 
 def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
-    """Multiply a traced operand with an ordinary one, as `numpy.dot` does."""
+    """Multiply a traced vector or matrix with an ordinary one, as `numpy.dot` does."""
     if other or (is_noisy(left) and is_noisy(right)):
         return NotImplemented
     noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
@@ -690,7 +691,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
 
 
 def rearrange_all(function: Any, args: Any, named: Any) -> Any:
-    """Apply a function that only rearranges entries of several ordinary or traced arguments."""
+    """Apply a numpy function that only rearranges entries to arrays, some of which are traced."""
     holders: list[NoisyValue] = []
     size = 0
     run = None
@@ -733,7 +734,7 @@ def _wrap_plain(value: Any) -> NoisyValue:
 
 
 def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
-    """Join the entries of several arrays in one axis."""
+    """Join the entries of several traced arrays in one axis."""
     if len(values) == 1:
         return values[0]
     terms = max(value._ids.shape[0] for value in values)
@@ -754,7 +755,7 @@ def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
 
 
 def apply_ufunc(name: str, inputs: Any) -> Any:
-    """Apply a numpy ufunc so that the result is traced, or return NotImplemented."""
+    """Apply a numpy ufunc so that the result is traced, or return NotImplemented if impossible."""
     if name in ("add", "subtract"):
         return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
     if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:
@@ -783,8 +784,8 @@ def apply_ufunc(name: str, inputs: Any) -> Any:
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sum": sum_form,
     "mean": average_form,
-    "argmax": lambda noisy, axis=None, **other: find_extreme(noisy, "argmax", axis, **other),
-    "argmin": lambda noisy, axis=None, **other: find_extreme(noisy, "argmin", axis, **other),
+    "argmax": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmax", axis, **other),
+    "argmin": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmin", axis, **other),
     "max": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
     "amax": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
     "min": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmin", axis, **other),

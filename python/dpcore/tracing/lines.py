@@ -52,12 +52,14 @@ class _LineWatch:
 def find_value(
     function: TracedFunction, side: int, target: Any
 ) -> tuple[list[Place], Place | None]:
-    """Find the lines that compute a value in an ordinary run, and the line that returns last.
+    """Find the lines of code that compute a given value in an ordinary run of a function.
+
+    The second result is the last line of code that returned from a function.
 
     Args:
-        function: the function.
-        side: 0 for x, 1 for x'.
-        target: the value, a number or a text.
+        function: the function, with its pair of inputs.
+        side: 0 to run the function on x, 1 to run it on x'.
+        target: the value to find, a number or a text.
     """
     watch = _LineWatch(target)
     before = sys.gettrace()

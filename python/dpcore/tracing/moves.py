@@ -42,7 +42,12 @@ _TIGHT: Final = 1e-6
 
 
 class Owner(NamedTuple):
-    """The read, compared or returned number (on x and x') to which a condition belongs."""
+    """A number that the traced code reads, compares or returns.
+
+    A linear condition on a change of the noise belongs to this number. The fields `use` and `other`
+    are the records of this number in the runs on x and x'. The field `entry` is the index of the
+    entry, if the number is an array.
+    """
 
     use: NoiseUse
     other: NoiseUse
@@ -51,19 +56,23 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class MoveRows:
-    """Linear conditions (rows) on a move s, of the form c s = q - q', or with at least or at most.
+    """Linear conditions on a change s of the noise on x', one condition for each noisy number.
+
+    Let z be the noise. A noisy number is q + c z in the run on x, and q' + c (z + s) in the run on
+    x'. If the code reads or returns the number, the condition is c s = q - q'. If the code compares
+    it, the condition has "at least" or "at most" instead of "=".
 
     Attributes:
-        rows: number of the condition to which each coefficient belongs.
-        columns: number of the random value to which each coefficient belongs.
+        rows: for each coefficient, the index of the condition that contains it.
+        columns: for each coefficient, the index of the random value that it multiplies.
         weights: the coefficients c.
         gaps: right-hand sides q - q' of the conditions.
         senses: kind of each condition: 0 for equal, 1 for at least, -1 for at most.
-        spans: for each number that is read, compared or returned: its first condition, and its
-            records on x and on x'.
-        uneven: numbers whose coefficients c differ between x and x', so that they have no
-            condition.
-        undefined: numbers whose part without noise is finite on only one of x and x'.
+        spans: for each number that is read, compared or returned: the index of its first condition,
+            and the records of this number on x and on x'.
+        uneven: numbers that have no condition, because their coefficients c are different on x and
+            x'.
+        undefined: numbers that are finite without noise on x but not on x', or on x' but not on x.
     """
 
     rows: Ints
@@ -76,19 +85,20 @@ class MoveRows:
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
     def find_owner(self, row: int) -> Owner:
-        """Return the number, and its entry, to which a condition belongs."""
+        """Return the noisy number, or the entry of an array, to which a condition belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
 
 
 @dataclass(slots=True)
 class NoiseMove:
-    """A move: a change of the noise on x'.
+    """A move: a change of the noise on x', so that the run on x' returns the output of x.
 
     Attributes:
-        shift: number that is added to each random value.
-        impossible: True for a random value whose changed value may have probability 0.
-        failures: numbers of the conditions that no move satisfies; empty if the move satisfies all.
+        shift: for each random value of the noise, the number that is added to it.
+        impossible: for each random value, True if the changed value may have probability 0.
+        failures: indices of the conditions that no move satisfies. Empty if this move satisfies all
+            conditions.
         is_too_large: True if the linear program for the move was too large to solve.
     """
 
@@ -100,7 +110,12 @@ class NoiseMove:
 
 @dataclass(slots=True)
 class NoiseTable:
-    """Scales and kinds of the noise of a run, with one entry for each random value."""
+    """Scale and kind of each random value of the noise of one run.
+
+    Each field has one entry for each random value. The field `scales` holds the scales.
+    `is_gaussian` is True for Gaussian noise. `is_upwards` is True for values that can only be made
+    larger. `is_whole` is True for integers.
+    """
 
     scales: Floats
     is_gaussian: Flags
@@ -109,7 +124,7 @@ class NoiseTable:
 
     @classmethod
     def of(cls, run: TracedRun) -> NoiseTable:
-        """Make the table for a recorded run."""
+        """Make the table of all random values of the noise that was drawn in a recorded run."""
         size = run.size
         table = cls(np.ones(size), *(np.zeros(size, bool) for _ in range(3)))
         for draw in run.draws:
@@ -162,8 +177,12 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
     return terms[0][order], terms[1][order], terms[2][order]
 
 
-def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
-    """Collect the conditions on a move, so that the runs on x and x' read and return the same."""
+def collect_conditions(replay: TracedRun, table: NoiseTable) -> MoveRows:
+    """Collect the linear conditions on a change of the noise on x'.
+
+    After the change, the run on x' reads and returns the same numbers as the run on x, and its
+    comparisons have the same outcomes. `replay` is the record of the run on x'.
+    """
     parts: list[tuple[Any, ...]] = []
     spans: list[tuple[int, NoiseUse, NoiseUse]] = []
     uneven: list[tuple[NoiseUse, NoiseUse]] = []
@@ -187,7 +206,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
         gap[np.abs(gap) <= _ZERO * np.where(np.isfinite(sizes), sizes, 0.0)] = 0.0
         entries, ids, weights = _list_terms(use)
         if use.op in ("argmax", "argmin"):
-            entries, ids, weights, gap, senses = _compare_with_extreme(
+            entries, ids, weights, gap, senses = _list_extreme_conditions(
                 use, entries, ids, weights, gap
             )
         else:
@@ -210,7 +229,7 @@ def collect_rows(replay: TracedRun, table: NoiseTable) -> MoveRows:
     return MoveRows(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
 
 
-def _compare_with_extreme(
+def _list_extreme_conditions(
     use: NoiseUse, entries: Ints, ids: Ints, weights: Floats, gap: Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Ints]:
     """Return conditions that keep the largest (or smallest) entry the largest (or smallest)."""
@@ -232,13 +251,13 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     """Find the cheapest change of the noise that satisfies all conditions.
 
     Args:
-        rows: the conditions.
-        table: scales and kinds of the noise, for each random value.
-        order: 1 for a change on x' that gives the output of x, -1 for a change on x that gives the
-            output of x'.
+        rows: linear conditions on the change.
+        table: scale and kind of each random value of the noise.
+        order: 1 for a change of the noise on x', so that the run on x' returns the output of x. -1
+            for a change of the noise on x, so that the run on x returns the output of x'.
 
     Returns:
-        The move. Its attribute `failures` lists the conditions that no move satisfies.
+        The change (a move). The attribute `failures` lists the conditions that no change satisfies.
     """
     size, count = table.scales.size, rows.gaps.size
     gaps = order * rows.gaps
@@ -419,10 +438,10 @@ def _solve_program(
         return None
     count = block.shape[1]
     units = (program.x[:count] - program.x[count:]) * steps
-    return units if whole.any() else _refine_units(block, aims, senses, units)
+    return units if whole.any() else _refine_changes(block, aims, senses, units)
 
 
-def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
+def _refine_changes(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
     """Solve again for the nonzero changes, because the linear program allows errors of 1e-7."""
     support = np.abs(units) > _SUPPORT
     residual = aims - block @ units
@@ -437,7 +456,11 @@ def _refine_units(block: Floats, aims: Floats, senses: Ints, units: Floats) -> F
 
 
 def find_costs(move: NoiseMove, table: NoiseTable) -> npt.NDArray[np.float64]:
-    """Return the size of the change of each random value over its scale; inf if impossible."""
+    """Return the privacy cost of the change of each random value.
+
+    The cost is the absolute change divided by the scale of the noise. It is inf if the changed
+    value may have probability 0.
+    """
     with np.errstate(all="ignore"):
         costs = np.where(move.shift == 0, 0.0, np.abs(move.shift) / table.scales)
     costs[move.impossible] = np.inf

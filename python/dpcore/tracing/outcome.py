@@ -11,7 +11,7 @@ from ..errors import choice, invalid
 from ..records import Record, Result
 from ..report import figures
 from ..report.rows import Row
-from ..report.shown import one_line
+from ..report.shown import on_one_line
 from .combinations import OutputCombination
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ class TraceStep(Record, word="TraceStep"):
 
     Attributes:
         place: file, line number and function name of the line.
-        law: name and parameter of the noise that the line draws, or the name of a function that
-            `primitive` declares.
-        loss: privacy loss at delta 0, in nats; 0 for Gaussian noise.
-        mu: parameter mu of Gaussian differential privacy, for a line that draws Gaussian noise;
-            else 0.
+        law: distribution and parameter of the noise that the line draws, as text. For a call of a
+            function that `primitive` declares, the text is the name of this function.
+        loss: privacy loss at delta 0, in nats. It is 0 for Gaussian noise.
+        mu: parameter mu of Gaussian differential privacy if the line draws Gaussian noise,
+            otherwise 0.
         draws: number of random values that the line drew in one run.
-        meets: text that shows the value to which the noise is added on x, the value to which it is
-            added on x', and the place of the addition in the code.
+        meets: text that shows the two values to which the noise is added, on x and on x', and the
+            place of the addition in the code.
     """
 
     place: str
@@ -70,7 +70,7 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault in the traced function for which `dpcore.trace` computed no privacy loss.
+    """A fault that `dpcore.trace` found in a function, without a number for the privacy loss.
 
     Attributes:
         kind: one of these:
@@ -81,8 +81,8 @@ class TraceFinding(Record, word="TraceFinding"):
             - "no noise": an output contains no noise but differs between x and x';
             - "shared noise": the noise cancels in a combination of outputs;
             - "value": noise is added to a value that is finite on only one of x and x';
-            - "primitive": the inputs of a function declared by `primitive` are farther from each
-              other than declared.
+            - "primitive": the decorator `primitive` declares a largest distance for the inputs of a
+              function, and the inputs on x and x' are farther from each other.
         text: place of the fault in the code, and what differs between x and x'.
     """
 
@@ -98,32 +98,34 @@ class TraceFinding(Record, word="TraceFinding"):
 class Trace(Result, word="dpcore.trace/1"):
     """Privacy loss of a function on one pair x, x', line by line; `dpcore.trace` creates it.
 
-    The loss is computed for this pair under the assumptions that the report prints. It is not
-    certified. It is an upper bound for this pair only if `covers` begins with "every noise".
+    The loss is computed for this pair under the assumptions that the report prints. The loss is not
+    certified. It is an upper bound for this pair only if the text `covers` begins with "every
+    noise".
 
     Attributes:
         name: name of the function in reports.
         outcome: "above the claim on this pair", "within the claim on this pair", "no claim given",
             "a finding", "no loss", "a step may be hidden" or "not traceable".
-        reason: reason for one of the last three outcomes, or "" for the other outcomes.
-        loss: privacy loss in nats: the losses at delta 0 of all lines without Gaussian noise, plus
-            the epsilon of Gaussian noise with parameter `mu` at `delta`. None if no loss could be
-            computed.
-        mu: parameter mu of Gaussian differential privacy for all Gaussian noise, or 0 without such
-            noise.
-        steps: the lines with a loss above 0, in the traced run with the largest loss.
+        reason: reason for the outcome "no loss", "a step may be hidden" or "not traceable". Empty
+            for every other outcome.
+        loss: privacy loss in nats. It is the sum of the losses at delta 0 of all lines without
+            Gaussian noise, plus the epsilon at `delta` of all Gaussian noise together. None if no
+            loss could be computed.
+        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together. It is 0 if
+            there is no Gaussian noise.
+        steps: the lines of code with a loss above 0, in the traced run with the largest loss.
         findings: faults for which no loss was computed.
-        checked: number of ordinary runs on x' that returned the output of x after the noise was
-            changed as computed.
+        checked: number of traced runs whose loss was confirmed. To confirm a loss, the function is
+            run on x' with the computed change of the noise. The output must be the output on x.
         draws: number of traced runs on x, each with new noise.
         covers: text that describes the noise for which the loss holds.
-        claim: claimed epsilon with which the loss is compared, or None.
+        claim: claimed epsilon with which the loss is compared. None if there is no claim.
         delta: delta of the claim.
-        seed: seed that repeats the trace.
-        terms: combination of outputs in which the noise cancels: for each term, the path of the
-            output, the index of its entry, and the coefficient. Empty if the trace found no such
-            combination.
-        runs: number of calls of the function; two traces may be equal with different `runs`.
+        seed: seed with which the trace can be repeated.
+        terms: linear combination of outputs in which the noise cancels. Each term holds the name of
+            an output, the index of an entry, and the coefficient of this entry. Empty if no such
+            combination was found.
+        runs: number of calls of the function. Ignored by `==`.
     """
 
     name: str
@@ -146,15 +148,17 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def verdict(self) -> str:
-        """The outcome as text, with its reason if there is one."""
+        """The outcome of this trace as text, followed by the reason if there is one."""
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
 
     @property
     def attack(self) -> Threshold:
-        """Attack for `dpcore.audit`, on the combination of outputs in which the noise cancels.
+        """Attack for `dpcore.audit` that uses a combination of outputs in which the noise cancels.
+
+        The trace found this combination (see `terms`). The audit can then certify the fault.
 
         Raises:
-            AttributeError: if the trace found no such combination.
+            AttributeError: if the trace found no such combination of outputs.
         """
         if not self.terms:
             raise AttributeError(
@@ -164,7 +168,11 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def exit_status(self) -> int:
-        """Exit status: 1 above the claim or with a finding, 3 if undecided, otherwise 0."""
+        """Exit status of a command: 1 if the claim or the function fails, 3 if undecided, else 0.
+
+        It is 1 if the loss is above the claim or a fault was found. It is 3 if the outcome is "no
+        loss", "a step may be hidden" or "not traceable".
+        """
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
 
     def _require_consistency(self) -> None:
@@ -191,7 +199,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
 
 def format_loss(trace: Trace) -> str:
-    """Format the privacy loss, and mu for Gaussian noise, for a report."""
+    """Return the privacy loss of a trace as text for a report, with mu if the noise is Gaussian."""
     if trace.loss is None:
         return "none"
     parts = f" (mu {trace.mu:.6g}, delta {trace.delta:g})" if trace.mu else ""
@@ -200,7 +208,7 @@ def format_loss(trace: Trace) -> str:
 
 
 def list_trace_rows(trace: Trace) -> list[Row]:
-    """Return the rows of the report on a trace as pairs (label, text)."""
+    """Return the lines of the report on a trace as pairs (label, text)."""
     rows = [("outcome", trace.verdict)]
     rows += [("finding", str(finding)) for finding in trace.findings]
     if trace.loss is not None:
@@ -217,14 +225,14 @@ def list_trace_rows(trace: Trace) -> list[Row]:
 
 
 def draw_steps(trace: Trace, ax: Any = None) -> Figure:
-    """Draw a bar chart of the privacy loss of each line of code, with the claim as a line."""
+    """Draw a bar chart of the privacy loss of each line of code, and the claimed epsilon."""
     axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     steps = trace.steps[:_MAX_LINES][::-1]
     sizes = [step.mu or step.loss for step in steps]
     finite = [size for size in sizes if math.isfinite(size)]
     top = 1.2 * max([*finite, trace.claim or 0.0, 0.1])
     axes.barh(range(len(steps)), [min(size, top) for size in sizes], color=figures.cycle_colour(0))
-    axes.set_yticks(range(len(steps)), [one_line(step.place, 40) for step in steps])
+    axes.set_yticks(range(len(steps)), [on_one_line(step.place, 40) for step in steps])
     if trace.claim is not None:
         axes.axvline(trace.claim, color=figures.text_colour(), linestyle="--")
     has_mu = any(step.mu for step in steps)

@@ -48,16 +48,18 @@ def draw_outputs(
     arguments: Any,
     named: Any,
 ) -> Any:
-    """Draw the outputs of a native mechanism in a traced run.
+    """Draw the outputs of a mechanism of dpcore inside a run of `dpcore.trace`.
+
+    If the noise can be traced, the outputs store which noise they contain.
 
     Args:
-        run: the run.
+        run: record of the run.
         mech: the mechanism.
         x: input of the mechanism.
         size: number of outputs.
-        sample: function from a seed to outputs of the compiled sampler.
-        arguments: other positional arguments of `fill_outputs`.
-        named: other keyword arguments of `fill_outputs`.
+        sample: function of a seed that draws outputs without a trace.
+        arguments: other positional arguments with which the function `fill_outputs` was called.
+        named: other keyword arguments of this call.
     """
     x = x if is_noisy(x) else np.asarray(x, float)
     steps = mech.steps(x.size)
@@ -147,7 +149,10 @@ def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]
 
 
 def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
-    """List the replacements, for a trace, of dpcore's samplers and of its loaded noise layers."""
+    """List dpcore's own functions that draw noise, with their replacements during a trace.
+
+    Noise layers for torch are included only if they were imported.
+    """
     patches: list[Patch] = [
         (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
     ]

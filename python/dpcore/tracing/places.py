@@ -20,7 +20,7 @@ _FILE_NAMES: Final[dict[str, str]] = {}
 
 
 class Place(NamedTuple):
-    """A line of a source file: file, line number and name of the function."""
+    """A line of a source file: name of the file, line number and name of the function."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     @property
     def short(self) -> str:
-        """Text with the file and the line number."""
+        """This line as text: the name of the file and the line number."""
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ def find_place() -> Place:
 
 
 def make_place(frame: Any, line: int) -> Place:
-    """Return the `Place` of a line in the function of a Python frame."""
+    """Return the place of a line: file and function of a Python frame, with the line number."""
     code = frame.f_code
     file = code.co_filename
     name = _FILE_NAMES.get(file) or _FILE_NAMES.setdefault(file, os.path.basename(file))
@@ -66,5 +66,5 @@ def make_place(frame: Any, line: int) -> Place:
 
 
 def is_user_file(file: str) -> bool:
-    """Return True for a file with the user's code, not that of a library."""
+    """Return True if a file contains code of the user, and False if it belongs to a library."""
     return not _is_skipped(file)

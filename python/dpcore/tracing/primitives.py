@@ -14,26 +14,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def primitive(
-    *,
-    loss: Callable[[Any, Any], Any],
-    value: int = 0,
-    declared: float | None = None,
+    *, loss: Callable[[Any, Any], Any], value: int = 0, declared: float | None = None
 ) -> Callable[[_Function], _Function]:
-    """Declare a formula for the privacy loss of a noisy function, for `dpcore.trace`.
+    """Decorate a noisy function with a formula for its privacy loss, which `dpcore.trace` uses.
 
-    `dpcore.trace` runs code on two inputs x and x', and does not look inside the decorated
-    function. In the run on x', the decorated function returns the output that it had in the run on
-    x. The formula gives the privacy loss of this call. Outside of `dpcore.trace`, the decorated
-    function is unchanged.
+    `dpcore.trace` runs code on two inputs x and x', and does not trace the noise inside the
+    decorated function. In the run on x', the decorated function returns the output that it had in
+    the run on x. The formula gives the privacy loss of this call. Outside `dpcore.trace`, the
+    decorated function is unchanged.
 
     Args:
-        loss: the formula, a function `(v, w)`: v is the value of an argument of the decorated
-            function in the run on x, and w is its value in the run on x'. The formula returns the
-            privacy loss in nats, or the pair (distance of v and w, loss).
-        value: position, from 0, of the argument of the decorated function whose value the noise
-            hides.
-        declared: largest distance of v and w for which the formula holds; a trace reports a finding
-            for a larger distance. None allows any distance.
+        loss: the formula, a function of two values of one argument of the decorated function. The
+            first value is from the run on x, and the second value is from the run on x'. The
+            formula returns the privacy loss in nats, or the pair (distance of the two values,
+            loss).
+        value: position of this argument in the decorated function, from 0. It is the argument whose
+            value the noise hides.
+        declared: largest distance of the two values for which the formula holds. `dpcore.trace`
+            reports a fault if the distance is larger. None allows any distance.
 
     Returns:
         The decorator.

@@ -56,25 +56,26 @@ _ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
-    """Raised if a plain run takes another branch than the run whose noise it repeats.
+    """Raised if a run takes another branch of the code than the run whose noise it uses again.
 
-    The class is not a subclass of `Exception`, so that the traced function does not catch it.
+    It is not a subclass of `Exception`, so that the traced function does not catch it.
     """
 
 
 class EndlessRun(PartedRuns):
-    """Raised if a run on x' draws far more often than the run on x."""
+    """Raised if the run on x' draws random numbers far more often than the run on x."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLaw:
-    """A law of additive noise, and the privacy cost of a change of the noise.
+    """A distribution of additive noise, and the privacy cost of a change of the noise.
 
     Args:
-        name: name of the law in reports.
-        kind: "two-sided" if a change by s costs abs(s) divided by the scale; "upwards" if only
-            positive changes are possible, at the same cost; "gaussian" for Gaussian noise.
-        parameter: name of the law's parameter in reports, such as "scale".
+        name: name of the distribution in reports.
+        kind: "two-sided" if a change of the noise by s costs abs(s) divided by the scale. "upwards"
+            if the cost is the same, but the noise can only be made larger. "gaussian" for Gaussian
+            noise.
+        parameter: name of the parameter of the distribution in reports, such as "scale".
         whole: True if the noise consists of integers.
     """
 
@@ -86,7 +87,7 @@ class NoiseLaw:
 
 @dataclass(slots=True)
 class NoiseDraw:
-    """The noise that one call of a random function drew, with its law and parameters."""
+    """The noise that one call of a random function drew, with distribution and parameters."""
 
     place: Place
     law: NoiseLaw
@@ -99,7 +100,10 @@ class NoiseDraw:
 
 @dataclass(slots=True)
 class NoiseUse:
-    """Record that the code read, compared or returned a traced number, with the result."""
+    """Record of one use of a number with noise: the traced code read, compared or returned it.
+
+    The field `result` holds the value that the code got.
+    """
 
     place: Place
     op: str
@@ -112,7 +116,7 @@ class NoiseUse:
     meeting: Place = field(init=False)
 
     def find_meeting(self, entry: int) -> Place:
-        """Return the place in the code at which noise was added to an entry."""
+        """Return the place in the code at which the noise was added to one entry of the number."""
         places = self.number.entry_meetings
         return (places[entry] if places else None) or self.meeting
 
@@ -124,7 +128,7 @@ class NoiseUse:
 
 @dataclass(slots=True)
 class PrimitiveStep:
-    """A step, which is a call with a known privacy loss: its inputs, its output and its loss."""
+    """Record of one call whose privacy loss is given by a formula: inputs, output and loss."""
 
     place: Place
     name: str
@@ -139,7 +143,7 @@ class PrimitiveStep:
 
 @dataclass(frozen=True, slots=True)
 class RunParting:
-    """A place in the code at which the runs on x and x' differ."""
+    """Record of a place in the code at which the runs on x and x' differ, with an explanation."""
 
     kind: str
     place: Place
@@ -150,14 +154,14 @@ class RunParting:
 
 
 def get_active_run() -> TracedRun | None:
-    """Return the run that this thread traces, or None."""
+    """Return the record of the run that is traced in this thread, or None if no run is traced."""
     run: TracedRun | None = vars(_ACTIVE).get("run")
     return run
 
 
 @contextmanager
 def activate_run(run: TracedRun | None) -> Iterator[None]:
-    """Within a block, let this thread trace the given run, or no run if `run` is None."""
+    """Trace the given run in this thread during a `with` block. If `run` is None, trace no run."""
     before = get_active_run()
     _ACTIVE.run = run
     try:
@@ -178,12 +182,12 @@ def _enter_step() -> Iterator[None]:
 
 
 def is_inside_step() -> bool:
-    """Return True while this thread computes the output of a step."""
+    """Return True if this thread is now inside a call whose privacy loss is given by a formula."""
     return _ACTIVE.is_inside_step
 
 
 def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE) -> bool:
-    """Return True if two arrays of numbers differ by more than rounding."""
+    """Return True if two arrays have different shapes, or differ by more than rounding errors."""
     own, other = np.asarray(first), np.asarray(second)
     if own.shape != other.shape:
         return True
@@ -195,14 +199,17 @@ def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE
 
 
 class TracedRun:
-    """One run of a traced function.
+    """Record of one run of a function that `dpcore.trace` examines: its noise and how it is used.
 
     Args:
-        mode: "record", "replay" or "plain".
-        seed: integers of the seed of the noise; runs with the same noise have the same seed.
-        serial: number of the run, as a seed for random numbers that are new in each run.
-        reference: the recorded run whose noise this run takes. None means new noise.
-        move: change of the noise of `reference`, one number for each random value.
+        mode: "record" for the run on x, in which numbers store the noise that they contain.
+            "replay" for the run on x', in which each use of noise returns the result that was
+            recorded on x. "plain" for a run with ordinary numbers.
+        seed: integers that form the seed of the noise. Runs with the same noise have the same seed.
+        serial: number of the run. It is a seed for random numbers that are different in each run.
+        reference: record of the run on x whose noise this run uses again. None means new noise.
+        move: change of the noise of `reference`, one number for each random value. None means no
+            change.
     """
 
     def __init__(
@@ -244,18 +251,19 @@ class TracedRun:
         shape: tuple[int, ...],
         sample: Callable[[np.random.Generator], Any],
     ) -> Any:
-        """Draw additive noise, as a traced number or, in a plain run, as an ordinary number.
+        """Draw noise, add it to `loc`, and record the draw.
 
         Args:
-            law: law of the noise.
-            loc: value to which the noise is added; it may be a traced number.
-            parameter: parameter of the law as the caller passed it.
-            scale: size of a change of the noise whose privacy cost is 1.
-            shape: shape of the draw; () for a single number.
-            sample: function from a generator to noise around 0.
+            law: distribution of the noise.
+            loc: value to which the noise is added. It may already contain noise.
+            parameter: parameter of the distribution, as the traced code passed it.
+            scale: a change of the noise by this amount has the privacy cost 1.
+            shape: shape of the noise. It is () for a single number.
+            sample: function that draws noise around 0 with a given random generator.
 
         Returns:
-            The sum of `loc` and the noise.
+            The sum of `loc` and the noise. It is a traced number, which stores the noise that it
+            contains, or an ordinary number in a run with ordinary numbers.
         """
         number = len(self.draws)
         place = _NO_PLACE if self.mode == "plain" else find_place()
@@ -271,7 +279,7 @@ class TracedRun:
         self.size = max(self.size, start + noise.size)
         if self.mode == "plain":
             if self.stress is not None:
-                noise = self._stretch_noise(noise, law)
+                noise = self._make_extreme_noise(noise, law)
             if is_matched and self.move is not None:
                 noise = noise + self._get_move(draw)
             return _unwrap_scalar(np.asarray(noise if _is_zero(loc) else np.add(loc, noise)), shape)
@@ -284,7 +292,7 @@ class TracedRun:
         traced = NoisyValue(self, noise, np.zeros(shape, noise.dtype), ids, weights, None)
         return traced if _is_zero(loc) else traced + loc
 
-    def _stretch_noise(self, noise: Array, law: NoiseLaw) -> Array:
+    def _make_extreme_noise(self, noise: Array, law: NoiseLaw) -> Array:
         """Return noise of sizes that rarely occur: noise times random powers of ten."""
         assert self.stress is not None
         factors = 10.0 ** self.stress.integers(-3, 7, noise.shape)
@@ -311,7 +319,7 @@ class TracedRun:
         start, size = self._next_start(), int(np.prod(shape))
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
-            text = f"x' draws {law.name} {count_times(times)}, x does not"
+            text = f"x' draws {law.name} {format_ordinal(times)}, x does not"
             self._record_parting("control flow", place, text, start, start + size)
             return None
         twin = self.reference.draws[number]
@@ -339,7 +347,10 @@ class TracedRun:
             raise PartedRuns(f"{place.short}: {text}")
 
     def count_call(self) -> None:
-        """Count a call of a generator; raise `EndlessRun` if there are too many calls."""
+        """Count one call of a random generator in this run.
+
+        Raise `EndlessRun` if this run makes far more calls than the run on x.
+        """
         self.calls += 1
         if (
             self.limit is not None
@@ -349,7 +360,11 @@ class TracedRun:
             raise EndlessRun(text)
 
     def fix(self, name: str, call: Callable[[np.random.Generator], Any]) -> Any:
-        """Draw fixed random numbers: runs with the same noise get the same numbers."""
+        """Draw random numbers that the trace does not treat as noise, such as a permutation.
+
+        Runs with the same noise get the same numbers. `name` is the name of the random function,
+        and `call` draws the numbers with a given random generator.
+        """
         place = find_place()
         self.count_call()
         key = place, name
@@ -361,7 +376,11 @@ class TracedRun:
     # Uses.
 
     def record_use(self, op: str, number: NoisyValue, result: Any, sense: Any = None) -> Any:
-        """Record that code uses a traced number. A replay returns the recorded result."""
+        """Record that the code reads, compares or returns a traced number, with the result.
+
+        If a run reuses the noise of the run on x, the method returns the result that was recorded
+        on x. Otherwise it returns `result`.
+        """
         path = op if op.startswith("output") else ""
         place = Place(op, 0, "") if path else find_place()
         use = NoiseUse(place, op, number, result, sense, path)
@@ -383,11 +402,15 @@ class TracedRun:
         return kept.copy() if isinstance(kept, np.ndarray) else kept
 
     def record_product(self, how: str, factor: Array) -> None:
-        """Record the factor by which the code multiplied or divided a traced number."""
+        """Record the factor by which the code multiplied or divided a number with noise."""
         self.products[find_place()].append((how, factor))
 
     def has_whole_noise(self, ids: Array, weights: Array) -> bool:
-        """Return True if the noise is a sum of integer noise with integer coefficients."""
+        """Return True if a number contains only integer noise, with integer coefficients.
+
+        `ids` holds the indices of the random values in the number, and `weights` their
+        coefficients.
+        """
         used = ids[weights != 0]
         if not used.size or np.any(weights % 1):
             return False
@@ -408,21 +431,24 @@ class TracedRun:
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
         settings: Mapping[str, float] | None = None,
     ) -> Any:
-        """Record a call as one step, whose privacy loss follows from its inputs on x and x'.
+        """Make a noisy call, and record it as one step whose privacy loss is given by a formula.
 
         Args:
             name: name of the step in reports.
-            inputs: values on which the law of the output depends.
-            call: the function that computes the output.
-            find_loss: function from the inputs on x and x' to the pair (their distance, privacy
-                loss).
-            declared: largest distance of the inputs for which the formula holds. None means any.
-            find_shown_loss: function from the inputs on x and x' and the output to the loss of this
-                output. None means that this loss is the privacy loss.
-            settings: parameters of the step by name, which must be equal on x and x'.
+            inputs: values on which the distribution of the output depends.
+            call: function without arguments that computes the output.
+            find_loss: the formula, a function of the inputs in the runs on x and x'. It returns the
+                pair (distance of these inputs, privacy loss).
+            declared: largest distance of the inputs for which the formula holds. None allows any
+                distance.
+            find_shown_loss: function of the inputs on x, the inputs on x' and the output. It
+                returns the privacy loss of this output. None means that all outputs have the same
+                loss.
+            settings: parameters of the step by name. They must be equal on x and x'.
 
         Returns:
-            The output of the call; in a replay, the output of the run on x.
+            The output of the call. If a run reuses the noise of the run on x, the method returns
+            the output that was recorded on x.
         """
         place, number = find_place(), len(self.steps)
         self.count_call()
@@ -463,14 +489,14 @@ def _unwrap_scalar(value: Array, shape: tuple[int, ...]) -> Any:
     return value if shape else value.item()
 
 
-def count_times(number: int) -> str:
-    """Return a number of times in words, such as "a third time"."""
+def format_ordinal(number: int) -> str:
+    """Return an ordinal number in words for a message, such as "a third time" for 3."""
     word = _ORDINALS[number] if number < len(_ORDINALS) else f"{number:,}th"
     return f"{'an' if word.startswith('e') else 'a'} {word} time"
 
 
 def show_value(value: Any) -> str:
-    """Format a value for a message: numbers with six digits, long arrays shortened."""
+    """Return a value as short text for a message: numbers have six digits, long arrays are cut."""
     array = np.asarray(value)
     if array.ndim == 0 and array.dtype.kind in "iu":
         return str(array.item())

@@ -41,7 +41,10 @@ def _list_attributes(value: Any) -> Mapping[str, Any] | None:
 
 
 def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Iterate over the numbers, arrays and texts in a returned value, with their paths."""
+    """Yield each number, array and text in a returned value, with a path such as "output[0]".
+
+    Lists, dictionaries and objects inside the value are searched.
+    """
     if is_noisy(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
         yield path, value
     elif isinstance(value, Mapping):
@@ -98,11 +101,12 @@ def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
 
 
 def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
-    """Read the numbers, arrays and texts in a returned value; record those that contain noise.
+    """Collect the numbers, arrays and texts in a returned value, and record each use of noise.
 
     Returns:
-        The values by their paths. For values with noise also, by path, the sum of the absolute
-        values of the noise and of the part without noise, for each entry.
+        Two dictionaries. Their keys are paths such as "output[0]". The first one holds the values.
+        The second one holds the number `abs(z) + abs(v - z)` for each value v that contains noise
+        z.
     """
     leaves: Leaves = {}
     parts: dict[str, Any] = {}
@@ -118,7 +122,10 @@ def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
 
 
 def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
-    """Return True if two values are equal up to a relative tolerance for each entry."""
+    """Return True if two returned values are equal up to a relative tolerance for each entry.
+
+    `parts` holds one number for each entry. A rounding error of this number is also allowed.
+    """
     if isinstance(first, str | bytes) and isinstance(second, str | bytes):
         return first == second or _agree_in_text(first, second, tolerance)
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
@@ -165,7 +172,7 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
 def find_difference(
     first: Leaves, second: Leaves, tolerance: float, parts: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Return the path of the first value that differs between two outputs, or None."""
+    """Return the path of the first value that differs between two outputs, or None if all agree."""
     for path in {**first, **second}:
         if path not in first or path not in second:
             return path

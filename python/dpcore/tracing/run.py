@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..claims import GDP, Claim
-from ..errors import claim_level, delta_level, integer, invalid
+from ..errors import check_epsilon, delta_level, integer, invalid
 from ..pairs.differences import inputs_equal
 from ..records import Pair, pair_of
 from ..streams import Rng, seed_of
@@ -61,13 +61,13 @@ def trace(
 ) -> Trace:
     """Compute from a few runs how much privacy each line of a function loses on one pair.
 
-    The function runs on x and on x' with the same noise, and dpcore follows the noise from the line
+    The function runs on x and on x' with the same noise. dpcore follows the noise from the line
     that draws it to the output. The noise may come from the generator that the function receives,
     from `numpy.random` or from `random`. Then dpcore computes a move: a change of the noise on x'
-    after which the run on x' returns the output of x. A move has a cost, which bounds the privacy
-    loss: for Laplace noise of scale b, a change by s costs abs(s) / b. The reported loss is the
-    cost of the cheapest move. An ordinary run of the function checks this move. The loss is
-    computed for this pair and is not certified; `dpcore.audit` certifies a lower bound on epsilon.
+    after which the run on x' returns the output of x. A move has a cost that bounds the privacy
+    loss. For Laplace noise of scale b, a change by s costs abs(s) / b. The reported loss is the
+    cost of the cheapest move. An ordinary run of the function checks this move. The loss holds for
+    this pair and is not certified. Use `dpcore.audit` to certify a lower bound on epsilon.
 
     Args:
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, or a mechanism that `dpcore.audit`
@@ -77,10 +77,11 @@ def trace(
         delta: delta of the claim, in [0, 1).
         draws: number of times that the function is traced, each time with new noise, from 1 to
             1,000.
-        rng: None, a seed, or a numpy Generator.
+        rng: source of the seed of the noise: a seed, a numpy Generator, or None for a random seed.
 
     Returns:
-        The `Trace`. Its outcome is "not traceable" if the noise cannot be followed.
+        An object of the class `Trace`. The field `outcome` is "not traceable" if the noise cannot
+        be followed.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -103,7 +104,7 @@ def trace(
     if inputs_equal(pair.x, pair.x_prime):
         # The loss of equal inputs is always 0, and would pass every claim.
         raise invalid("pair", "two inputs that differ", pair)
-    level = claim if claim is None or isinstance(claim, Claim) else claim_level(claim)
+    level = claim if claim is None or isinstance(claim, Claim) else check_epsilon(claim)
     delta = delta_level(delta)
     draws = integer("draws", draws, 1, _MAX_DRAWS)
     seed = seed_of(rng)
@@ -433,7 +434,7 @@ def _name_fixed_draw(draw: DrawTrace) -> str:
 
 
 def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
-    """List the lines with a privacy loss in one traced draw, the largest loss first."""
+    """List the lines of code with a privacy loss in one traced run, the largest loss first."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for noise in draw.recorded.run.draws:
         span = slice(noise.start, noise.start + noise.noise.size)

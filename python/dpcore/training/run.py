@@ -46,8 +46,8 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
     """Check that a value can be called with a given number of arguments.
 
     Args:
-        name: name of the value in the message.
-        requirement: requirement that the message states.
+        name: name of the value in the error message.
+        requirement: text in the error message that states what the value must be.
         value: function, or another object that can be called like a function.
         arguments: number of arguments of a call.
 
@@ -68,10 +68,12 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
 
 
 def count_records(name: str, records: Any) -> int:
-    """Return the number of records; check that records of this type can be removed and added.
+    """Return the number of records; raise an error for types that the audits cannot handle.
+
+    An audit must be able to remove a record, and to add records.
 
     Args:
-        name: name of the records in the error message.
+        name: name of the argument in the error message.
         records: a list, a range, a numpy array or a torch tensor.
 
     Raises:
@@ -98,12 +100,12 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
     """Convert real numbers of any shape to a float64 array on the CPU, without gradients.
 
     Args:
-        name: name of the value in the message.
-        requirement: requirement that the message states.
+        name: name of the value in the error message.
+        requirement: text in the error message that states what the value must be.
         value: numbers, an array, a tensor, or a list of these.
 
     Returns:
-        The numbers as float64.
+        The numbers as a float64 array.
 
     Raises:
         TypeError: if the value does not hold real numbers.
@@ -130,41 +132,43 @@ def audit_run(
     fit_without_noise: Fit | None = None,
     rng: Rng = None,
 ) -> OutputsAudit:
-    """Train once with canaries, and certify a lower bound on epsilon from the correct guesses.
+    """Train a model once with canaries, and certify a lower bound on epsilon of the training.
 
     A canary is a record that is made for the audit. For each canary, a separate fair coin decides
-    if the canary is put among the training records. The training runs once. The score of a canary
-    is minus its loss under the trained model. The audit guesses that the canaries with the highest
-    scores were included, and that the same number of canaries with the lowest scores were not
-    included. The number of guesses is fixed before the training, as the theorem requires.
+    if the canary is added to the training records. The training runs once. The score of a canary is
+    minus the loss of the canary under the trained model. The audit guesses that the canaries with
+    the highest scores were included. It guesses that the same number of canaries, those with the
+    lowest scores, were not included. The bound follows from the number of correct guesses. The
+    number of guesses is fixed before the training, as the theorem requires.
 
     Args:
-        fit: function that trains a model on records and returns a function `records -> losses`,
-            which computes one loss of the trained model for each record. Any training code is
-            possible, such as torch, Opacus, scikit-learn, JAX, or a command. The function `fit`
-            must not know which records are canaries, and must draw its noise from its own random
-            generator.
+        fit: function that trains a model on records. It returns a function `records -> losses` that
+            computes one loss of the trained model for each record. Any training code is possible,
+            such as torch, Opacus, scikit-learn, JAX, or a command. The function `fit` must not know
+            which records are canaries, and must draw the noise from its own random generator.
         records: the training records other than canaries: a list, a numpy array or a torch tensor.
         canaries: records made for the audit, of the same type as `records`. The bound is largest if
             no other record has the same gradient as a canary. Each canary is included with
             probability one half.
-        guesses: how many canaries are guessed: a number of canaries, a share of all canaries (a
-            float up to 1.0), or a pair: the number guessed as included, and the number guessed as
-            not included.
-        claim: claimed epsilon, a curve of `dpcore.claims`, or None.
+        guesses: for how many canaries the audit makes a guess. It is a number of canaries, a share
+            of all canaries (a float up to 1.0), or a pair of numbers (guessed as included, guessed
+            as not included).
+        claim: claimed epsilon, or a curve of `dpcore.claims`. None if no claim is tested.
         delta: delta of the claim, in [0, 1).
         bound: theorem for the lower bound: "one_run" (the default) for any claim, or "one_run_fdp"
             for a claim on the Gaussian mechanism. None means the default.
         confidence: confidence of the lower bound, such as 0.95.
-        fit_without_noise: the same training without noise, or None. The audit runs this training on
-            the same records, and the report states the result for the same canaries. If the result
-            is no better than with noise, the canaries are too weak to test the noise.
-        rng: None, a seed, or a numpy Generator, for the coins. `fit` does not receive it.
+        fit_without_noise: function like `fit` that trains without noise. The audit also runs this
+            training on the same records. The report states the bound without noise for the same
+            canaries. If this bound is not larger than the bound with noise, the canaries are too
+            weak to test the noise. None means that no such training runs.
+        rng: source of random numbers for the coins: None, a seed, or a numpy Generator. The
+            function `fit` does not use it.
 
     Returns:
-        The `OutputsAudit` of the run. Its property `ceiling` is the largest epsilon that this
-        number of guesses can certify. Its field `auc` is the probability that the score of an
-        included canary is above that of another canary.
+        An object of the class `OutputsAudit`. The property `ceiling` is the largest epsilon that
+        this number of guesses can certify. The field `auc` is the probability that an included
+        canary has a higher score than a canary that was not included.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -172,9 +176,9 @@ def audit_run(
             are NaN or all equal, or if the number of losses is not the number of canaries.
 
     Warns:
-        AssumptionWarning: before the training, if the claim could not be refuted even if all
-            guesses were correct, or if a canary is equal to another canary or to a record. After
-            the training, if the number of included canaries is implausible for fair coins.
+        AssumptionWarning: before the training, if the claim could not be refuted even with correct
+            guesses only, or if a canary is equal to another canary or to a record. After the
+            training, if the number of included canaries is improbable for fair coins.
 
     Source:
         Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and
@@ -215,19 +219,19 @@ def audit_run(
 
 @suggest_arguments
 def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32) -> Losses:
-    """Make a function from records to their losses under a causal language model.
+    """Make a function that computes the losses of records under a causal language model.
 
-    The function `fit` that you pass to `audit_run` can return this function. The loss of a record
-    is the mean of ``-ln P(token | tokens before it)`` over all tokens from the second one on. It is
-    computed in eval mode, without gradients, and with the weights that the model has when the
-    returned function is called. Records are never truncated.
+    The function `fit` that you pass to `audit_run` can return the new function. The loss of a
+    record is the mean of ``-ln P(token | tokens before it)`` over all tokens from the second one
+    on. The loss is computed in eval mode and without gradients. The new function always uses the
+    weights that the model has at the time of the call. Records are never truncated.
 
     Args:
         model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
             possibly wrapped by Opacus.
         tokenizer: tokenizer of the model, if the records are texts. None means that the records are
             lists of token numbers.
-        batch: number of records for which the model computes losses at once.
+        batch: number of records that the model processes at the same time.
 
     Returns:
         A function `records -> losses`. The n records are texts, lists of token numbers, or the rows
@@ -442,16 +446,15 @@ def make_pool(
 
     Pass the pool to `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`. In each process,
     torch and the libraries of numpy use one thread, because several processes with many threads
-    would be slower. The processes are started by spawn, because a fork of a process in which torch
-    has run may deadlock. Therefore the training function must be importable from a module. The
-    processes start at once, while the audit tests the mechanism in this process.
+    would be slower. The processes are started by spawn, not by fork. Therefore the training
+    function must be importable from a module. All processes start at once.
 
     Args:
         processes: number of processes. Defaults to the number of cores.
-        prepare: function without arguments, importable from a module, which prepares a process: for
-            example, it loads data, or it makes a model that the training function copies. Each
-            process calls it once. This process also calls it, because the audit tests the mechanism
-            here. None means no function.
+        prepare: function without arguments that prepares a process. For example, the function loads
+            data, or it makes a model that the training function copies. It must be importable from
+            a module. Each process of the pool calls it once, and the calling process also calls it
+            once. None means no function.
 
     Returns:
         The pool, a `ProcessPoolExecutor`. Use it in a `with` statement, which closes it.

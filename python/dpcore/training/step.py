@@ -70,13 +70,13 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 
 @suggest_arguments
 class OpacusStep:
-    """Function that draws the noisy sum of clipped gradients of one step of Opacus.
+    """Function that draws the noisy sum of clipped gradients of one training step with Opacus.
 
-    The sum is not divided by the batch size. Per-sample gradients (for ghost clipping, their
-    clipped sum) are computed once for a batch. Each draw clips and adds new noise with the methods
-    of the optimizer, so a fault in a subclass is visible. The optimizer makes no step, and the
-    accountant of Opacus counts no step. Weights, gradients, generators and modes are restored.
-    Dropout is turned off. OpacusStep refuses a model with other randomness.
+    The sum is not divided by the batch size. The gradients of a batch are computed only once. Each
+    draw clips the gradients and adds new noise with the methods of the optimizer. The optimizer
+    makes no step, and the accountant of Opacus counts no step. Weights, gradients, random
+    generators and modes are restored afterwards. Dropout is turned off. A model with other
+    randomness raises an error.
 
     Args:
         model: module that `opacus.PrivacyEngine.make_private` returned, or an
@@ -85,10 +85,10 @@ class OpacusStep:
             process.
         losses: function `(model, records)` that returns one loss for each of n records, a tensor of
             shape `(n,)`.
-        gradients: gradients of n records, instead of `losses`: shape `(n, P)` for the P weights of
-            the optimizer, in its order. The records are then the row numbers `range(n)`. Large rows
-            of opposite sign can show faults that real records do not show. With ghost
-            clipping, `gradients` must be None.
+        gradients: gradients of n records, if `losses` is None: shape `(n, P)` for the P weights of
+            the optimizer, in the order of the optimizer. The records are then the row numbers
+            `range(n)`. Large rows of opposite sign can show faults that real records do not show.
+            With ghost clipping, this argument must be None.
 
     Raises:
         ModuleNotFoundError: if opacus is not installed.
@@ -139,29 +139,29 @@ class OpacusStep:
         return list(self.prepare(records)(1, rng))[0]  # noqa: RUF015
 
     def clean(self, records: Any) -> Vector | None:
-        """Compute the clean sum: the sum of clipped gradients without noise.
+        """Compute the noiseless sum of the clipped gradients of a batch.
 
         Args:
             records: the batch.
 
         Returns:
-            The sum, shape `(P,)`, or None if the clipping of the optimizer is random.
+            The sum, shape `(P,)` for P weights, or None if the clipping is random.
         """
         return self.prepare(records).clean
 
     def prepare(self, records: Any) -> PreparedBatch:
-        """Compute the per-sample gradients of a batch once, for many draws.
+        """Compute the gradients of a batch, and return a function that draws noisy sums from them.
 
         Args:
             records: the batch.
 
         Returns:
-            The prepared batch, a function `(size, rng)` that yields noisy sums.
+            A function `(size, rng)` that yields `size` noisy sums of the clipped gradients.
 
         Raises:
             TypeError: if the losses are not a tensor.
             ValueError: if the batch is empty, if the losses are not one finite number per record,
-                if gradients differ at a second call, or if a gradient is missing or not finite.
+                if a second call gives other gradients, or if a gradient is missing or not finite.
         """
         size = _batch_size(records)
         with self._restore_state():
@@ -258,11 +258,11 @@ class OpacusStep:
 
 
 class PreparedBatch:
-    """The gradients of one batch, as a function that draws noisy sums.
+    """Function that draws noisy sums of the clipped gradients of one batch.
 
     Args:
         step: the `OpacusStep` whose optimizer clips the gradients and adds noise.
-        held: per-sample gradients of each tensor or, for ghost clipping, their clipped sum.
+        held: gradients of all records for each tensor. For ghost clipping, their clipped sum.
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
@@ -382,14 +382,14 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A small number of linear functions (columns) of a sum of gradients minus `origin`.
+    """A few linear functions (columns) of a sum of gradients, after `origin` is subtracted.
 
     Args:
-        origin: sum without noise of the batch without the record, shape `(P,)`.
-        line: sum without noise of the batch with the record, minus `origin`, shape `(P,)`.
-        parts: first coordinate, and last coordinate plus 1, of each tensor that has a column.
+        origin: noiseless sum of a batch from which one record was removed, shape `(P,)`.
+        line: noiseless sum of the whole batch, minus `origin`, shape `(P,)`.
+        parts: for each tensor that has its own column, (first coordinate, last coordinate plus 1).
         coordinates: indices of the coordinates that are columns.
-        contrasts: pairs of coordinates; the difference of each pair is a column.
+        contrasts: pairs of coordinates. The difference of the two coordinates is a column.
     """
 
     origin: Vector
@@ -399,21 +399,22 @@ class Columns:
     contrasts: tuple[tuple[int, int], ...]
 
     @property
-    def length(self) -> float:
-        """L2 distance of the two sums without noise (L2 norm of `line`)."""
+    def shift_norm(self) -> float:
+        """L2 distance between the noiseless sum of a batch and the sum without one record."""
         return float(np.linalg.norm(self.line))
 
     def project(self, total: Vector) -> Vector:
-        """Compute the columns of one sum.
+        """Compute all columns of one sum of gradients.
 
         Args:
             total: a sum of gradients, shape `(P,)`.
 
         Returns:
-            Projection on `line`, projections of the tensors in `parts`, coordinates, differences.
+            One number per column, in this order: projections on `line` and on its parts, single
+            coordinates, and differences of two coordinates.
         """
         moved = total - self.origin
-        columns = [moved @ self.line / self.length]
+        columns = [moved @ self.line / self.shift_norm]
         for part in (slice(*ends) for ends in self.parts):
             columns.append(moved[part] @ self.line[part] / np.linalg.norm(self.line[part]))
         columns += [moved[place] for place in self.coordinates]
@@ -436,19 +437,19 @@ class Columns:
         return ", ".join(columns)
 
 
-def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
-    """Choose columns for an audit from the two sums without noise.
+def choose_projections(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
+    """Choose the linear functions (columns) to which an audit reduces a sum of gradients.
 
     Args:
-        total: sum without noise of the batch with the record, shape `(P,)`.
-        without: sum without noise of the batch without the record, shape `(P,)`.
-        sizes: number of weights of each tensor, in order; they add up to P.
+        total: noiseless sum of a whole batch, shape `(P,)`.
+        without: noiseless sum of the batch after one record was removed, shape `(P,)`.
+        sizes: number of weights of each tensor, in order. The numbers add up to P.
 
     Returns:
         The columns, or None if the two sums are equal.
 
     Example:
-        >>> columns = choose_columns(np.array([3.0, -1.0, 0.5]), np.zeros(3), [2, 1])
+        >>> columns = choose_projections(np.array([3.0, -1.0, 0.5]), np.zeros(3), [2, 1])
         >>> columns.coordinates, columns.contrasts
         ((0, 1, 2), ((0, 1), (1, 2), (0, 2)))
         >>> columns.project(np.array([3.0, -1.0, 0.5])).round(3).tolist()
@@ -503,33 +504,34 @@ def audit_step(
 
     The step is the noisy sum of clipped gradients, before division by the batch size. The two
     inputs are a batch of records (x) and this batch without one record (x'). The audit tests the
-    claim that one step without sampling is GDP with mu = 1/sigma. This claim is right if the noise
+    claim that one step without sampling is GDP with mu = 1/sigma. This claim is true if the noise
     has standard deviation sigma * clip on each weight, and one record changes the sum by at most
-    clip. The audit does not test a claim on many steps with sampling of records.
+    clip. The audit does not test a claim on many steps with sampling.
 
-    The audit first chooses a small number of linear functions (columns) of the sum. Column 0 is the
-    projection on the line between the two sums without noise, a sufficient statistic for isotropic
-    Gaussian noise. Other columns detect faults that column 0 does not show: projections of single
-    tensors, coordinates with large differences of the two sums, and differences of coordinates.
+    The audit reduces the sum to a few linear functions (columns). Column 0 is the projection on the
+    line between the two sums without noise. Column 0 is a sufficient statistic if the noise is
+    isotropic and Gaussian. The other columns detect other faults. They are projections of single
+    tensors, single coordinates in which the two sums differ much, and differences of coordinates.
 
     Args:
         step: an `OpacusStep`, or a function `(records, rng) -> sum`. The function draws from the
-            numpy Generator `rng`, or from the global generators of Python, numpy or torch, which
-            `rng` seeds. The sum is a vector, shape `(P,)`, or a list of arrays, one per tensor. The
-            function may have a method `clean(records)` that returns the sum without noise.
-            Otherwise the audit uses the mean of some draws, and the report has no exact loss.
+            numpy Generator `rng`, or from the global generators of Python, numpy or torch. The
+            audit seeds all of these. The sum is a vector, shape `(P,)`, or a list of arrays, one
+            per tensor. The function may have a method `clean(records)` that returns the sum without
+            noise. Otherwise the audit uses the mean of some draws, and the report has no exact
+            loss.
         records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
-        clip: claimed largest Euclidean norm of a record's clipped gradient. For per-layer clipping,
-            the Euclidean norm of the vector of the layers' clipping norms.
-        left_out: index of the record that x' does not contain. None means the record that changes
-            the sum without noise most.
-        trials: number of counted draws on x, and as many on x'. Before them, an eighth of this
-            number, at least 1,024, is drawn to choose the event that is counted.
-        rng: seed of all draws: None, a seed, or a numpy Generator.
+        clip: claimed largest Euclidean norm of the clipped gradient of a record. For per-layer
+            clipping, the Euclidean norm of the vector of the clipping norms of all layers.
+        left_out: index of the record that x' does not contain. None means the record whose removal
+            changes the sum without noise most.
+        trials: number of draws on x, and of draws on x', from which the bound is computed. Before
+            these draws, an eighth of this number (at least 1,024) is drawn to choose an event.
+        rng: source of the seed of all draws: None, a seed, or a numpy Generator.
 
     Returns:
-        The `Audit` of two `StepBatch` objects. It shows the exact epsilon of the two sums under the
+        An object of the class `Audit`. It contains the exact epsilon of the two sums under the
         claimed noise, and a note on the distance of the two sums without noise.
 
     Raises:
@@ -574,11 +576,11 @@ def audit_step(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StepBatch(Record, word="StepBatch"):
-    """Number of records in a batch, which represents the batch in reports and files.
+    """Short description that stands for a batch of records in reports and files.
 
     Args:
         records: number of records in the batch.
-        left_out: index of the record that is left out of the batch, or None.
+        left_out: index of the record that was left out of the batch. None for the whole batch.
     """
 
     records: int
@@ -587,13 +589,13 @@ class StepBatch(Record, word="StepBatch"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySum(Shown):
-    """Mechanism from a batch to the columns of its noisy sum; `audit_step` makes it.
+    """Mechanism that `audit_step` audits: maps a batch to linear functions of its noisy sum.
 
     Args:
-        name: name in reports.
-        batches: functions that draw noisy sums, of the batch and of the batch without one record.
-        columns: the linear functions to which a sum is reduced.
-        noise: claimed sigma and clip.
+        name: name of the mechanism in reports.
+        batches: functions that draw noisy sums, for the batch and for the batch without one record.
+        columns: the linear functions (columns) to which a sum of gradients is reduced.
+        noise: claimed values of sigma and clip.
         remarks: notes that the report shows.
     """
 
@@ -623,7 +625,7 @@ class NoisySum(Shown):
         return np.array([self.columns.project(total) for total in self.batches[x](size, rng)])
 
     def clean(self, x: StepBatch) -> Vector:
-        """Return the columns of the sum without noise, or of the mean of some draws.
+        """Return the output without noise, or the mean of some draws if it is unknown.
 
         Args:
             x: one of the two batches.
@@ -633,23 +635,23 @@ class NoisySum(Shown):
         return columns.project(columns.origin + columns.line if with_it else columns.origin)
 
     def loss(self, pair: Pair, delta: float) -> float | None:
-        """Compute the exact epsilon of the two sums under the claimed noise.
+        """Compute the exact epsilon of two batches, if the noise is as claimed.
 
         Args:
             pair: the two batches.
             delta: delta of the claim.
 
         Returns:
-            Epsilon at this delta, rounded down; inf if delta is 0. None if `clean` is not exact.
+            Epsilon, rounded down, or inf if delta is 0. None if the noiseless sum is unknown.
         """
         if any(batch.clean is None for batch in self.batches.values()):
             return None
         sigma, clip = self.noise
-        mu = self.columns.length / (sigma * clip)
+        mu = self.columns.shift_norm / (sigma * clip)
         return gdp_epsilon(mu, delta) if delta > 0.0 else math.inf
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return the notes that a report on the two batches shows.
+        """Return the notes for the report of an audit of two batches.
 
         Args:
             pair: the two batches.
@@ -671,7 +673,7 @@ def _make_noisy_sum(
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
         raise invalid("step(records, rng)", requirement, rest.sizes)
-    columns = choose_columns(total, without, batch.sizes)
+    columns = choose_projections(total, without, batch.sizes)
     if columns is None:
         if left_out is not None:
             raise invalid("left_out", "a record that moves the sum of gradients", left_out)
@@ -685,7 +687,7 @@ def _make_noisy_sum(
 
 
 def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
-    share = columns.length / clip
+    share = columns.shift_norm / clip
     remark = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
     if is_clean and share > 1.0 + _CLIP_TOLERANCE:
         return f"{remark}, and the claim allows 1"
@@ -696,11 +698,10 @@ def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
 
 
 class OwnBatch:
-    """One batch of a user's step function, as a function that draws noisy sums.
+    """Callable object that draws noisy gradient sums of one batch with a function of the user.
 
     Args:
-        step: the user's step function. Its method `clean`, if it has one, gives the sum without
-            noise.
+        step: function `(records, rng) -> sum`. A method `clean`, if any, gives the exact sum.
         records: the batch.
     """
 

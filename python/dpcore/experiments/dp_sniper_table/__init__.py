@@ -118,27 +118,32 @@ def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
 
 
 def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
-    """Compute the privacy loss of a mechanism that adds Laplace noise of one scale to every entry.
+    """Return the exact privacy loss between x and x' if every entry gets Laplace noise.
 
-    The prefix sums of these outputs have the same loss, because their increments are the outputs.
-    `copies` is the number of independent releases.
+    A release of the cumulative sums of the noisy entries has the same loss. `scale` is the scale of
+    the noise, and `copies` is the number of independent releases of all entries.
     """
     return copies * float(np.abs(x - x_prime).sum()) / scale
 
 
-def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
-    """Return the probabilities of `center` plus two-sided geometric noise, clamped to 0..`top`."""
+def geometric_pmf(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
+    """Return the probability of each output 0, ..., `top` of the truncated geometric mechanism.
+
+    The mechanism adds two-sided geometric noise to the true count `center`. The noise value z has a
+    probability proportional to ratio^|z|. A sum below 0 becomes 0, and a sum above `top` becomes
+    `top`.
+    """
     cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(top + 1) - center)
     cells[[0, top]] = np.array([ratio**center, ratio ** (top - center)]) / (1 + ratio)
     return np.asarray(cells)
 
 
 def geometric_loss(x: Floats, x_prime: Floats) -> float:
-    """Compute the privacy loss of the truncated geometric mechanism from its probabilities."""
-    return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
+    """Return the exact privacy loss of the truncated geometric mechanism for counts x and x'."""
+    return _largest_ratio(geometric_pmf(int(x[0])), geometric_pmf(int(x_prime[0])))
 
 
-def _noise_law(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
+def _noise_pdf_cdf(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
     """Return the densities and distribution functions of x_i + noise at `t`, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
@@ -152,33 +157,40 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 
 
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
-    """Compute, for every i, the probability that entry i has the largest noisy value.
+    """Return, for every i, the probability that entry i of x has the largest noisy value.
 
     The probability is the integral over t of f(t - x_i) times the product of F(t - x_j) over all
-    other j. Here f and F are the density and the distribution function of the noise.
+    other j. Here f and F are the density and the distribution function of the noise. The noise is
+    exponential if `exponential` is True, and otherwise Laplace.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
-    density, cdf = _noise_law(exponential, scale, x, points)
+    density, cdf = _noise_pdf_cdf(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
 def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
-    """Compute the privacy loss of report noisy max from its probabilities."""
+    """Return the exact privacy loss of report noisy max for two inputs.
+
+    The mechanism adds noise to every entry, and releases the index of the largest noisy entry. The
+    noise is exponential if `exponential` is True, and otherwise Laplace.
+    """
     return _largest_ratio(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
 def maximum_loss(
     x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
 ) -> float:
-    """Compute the privacy loss of a mechanism that releases the largest noisy value.
+    """Return the exact privacy loss of a mechanism that releases the largest noisy entry.
 
-    The density at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all other
-    j. Here f and F are the density and the distribution function of the noise.
+    The noise is exponential if `exponential` is True, and otherwise Laplace. The density of the
+    output at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all other j.
+    Here f and F are the density and the distribution function of the noise.
 
-    With exponential noise, the density is 0 below the largest entry of the input. Above the largest
-    entry, the density grows like a power of t, and the exponent is larger if several entries are
-    largest. The loss is infinite if the density for x starts at a smaller t than the density for
-    x', or starts there with a smaller exponent.
+    With exponential noise, the density of the output is 0 below the largest entry of the input.
+    Directly above the largest entry, the density grows like a power of the distance from this
+    entry. The exponent is larger if several entries are largest. The loss is infinite if the
+    largest entry of x is smaller than the largest entry of x'. If the two largest entries are
+    equal, and the exponent for x is smaller than the exponent for x', the loss is infinite too.
     """
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:
@@ -186,7 +198,7 @@ def maximum_loss(
     points = _quadrature_nodes(_segment_borders(scale, x, x_prime))[0].ravel()
     curves = []
     for point in (x, x_prime):
-        density, cdf = _noise_law(exponential, scale, point, points)
+        density, cdf = _noise_pdf_cdf(exponential, scale, point, points)
         curves.append(sum(density[i] * _cdf_of_others(cdf, i) for i in range(point.size)))
     return _largest_ratio(*curves)
 
@@ -212,18 +224,21 @@ def _split_by_answers(
     return {**ended, **running}
 
 
-def flag_cells(
+def svt_probabilities(
     x: Floats, threshold: float, rho: float, nu: float, cutoff: int
 ) -> dict[Pattern, float]:
-    """Compute the probability of every sequence of answers of a sparse vector mechanism.
+    """Return the probability of every sequence of answers of a sparse vector mechanism.
+
+    The mechanism compares noisy query answers with a noisy threshold. In a sequence, 1 means
+    "above", and 0 means "below".
 
     Args:
-        x: true answers of the queries.
-        threshold: threshold T.
+        x: true answers of the queries, without noise.
+        threshold: threshold without noise.
         rho: scale of the noise on the threshold.
         nu: scale of the noise on the queries; 0 for no noise.
-        cutoff: number of answers "above" after which a sequence ends. If it exceeds the number of
-            queries, all queries are answered.
+        cutoff: number of answers "above" after which the mechanism stops. If `cutoff` exceeds the
+            number of queries, the mechanism never stops early.
     """
     points, mass = _weigh_nodes(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
@@ -234,22 +249,26 @@ def flag_cells(
 def flags_loss(
     x: Floats, x_prime: Floats, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> float:
-    """Compute the privacy loss of a sparse vector mechanism that releases only its answers.
+    """Return the exact privacy loss of a sparse vector mechanism that releases no noisy values.
 
-    Each answer is "above" or "below".
+    For each query, the mechanism releases only "above" or "below" (the threshold). `rho` is the
+    scale of the noise on the threshold, and `nu` is the scale of the noise on the queries. The
+    mechanism stops after `cutoff` answers "above".
     """
-    cells, cells_prime = (flag_cells(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
+    cells, cells_prime = (svt_probabilities(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
     return _largest_ratio(cells.values(), cells_prime.values())
 
 
 def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Compute the privacy loss of the numerical sparse vector mechanism.
+    """Return the exact privacy loss of the numerical sparse vector mechanism for two inputs.
 
-    For every answer "above", the mechanism releases the query with fresh noise Lap(6/epsilon). The
-    density is the probability of the sequence of answers times the densities of this noise.
+    The mechanism compares noisy queries with a noisy threshold. For every query above the
+    threshold, the mechanism releases the query with new noise Lap(6/epsilon). The density of an
+    output is a product: the probability of the sequence of answers, times the densities of the
+    released values.
     """
     scales = (1.0, 3 / epsilon, 12 / epsilon, 2)
-    cells, cells_prime = (flag_cells(point, *scales) for point in (x, x_prime))
+    cells, cells_prime = (svt_probabilities(point, *scales) for point in (x, x_prime))
     apart = np.abs(x - x_prime) * epsilon / 6
     return max(
         math.log(cells[run] / cells_prime[run]) + float(apart[: len(run)] @ np.array(run))
@@ -258,16 +277,19 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
 
 
 def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
-    """Compute the privacy loss of a sparse vector mechanism that releases noisy queries.
+    """Return the exact privacy loss of a sparse vector mechanism that releases noisy queries.
 
     The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
-    1. For every answer "above", the mechanism releases the noisy query v.
+    1. For every query above the threshold, the mechanism releases the noisy query v. `rho` is the
+    scale of the noise on the threshold, and `nu` is the scale of the noise on the queries. The
+    mechanism stops after `cutoff` released values.
 
     A released value v shows that the noise on the threshold is at most v - T. Let m be the smallest
-    released value. The density of an output is ``prod f(v_k - x_k)`` times an integral over the
-    noise on the threshold, up to m - T. The integrand is the probability of the sequence of
-    answers. For given m, every other released value is at least m. The contribution of such a value
-    to the loss is largest at m or at infinity.
+    released value. The density of an output is the product of ``f(v_k - x_k)`` over the released
+    values, times an integral. Here f is the density of the noise on the queries. The integral runs
+    over the noise on the threshold, up to m - T, and the integrand is the probability of the
+    answers "below". If m is given, every other released value is at least m. The contribution of
+    each other released value to the loss is largest at m or at infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
     points, mass = _weigh_nodes(edges, rho)
@@ -276,12 +298,12 @@ def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int =
         below = _laplace_cdf(1.0 + points - point[:, np.newaxis], nu)
         masses.append(_split_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
     return max(
-        _run_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
+        _answers_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
         for run in masses[0]
     )
 
 
-def _run_loss(
+def _answers_loss(
     run: Pattern, masses: list[Floats], inputs: tuple[Floats, ...], least: Floats, nu: float
 ) -> float:
     mass, mass_prime = masses
@@ -297,21 +319,22 @@ def _run_loss(
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Compute the privacy loss of two sparse vector mechanisms on the same queries.
+    """Return the exact joint privacy loss of two sparse vector mechanisms for the same queries.
 
-    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017), both with cutoff 2.
-
-    The outputs of the two algorithms are independent, so the sum of their losses is the loss.
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each one stops after two answers
+    "above". The outputs of the two algorithms are independent. The loss is therefore the sum of the
+    two losses.
     """
     first = values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
 def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
-    """Compute the privacy loss of RAPPOR, which releases noisy bits of a Bloom filter.
+    """Return the exact privacy loss of RAPPOR, which releases noisy bits of a Bloom filter.
 
-    The bits are independent. A released bit is 1 with probability `keep` if the bit of the filter
-    is 1, and with probability 1 - `keep` otherwise.
+    The noise on each bit is independent. If the bit of the filter is 1, the released bit is 1 with
+    probability `keep`. If the bit of the filter is 0, the released bit is 1 with probability 1 -
+    `keep`.
     """
     sets = {0: {0, 11, 18}, 1: {3, 10, 13}, 2: {7, 10, 11, 19}}
     return len(sets[int(x[0])] ^ sets[int(x_prime[0])]) * math.log(keep / (1 - keep))
@@ -342,16 +365,18 @@ LOSSES: dict[str, Loss] = {
 
 
 def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
-    """Compute the largest exact privacy loss of a mechanism over pairs of inputs.
+    """Return the largest exact privacy loss of a benchmark mechanism over pairs of inputs.
 
-    Each pair is used in both directions.
+    For each pair (x, x'), the function computes the loss of x against x' and the loss of x' against
+    x.
 
     Args:
-        name: name of a mechanism of the benchmark.
+        name: name of a mechanism in the benchmark of DP-Sniper, such as "Laplace".
         pairs: the pairs of inputs.
 
     Returns:
-        The largest loss in nats. It is inf if an output is possible for only one input of a pair.
+        The largest loss in nats. The loss is inf if an output is possible for only one input of a
+        pair.
 
     Raises:
         TypeError: if `name` is not a string.
@@ -368,15 +393,15 @@ def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Settings):
-    """Options of the experiment: the mechanisms, and the number and the size of the audits.
+    """Options of the experiment that audits the mechanisms of DP-Sniper's benchmark.
 
     Args:
-        trials: number of outputs that an audit draws on each input of a pair. Defaults to `TRIALS`,
-            with a number for each mechanism.
+        trials: number of outputs that an audit draws on each input of a pair. By default, each
+            mechanism has a separate number, listed in `TRIALS`.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         repeats: number of audits of every mechanism, each with a separate seed.
-        confidence: confidence level of each bound. The bounds do not hold jointly at this level.
-            The published bounds have confidence 0.9.
+        confidence: confidence level of each lower bound separately. The published bounds have
+            confidence 0.9.
         mechanisms: names of the mechanisms.
 
     Raises:
@@ -397,7 +422,7 @@ class Config(Settings):
     mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS))
 
     def trials_of(self, name: str) -> int:
-        """Return the number of outputs that an audit of a mechanism draws on each input."""
+        """Return the number of outputs on each input in an audit of the mechanism `name`."""
         return TRIALS[name] if self.trials is None else self.trials
 
 
@@ -408,8 +433,8 @@ class Row(Shown):
     Args:
         name: name of the mechanism.
         audits: result of each audit.
-        seconds: wall-clock seconds of each audit, including the choice of the event. The field is
-            ignored when rows are compared.
+        seconds: wall-clock seconds of each audit. A comparison of two rows with == ignores this
+            field.
     """
 
     name: str
@@ -418,20 +443,22 @@ class Row(Shown):
 
     @property
     def benchmark(self) -> Benchmark:
-        """Published bounds, exact loss and other known facts about the mechanism."""
+        """Published bounds, exact privacy loss and other facts about the mechanism of this row."""
         return BENCHMARKS[self.name]
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """Lower bound on epsilon that each audit certifies with Clopper-Pearson intervals."""
+        """Lower bound on epsilon from each audit of the mechanism, by Clopper-Pearson intervals."""
         return tuple(audit.epsilon_lower for audit in self.audits)
 
     @property
     def exact_bounds(self) -> tuple[float, ...]:
-        """Unconditional exact lower bounds on epsilon. Empty if the mechanism is not in `BESIDE`.
+        """Lower bound on epsilon from each audit of the mechanism, by an unconditional exact test.
 
-        These bounds use the same counts as `bounds`, and the table shows both kinds. The larger of
-        two bounds from the same counts would not have the stated confidence.
+        The tuple is empty if the mechanism is not in `BESIDE` ("SVT1", "SVT2" and "SVT4"). These
+        bounds are computed from the same counts as those in the attribute `bounds`. Do not choose
+        the larger of two bounds from the same counts: the larger bound does not have the stated
+        confidence.
         """
         if self.name not in BESIDE:
             return ()
@@ -439,25 +466,25 @@ class Row(Shown):
 
     @property
     def certified(self) -> float:
-        """Median of `bounds`.
+        """Median of the lower bounds in `bounds`.
 
-        For an even number of bounds, it is the smaller of the two middle bounds.
+        If the number of bounds is even, the property is the smaller of the two middle bounds.
         """
         return statistics.median_low(self.bounds)
 
     @property
     def certified_exact(self) -> float | None:
-        """Median of `exact_bounds`, or None if `exact_bounds` is empty."""
+        """Median of the lower bounds in `exact_bounds`, or None if `exact_bounds` is empty."""
         return statistics.median_low(self.exact_bounds) if self.exact_bounds else None
 
     @property
     def reached(self) -> bool:
-        """True if `certified` is at least the larger of the two published bounds of DP-Sniper."""
+        """True if the median bound of dpcore is at least the larger of DP-Sniper's two bounds."""
         return self.certified >= self.benchmark.dp_sniper_best
 
     @property
     def above(self) -> int:
-        """Number of bounds, of both kinds, that wrongly exceed the true loss."""
+        """Number of wrong lower bounds (above the true loss) in `bounds` and `exact_bounds`."""
         return sum(bound > self.benchmark.supremum for bound in (*self.bounds, *self.exact_bounds))
 
 
@@ -469,7 +496,7 @@ def _cached_exact_bound(counts: Counts, confidence: float) -> float:
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every mechanism of the benchmark.
+    """Audit every mechanism of DP-Sniper's benchmark.
 
     Args:
         config: options of the experiment.
@@ -506,7 +533,7 @@ def _time_audit(config: Config, threads: int | None, name: str, repeat: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits, by mechanism.
+    """Results of the audits of the mechanisms in DP-Sniper's benchmark.
 
     Args:
         config: options of the run.
@@ -517,12 +544,12 @@ class Result(Tabled[Config]):
 
     @property
     def reached(self) -> int:
-        """Number of mechanisms with a certified bound of at least the larger bound of DP-Sniper."""
+        """Number of mechanisms whose median bound reaches the larger bound of DP-Sniper."""
         return sum(row.reached for row in self.rows)
 
     @property
     def above(self) -> int:
-        """Number of bounds, over all mechanisms, that wrongly exceed the true loss."""
+        """Number of wrong lower bounds (above the true loss) over all mechanisms."""
         return sum(row.above for row in self.rows)
 
     def table(self, *, times: bool = True) -> str:
@@ -553,13 +580,13 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values.
 
-        `Audit.from_dict` reads each audit in the dict.
+        The method `Audit.from_dict` converts each audit in the dict back to an `Audit`.
         """
         rows = [_row_to_dict(row) for row in self.rows]
         return self.make_record(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw certified bounds and true losses, each divided by DP-Sniper's larger bound.
+        """Draw the bounds of dpcore and the true losses, each divided by DP-Sniper's larger bound.
 
         Returns:
             A matplotlib figure.
@@ -571,8 +598,8 @@ class Result(Tabled[Config]):
         axes.set_xscale("log")
         axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
         for place, row in enumerate(reversed(rows)):
-            _draw_marks(axes, place, row)
-            _write_figures(beside, place, row)
+            _draw_row_marks(axes, place, row)
+            _write_row_values(beside, place, row)
         for head, spot in _BENCHMARK_COLUMNS:
             beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=drawing.SMALL)
         axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
@@ -659,7 +686,7 @@ _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7
 """Headings of the numbers next to the panel, and their horizontal positions."""
 
 
-def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
+def _draw_row_marks(axes: drawing.Axes, place: int, row: Row) -> None:
     benchmark, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, benchmark.supremum / unit
     colour = BLUE if row.reached else RED
@@ -678,7 +705,7 @@ def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
 
 
-def _write_figures(beside: drawing.Axes, place: int, row: Row) -> None:
+def _write_row_values(beside: drawing.Axes, place: int, row: Row) -> None:
     benchmark = row.benchmark
     figures = (row.certified, benchmark.dp_sniper_best, benchmark.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)

@@ -47,10 +47,9 @@ Rng = np.random.Generator
 
 
 def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Floats:
-    """Draw Laplace noise: exponential variables by numpy's ziggurat method, with random signs.
+    """Draw an array of independent Laplace variables.
 
-    The law is exact also in the tail, even beyond 36 scales. The function takes a third of the time
-    of `Generator.laplace`.
+    The distribution is exact even in the far tail (beyond 36 times the scale).
 
     Args:
         scale: scale b of the noise, above 0.
@@ -98,7 +97,7 @@ def read_entry(x: Any) -> float:
 
 
 def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
-    """Return `size` copies of x with noise Lap(scale) on every entry, shape `(entries, size)`."""
+    """Return `size` copies of x as columns, with independent noise Lap(scale) on every entry."""
     point = vector("x", x)
     noisy = laplace_noise(scale, (point.size, size), rng)
     noisy += point[:, np.newaxis]
@@ -106,32 +105,36 @@ def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 
 
 def laplace_single(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release one number, x + Lap(1/epsilon)."""
+    """Draw `size` outputs of the Laplace mechanism on one number: x + Lap(1/epsilon)."""
     noisy = laplace_noise(1.0 / epsilon, size, rng)
     noisy += read_entry(x)
     return noisy
 
 
 def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release 20 independent copies of x + Lap(20/epsilon)."""
+    """Draw `size` outputs; each has 20 independent copies of x + Lap(20/epsilon)."""
     return noisy_entries(np.full(20, read_entry(x)), size, rng, 20.0 / epsilon).T
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(1/epsilon) for every i.
+    """Draw `size` noisy histograms: entry i of each output is x_i + Lap(1/epsilon).
 
-    The output is epsilon-DP if one count changes by 1.
+    The mechanism is epsilon-DP if x and x' differ by 1 in only one count.
     """
     return noisy_entries(x, size, rng, 1.0 / epsilon).T
 
 
 def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release x_i + Lap(epsilon) for every i. The scale is wrong, and the loss is 1/epsilon."""
+    """Draw `size` noisy histograms with a wrong noise scale.
+
+    Entry i of each output is x_i + Lap(epsilon). The privacy loss is 1/epsilon if x and x' differ
+    by 1 in only one count.
+    """
     return noisy_entries(x, size, rng, epsilon).T
 
 
 def prefix_sum(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the cumulative sums of x_i + Lap(1/epsilon)."""
+    """Draw `size` outputs: the cumulative sums of the entries x_i + Lap(1/epsilon)."""
     sums = noisy_entries(x, size, rng, 1.0 / epsilon)
     for before, after in itertools.pairwise(sums):
         after += before
@@ -146,7 +149,7 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def _row_argmax(noisy: Floats) -> Flags:
+def _column_argmax(noisy: Floats) -> Flags:
     """Return the index of the largest entry of each column.
 
     The function keeps the last entry that exceeds all earlier entries. `numpy.argmax` takes four
@@ -160,56 +163,64 @@ def _row_argmax(noisy: Floats) -> Flags:
 
 
 def report_noisy_max1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release the index i of the largest x_i + Lap(2/epsilon)."""
-    return _row_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
+    """Draw `size` outputs; each is the index i of the largest x_i + Lap(2/epsilon)."""
+    return _column_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release the index i of the largest x_i + Exp(mean 2/epsilon)."""
-    return _row_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
+    """Draw `size` outputs; each is the index i of the largest x_i + E_i, with E_i exponential.
+
+    The mean of each E_i is 2/epsilon.
+    """
+    return _column_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest value x_i + Lap(2/epsilon).
+    """Draw `size` outputs; each is the largest value x_i + Lap(2/epsilon).
 
-    The mechanism is faulty, because only the index i of the largest value is epsilon-DP.
+    The mechanism is not epsilon-DP. It would be epsilon-DP to release the index i of the largest
+    value.
     """
     return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Release the largest value x_i + Exp(mean 2/epsilon).
+    """Draw `size` outputs; each is the largest value x_i + E_i, with E_i exponential.
 
-    The mechanism is faulty, because the set of possible outputs depends on x.
+    The mean of each E_i is 2/epsilon. The mechanism is not epsilon-DP: the set of possible outputs
+    depends on x.
     """
     return np.asarray(_add_exponential_noise(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 @functools.cache
-def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
-    """Tabulate the truncated geometric mechanism: one output for each of D equally likely integers.
+def geometric_lookup(center: int, epsilon: float, top: int = 5) -> Flags:
+    """Return a table of outputs of the truncated geometric mechanism.
+
+    The output of the mechanism is a random entry of the table, and all D entries are equally
+    likely.
 
     Let n = `top`, c = `center`, k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1). Let F
     be the distribution function of the output, multiplied by D. Then
     ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` for z < c,
     ``F(z) = D - 2^(k(z-c+1)) (2^k + 1)^(n-1-z+c)`` for c <= z < n, and F(n) = D. All values of F
-    are integers, so the law is exact. The output for a uniform integer u in 1..D is the smallest z
-    with F(z) >= u.
+    are integers, so the distribution is exact. Entry u of the table (u = 1, ..., D) is the smallest
+    z with F(z) >= u.
 
     Args:
         center: true count c, from 0 to `top`.
         epsilon: privacy parameter. If the count changes by 1, the privacy loss is ln(1 + 2^-k).
-        top: largest output n.
+        top: largest output n of the mechanism. The smallest output is 0.
 
     Returns:
         Outputs for u = 1, ..., D, as a read-only array of shape `(D,)`.
 
     Source:
-        Balcer and Vadhan (2018), algorithm GeoSample. As in the benchmark's code, the logarithm in
-        k is natural.
+        Balcer and Vadhan (2018), algorithm GeoSample. The logarithm in k is natural, as in the code
+        of the benchmark.
 
     Example:
-        >>> geometric_table(1, 0.1).size
+        >>> geometric_lookup(1, 0.1).size
         111537
     """
     k = math.ceil(math.log(2.0 / epsilon))
@@ -226,11 +237,11 @@ def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
 
 
 def truncated_geometric(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Release a count from 0 to 5 with truncated geometric noise, computed only with integers."""
+    """Draw `size` outputs of the truncated geometric mechanism on a count x from 0 to 5."""
     value = read_entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
-    table = geometric_table(int(value), epsilon)
+    table = geometric_lookup(int(value), epsilon)
     return table.take(rng.integers(table.size, size=size, dtype=np.int32))
 
 
@@ -252,12 +263,13 @@ def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
 
 
 def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release RAPPOR's Bloom filter of 20 bits, after its permanent and its instantaneous noise.
+    """Draw `size` outputs of RAPPOR: a Bloom filter of 20 bits with noise in two steps.
 
-    The permanent step uses f = 3/4: a bit becomes 1 with probability f/2, becomes 0 with
-    probability f/2, and is kept otherwise. The function compares a uniform random byte with 160 for
-    a 1 and with 96 for a 0, which gives these probabilities exactly. The instantaneous step flips
-    the result with probability 0.45.
+    The input x (0, 1 or 2) determines the bits of the filter without noise.
+
+    The first step ("permanent" in the paper) uses f = 3/4. A bit becomes 1 with probability f/2,
+    becomes 0 with probability f/2, and is kept otherwise. The second step ("instantaneous") flips
+    each resulting bit with probability 0.45.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -270,9 +282,12 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """Release RAPPOR's Bloom filter of 20 bits after only the permanent noise, with f = 0.95.
+    """Draw `size` outputs of one-time RAPPOR: a Bloom filter of 20 bits with noise.
 
-    A bit becomes 1 with probability f/2, becomes 0 with probability f/2, and is kept otherwise.
+    The input x (0, 1 or 2) determines the bits of the filter without noise.
+
+    Let f = 0.95. A bit becomes 1 with probability f/2, becomes 0 with probability f/2, and is kept
+    otherwise.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.
@@ -331,9 +346,12 @@ def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int =
 
 
 def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a correct sparse vector mechanism with threshold T = 0.5, up to the first answer "above".
+    """Draw `size` outputs of a correct sparse vector mechanism with threshold T = 0.5.
 
-    The noise is rho ~ Lap(2/epsilon) on the threshold and nu ~ Lap(4/epsilon) on every query.
+    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
+    "below", and -1 means "not answered".
+
+    The noise is Lap(2/epsilon) on the threshold, and Lap(4/epsilon) on every query.
 
     Source:
         Lyu, Su and Li (2017), algorithm 1, with c = 1.
@@ -342,11 +360,12 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a correct sparse vector mechanism with threshold T = 1, up to the first answer "above".
+    """Draw `size` outputs of a correct sparse vector mechanism with threshold T = 1.
 
-    The noise is rho ~ Lap(2/epsilon) on the threshold and nu ~ Lap(4/epsilon) on every query.
+    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
+    "below", and -1 means "not answered".
 
-    The algorithm draws rho again after each answer "above". This has no effect for c = 1.
+    The noise is Lap(2/epsilon) on the threshold, and Lap(4/epsilon) on every query.
 
     Source:
         Lyu, Su and Li (2017), algorithm 2, with c = 1.
@@ -355,13 +374,14 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run a faulty sparse vector mechanism that releases its first query above the threshold.
+    """Draw `size` outputs of a sparse vector mechanism that is not epsilon-DP.
 
-    The released value is the noisy query. The threshold is T = 1. The noise is Lap(2/epsilon) on
-    the threshold and on every query.
+    For the first query above the threshold, the mechanism releases the noisy query, and then it
+    stops.
 
-    In an output, -1000 means "below", and -2000 means "not answered, because the mechanism has
-    stopped".
+    The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
+
+    In an output, -1000 means "below", and -2000 means "not answered".
 
     Source:
         Lyu, Su and Li (2017), algorithm 3, with c = 1.
@@ -370,10 +390,13 @@ def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
 
 
 def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty sparse vector mechanism with too little noise, up to the first answer "above".
+    """Draw `size` outputs of a sparse vector mechanism with too little noise.
 
-    The threshold is T = 1. The noise is rho ~ Lap(4/epsilon) on the threshold and nu ~ Lap(4/(3
-    epsilon)) on every query, for any cutoff.
+    The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
+    "below", and -1 means "not answered".
+
+    The threshold is T = 1. The noise is Lap(4/epsilon) on the threshold, and Lap(4/(3 epsilon)) on
+    every query.
 
     Source:
         Lyu, Su and Li (2017), algorithm 4, with c = 1.
@@ -382,9 +405,11 @@ def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty sparse vector mechanism without noise on the queries, which answers all queries.
+    """Draw `size` outputs of a sparse vector mechanism without noise on the queries.
 
-    The threshold is T = 1, with noise rho ~ Lap(2/epsilon).
+    The mechanism is not epsilon-DP. It answers every query by 1 ("above") or 0 ("below").
+
+    The threshold is T = 1, with noise Lap(2/epsilon).
 
     Source:
         Lyu, Su and Li (2017), algorithm 5.
@@ -395,7 +420,9 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Run a faulty sparse vector mechanism that answers all queries.
+    """Draw `size` outputs of a sparse vector mechanism that never stops.
+
+    The mechanism is not epsilon-DP. It answers every query by 1 ("above") or 0 ("below").
 
     The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
 
@@ -407,9 +434,11 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run algorithms 3 and 4 of Lyu, Su and Li (2017) on the same queries.
+    """Draw `size` outputs of two sparse vector mechanisms on the same queries.
 
-    Both algorithms use threshold T = 1 and stop after two answers "above".
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017).
+
+    Both algorithms use threshold T = 1, and stop after two answers "above".
 
     The first half of an output contains the values that algorithm 3 releases. The second half
     contains the answers of algorithm 4.
@@ -420,14 +449,14 @@ def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 
 
 def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Run the numerical sparse vector mechanism, which is correct, up to two answers "above".
+    """Draw `size` outputs of the numerical sparse vector mechanism, which is epsilon-DP.
 
-    The threshold is T = 1. The noise is rho ~ Lap(3/epsilon) on the threshold and nu ~
-    Lap(12/epsilon) on every query.
+    The mechanism stops after two answers "above". The threshold is T = 1. The noise is
+    Lap(3/epsilon) on the threshold, and Lap(12/epsilon) on every query.
 
-    For a query above the threshold, the output is x_i + Lap(6/epsilon), with fresh noise. For a
-    query below the threshold, the output is 0. An output of -1000 means "not answered, because the
-    mechanism has stopped".
+    If query i is above the threshold, entry i of the output is x_i + Lap(6/epsilon), with new
+    noise. If query i is below the threshold, the entry is 0. An entry of -1000 means "not
+    answered".
 
     Source:
         Wang, Ding, Wang, Kifer and Zhang (2019), the numerical sparse vector.
@@ -442,7 +471,9 @@ Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 
 
 def one_differs(dim: int) -> tuple[Pair, ...]:
-    """Return two pairs of inputs that differ only in the first entry, by +1 and by -1.
+    """Return two pairs of inputs. In each pair, the inputs differ only in the first entry.
+
+    The difference is +1 in one pair, and -1 in the other pair.
 
     Args:
         dim: number of entries of the inputs, at least 1.
@@ -454,8 +485,11 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
     return tuple(Pair(ones, ones + step * first) for step in (-1.0, 1.0))
 
 
-def all_differ(dim: int) -> tuple[Pair, ...]:
-    """Return the two pairs of `one_differs`, and six pairs that differ by one in every entry.
+def make_shift_pairs(dim: int) -> tuple[Pair, ...]:
+    """Return eight pairs of inputs. In each pair, the first entry or all entries differ by one.
+
+    In two pairs, the inputs differ only in the first entry (see `one_differs`). In the other six
+    pairs, the inputs differ by one in every entry.
 
     Args:
         dim: number of entries of the inputs, at least 2.
@@ -472,26 +506,27 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Benchmark(Shown):
-    """One mechanism of the benchmark, with its exact loss and published bounds.
+    """One mechanism of DP-Sniper's benchmark, with the exact privacy loss and published bounds.
 
     Args:
         name: name of the mechanism.
         mechanism: the mechanism `(x, size, rng) -> outputs`.
-        pairs: pairs of inputs on which auditors are compared.
-        claim: epsilon that the authors or the formula of the mechanism claim.
-        supremum: largest exact privacy loss over the pairs. It is inf if an output is possible for
-            only one input of a pair.
-        oracle_at_1e8: lower bound on epsilon that the best of all events (sets of outputs)
-            certifies. The bound uses 1e8 draws on each input, confidence 0.9 and Clopper-Pearson
-            intervals, in one experiment. Up to chance, no auditor can certify more.
-        dp_sniper: lower bounds of DP-Sniper by logistic regression and by a neural network, at
-            confidence 0.9 with 2e8 draws on each input.
-        dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each of the two bounds.
+        pairs: pairs of inputs on which the auditors dpcore, DP-Sniper and StatDP are compared.
+        claim: claimed epsilon of the mechanism, from the authors or from a formula.
+        supremum: largest exact privacy loss over the pairs. The loss is inf if an output is
+            possible for only one input of a pair.
+        oracle_at_1e8: lower bound on epsilon from the best of all sets of outputs. Except by
+            chance, no audit can certify a larger bound. The bound uses 1e8 draws on each input,
+            confidence 0.9 and Clopper-Pearson intervals.
+        dp_sniper: two lower bounds by DP-Sniper, with logistic regression and with a neural
+            network. Both have confidence 0.9 and use 2e8 draws on each input.
+        dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each bound in `dp_sniper`.
         statdp: lower bounds of two runs of StatDP at confidence 0.9, or None if the runs failed.
-        statdp_seconds: seconds that StatDP's search took, without its verification, or None if the
-            runs failed.
-        private: True if the mechanism is `claim`-DP for all neighbouring inputs.
-        note: remark on the published bounds, shown below the table.
+        statdp_seconds: seconds that the search of each StatDP run took (without the verification),
+            or None if the runs failed.
+        private: True if the mechanism is epsilon-DP with epsilon `claim`, for all neighbouring
+            inputs.
+        note: remark on the published bounds for the text below the table.
 
     Source:
         Bichsel, Steffen, Bogunovic and Vechev (2021). The bounds of DP-Sniper and StatDP are from
@@ -513,12 +548,12 @@ class Benchmark(Shown):
 
     @property
     def dp_sniper_best(self) -> float:
-        """Larger of the two bounds in `dp_sniper`."""
+        """Larger of the two lower bounds that DP-Sniper published for this mechanism."""
         return max(self.dp_sniper)
 
 
 _ONE_ENTRY_PAIRS, _ONE_OF_FIVE_PAIRS = one_differs(1), one_differs(5)
-_ALL_OF_FIVE_PAIRS, _ALL_OF_TEN_PAIRS = all_differ(5), all_differ(10)
+_ALL_OF_FIVE_PAIRS, _ALL_OF_TEN_PAIRS = make_shift_pairs(5), make_shift_pairs(10)
 _GEOMETRIC_LOSS = math.log(9 / 8)
 _RAPPOR_BIT_LOSS, _ONE_TIME_BIT_LOSS = math.log(0.5125 / 0.4875), math.log(0.525 / 0.475)
 _STATDP_HASHES_NOTE = (

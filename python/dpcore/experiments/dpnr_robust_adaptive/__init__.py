@@ -54,28 +54,33 @@ _QUICK_PART_TEXTS: Final = 500
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the models to train, and the noise of the tests.
+    """Options of an experiment that trains and tests text classifiers on noisy vectors of texts.
 
     Args:
-        trials: smallest number of noisy vectors from which an accuracy is computed. All test texts
-            are encoded again, with new noise, until this number is reached.
-        seed: int in [0, 2**63). Every model and every test gets a separate seed derived from this
-            seed.
-        seeds: number of models of each kind, trained with different seeds. The table shows the mean
-            and the standard deviation over these models. Defaults to 3, or to 5 if `full` is True.
-        data: folder that contains the folders ag_news and yelp of the corpora. By default, the
-            experiment generates two corpora.
-        full: True for five seeds, for tests with masked words in every dimension, and for the
-            variant "robust, b = d/epsilon" at every epsilon.
-        quick: True for a short run that only shows that the experiment works. It uses a few hundred
-            texts of one corpus, one dimension and four variants.
+        trials: smallest number of noisy vectors for each test of a model. All test texts are
+            encoded again, with new noise, until the test has this number of vectors.
+        seed: int in [0, 2**63). The experiment derives a separate seed for every model and every
+            test from this seed.
+        seeds: number of times that each model is trained, with different seeds. The table shows the
+            mean and the standard deviation over these trainings. Defaults to 3, or to 5 if `full`
+            is True.
+        data: folder that contains the folders `ag_news` and `yelp` with the two corpora. By
+            default, the experiment generates two corpora.
+        full: True for five seeds and for more tests. Words are masked for every number in `dims`.
+            Noise of scale d/epsilon is tested at every epsilon (d is the number of entries of a
+            vector).
+        quick: True for a short run that only shows that the experiment works. The run uses a few
+            hundred texts of one corpus, one dimension and four variants.
         device: device for training and tests, such as "cpu" or "cuda".
-        dims: dimensions of the text vectors. Defaults to 32 and 64.
-        epsilons: claimed epsilons of the noise in the tests. Defaults to the eight values of the
-            study, from 0.05 to 5.
-        mus: shares of masked words. Defaults to 0.1, 0.3, 0.5 and 0.8. Words are masked only for
-            the variants "not robust" and "robust", without noise and at claimed epsilon 4.
-        lines: names of the variants of training, keys of `models.LINES`. Defaults to all variants.
+        dims: numbers of entries of the text vectors; models are trained for each number. Defaults
+            to 32 and 64.
+        epsilons: claimed epsilons of the noise in the tests. Defaults to eight values from 0.05 to
+            5.
+        mus: shares of the words that are masked in some tests. Defaults to 0.1, 0.3, 0.5 and 0.8.
+            Words are masked only for the variants "not robust" and "robust". The masked tests have
+            no noise, or noise of claimed epsilon 4.
+        lines: names of the variants of training, such as "not robust" (without noise) and "robust"
+            (with the noise of the test). Defaults to all variants.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -105,16 +110,16 @@ class Config(TextOptions):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train every model, and test every model on noisy vectors.
+    """Train text classifiers with different noise, and test each classifier on noisy text vectors.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because such small models are trained in one thread.
+        threads: has no effect: the small models are trained in one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result. After Ctrl-C, it contains only the completed models.
+        The result. After Ctrl-C, the result contains only the completed models.
 
     Raises:
         TypeError: if `config` belongs to another experiment.
@@ -135,7 +140,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     corpora = {name: _read_or_generate(name, config) for name in study.corpora_of(config)}
     benches = {name: study.Bench(corpus, config) for name, corpus in corpora.items()}
     jobs = list(study.jobs_of(config))
-    models, partial = run_jobs("models", jobs, lambda job: benches[job.data].model(job), progress)
+    models, partial = run_jobs(
+        "models", jobs, lambda job: benches[job.data].train_and_test(job), progress
+    )
     sizes = tuple(Size.of(name, corpus) for name, corpus in corpora.items())
     return Result(config, models, sizes, partial=partial)
 
@@ -160,7 +167,7 @@ class Size(Shown):
     """Source, number of texts and number of labels of a corpus.
 
     Args:
-        data: name of the corpus. For generated texts, it is the name of the corpus that they
+        data: name of the corpus. If the texts are generated, the name of the real corpus that they
             replace.
         origin: source of the texts.
         train: number of training texts.
@@ -178,7 +185,7 @@ class Size(Shown):
 
     @classmethod
     def of(cls, data: str, corpus: Corpus) -> Size:
-        """Count the texts and the labels of a corpus."""
+        """Count the training texts, test texts and labels of the corpus named `data`."""
         labels, counts = np.unique(corpus.test.labels, return_counts=True)
         sizes = len(corpus.train), len(corpus.test), len(labels)
         return cls(data, corpus.origin, *sizes, float(counts.max()) / sizes[1])
@@ -186,7 +193,7 @@ class Size(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Test accuracies of all models.
+    """Test accuracies of all text classifiers that the experiment trained.
 
     Args:
         config: options of the run.
@@ -198,27 +205,29 @@ class Result(Tabled[Config]):
     sizes: tuple[Size, ...]
 
     def of(self, data: str, dim: int, *how: Any) -> tuple[Model, ...]:
-        """Return the models of one kind, in the order of their seeds.
+        """Return the trained models with the given settings, one for each seed.
 
         Args:
             data: "ag_news" or "yelp".
             dim: dimension of the text vectors.
-            *how: the further fields of `Job` after `number`, in this order: `line`, `trained`, `mu`
-                and `mask`. Fields that are left out have their defaults.
+            *how: further settings, in this order: `line` (name of the training variant), `trained`
+                (training epsilon), `mu` (share of masked words) and `mask` (treatment of masked
+                words). Settings that are left out have the defaults of `Job`.
         """
         return tuple(
             model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
         )
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> Values:
-        """Return the test accuracies of a variant without masked words, one per seed.
+        """Return the test accuracies of one training variant, in a test without masked words.
 
-        The tuple is empty if the variant was not tested with this noise.
+        The tuple has one accuracy for each seed. It is empty if the variant was not tested with
+        this noise.
 
         Args:
             data: "ag_news" or "yelp".
             dim: dimension of the text vectors.
-            line: name of the variant.
+            line: name of the training variant, such as "robust".
             epsilon: claimed epsilon of the noise in the test, or None for no noise.
         """
         case = LINES[line]
@@ -226,15 +235,15 @@ class Result(Tabled[Config]):
         return _list_accuracies(self.of(data, dim, *kind), Test(epsilon))
 
     def masked(self, data: str, dim: int, line: str, test: Test, trained: bool = False) -> Values:
-        """Return the test accuracies of a variant with masked words, one per seed.
+        """Return the test accuracies of one training variant, in a test with masked words.
 
-        The tuple is empty if there was no such test.
+        The tuple has one accuracy for each seed. It is empty if the experiment had no such test.
 
         Args:
             data: "ag_news" or "yelp".
             dim: dimension of the text vectors.
-            line: "not robust" or "robust".
-            test: claimed epsilon and masks of the test.
+            line: name of the training variant, "not robust" or "robust".
+            test: noise and masked words of the test.
             trained: True for the models that were also trained with masked words.
         """
         level = None if line == "not robust" else MU_EPSILON
@@ -243,12 +252,12 @@ class Result(Tabled[Config]):
         return _list_accuracies(self.of(data, dim, line, level, mu, mask), test)
 
     def table(self) -> str:
-        """Return the results as plain text, together with the results of the study."""
+        """Return the results as plain text, together with published results for comparison."""
         config = self.config
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
         cells = list(product(self.sizes, config.dims))
-        parts += [_format_lines(self, size, dim) for size, dim in cells]
+        parts += [_format_variant_rows(self, size, dim) for size, dim in cells]
         masked = [row for size, dim in cells for row in _make_mask_rows(self, size, dim)]
         if masked:
             columns = [f"mu {mu:g}" for mu in config.mus]
@@ -290,11 +299,11 @@ class Result(Tabled[Config]):
                 for data, dim in cells
                 for gain in compute_gains(self, data, dim)
             ],
-            study=_list_study_figures(self) if self.config.data is not None else [],
+            study=_list_published(self) if self.config.data is not None else [],
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the accuracy against epsilon, and against the share of masked words.
+        """Draw the test accuracy against epsilon, and against the share of masked words.
 
         The lower axis shows the claimed epsilon and the upper axis the true epsilon.
 
@@ -341,14 +350,16 @@ RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robus
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Difference in accuracy between a variant and the control (trained at epsilon 5).
+    """Difference in test accuracy between a training variant and the control.
+
+    The control is a model that is trained with noise of epsilon 5 and tested with every noise.
 
     Args:
-        line: name of the variant.
+        line: name of the training variant.
         epsilon: claimed epsilon of the noise in the test.
-        mean: mean over the seeds of the accuracy of the variant minus the accuracy of the control.
-        noise: standard deviation over the seeds of the variant's accuracy, plus the standard
-            deviation of the control's accuracy.
+        mean: mean accuracy of the variant over the seeds, minus the mean accuracy of the control.
+        noise: standard deviation of the accuracy of the variant over the seeds, plus the standard
+            deviation of the accuracy of the control.
     """
 
     line: str
@@ -358,15 +369,15 @@ class Gain:
 
     @property
     def beyond(self) -> bool:
-        """True if the absolute value of `mean` exceeds `noise`."""
+        """True if the absolute difference in accuracy is larger than its spread (`noise`)."""
         return abs(self.mean) > self.noise
 
 
 def true_epsilon(epsilon: float, dim: int) -> float:
-    """Compute the true epsilon of DPNR's published noise for a claimed epsilon.
+    """Return the true epsilon of the published noise of DPNR, for a claimed epsilon.
 
-    The noise is Laplace noise of scale 1/`epsilon` on each of the `dim` entries in [0, 1]. The true
-    epsilon holds for any two vectors after min-max scaling.
+    DPNR adds Laplace noise of scale 1/`epsilon` to a vector of `dim` entries from 0 to 1. The true
+    epsilon is valid for any two vectors after min-max scaling.
 
     Example:
         >>> true_epsilon(5.0, 32)
@@ -377,10 +388,11 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 
 def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
-    """Return the smallest epsilon from which on the variant "robust" beats "not robust".
+    """Return the least tested epsilon from which the variant "robust" beats "not robust".
 
-    The means of the test accuracy are compared at every tested epsilon from this value on. The
-    result is None if "not robust" is better, or equally good, at the largest epsilon.
+    The function compares mean test accuracies. The variant "robust" must be better at the returned
+    epsilon, and at every larger tested epsilon. The result is None if "robust" is not better at the
+    largest epsilon.
     """
     crossing = None
     for epsilon in reversed(result.config.epsilons):
@@ -392,10 +404,11 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
 
 
 def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
-    """Return the gains of the variants over the control, at every tested epsilon.
+    """Return the differences in accuracy between each training variant and the control.
 
-    A variant is left out if it has fewer than two seeds, or another number of seeds than the
-    control.
+    The control is a model trained with noise of epsilon 5. The result has one entry for each
+    variant and each tested epsilon. A variant is left out if it has fewer than two seeds, or if its
+    number of seeds differs from the number of seeds of the control.
     """
     gains = []
     for line, epsilon in product(RIVALS, result.config.epsilons):
@@ -443,9 +456,9 @@ def _table_title(size: Size, dim: int, result: Result) -> str:
 
 
 def format_mean_sd(values: Values) -> str:
-    """Format the mean, and the standard deviation in units of the last digit.
+    """Return the mean of values as text, with the standard deviation in units of the last digit.
 
-    The text is "-" if there are no values.
+    The text is "-" if `values` is empty.
     """
     if not values:
         return "-"
@@ -453,11 +466,11 @@ def format_mean_sd(values: Values) -> str:
     return f"{mean:.3f}" + (f"({1000 * wide:.0f})" if len(values) > 1 else "")
 
 
-def _format_study(value: float | None) -> str:
+def _format_published_accuracy(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _format_lines(result: Result, size: Size, dim: int) -> str:
+def _format_variant_rows(result: Result, size: Size, dim: int) -> str:
     """Format one row for each variant, each followed by the study's row for the same variant."""
     levels = (None, *result.config.epsilons)
     title = _table_title(size, dim, result)
@@ -471,7 +484,7 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         of = LINES[name].study
         published = [study.published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(published):
-            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, published)))
+            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_published_accuracy, published)))
     return align_rows(rows)
 
 
@@ -489,7 +502,7 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
                 shown.append((title, *map(format_mean_sd, values)))
         published = [study.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
         if shown and result.config.data is not None and any(published):
-            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, published)))
+            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_published_accuracy, published)))
     if shown:
         yield (_table_title(size, dim, result), *("" for _ in mus))
         yield from shown
@@ -544,7 +557,7 @@ def _gain_to_dict(gain: Gain) -> dict[str, Any]:
     return entries | {"spreads": gain.noise, "beyond": gain.beyond}
 
 
-def _list_study_figures(result: Result) -> list[dict[str, Any]]:
+def _list_published(result: Result) -> list[dict[str, Any]]:
     """Return the published results of the study that the tables show."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]

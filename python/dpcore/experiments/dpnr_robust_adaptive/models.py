@@ -19,7 +19,7 @@ from ...errors import AssumptionWarning
 from ...report.shown import Shown
 from ...streams import seeded_torch
 from ...text import schedules
-from ..running import cell_seed, require_whole
+from ..running import cell_seed, require_complete
 
 if TYPE_CHECKING:
     from ...text import DPNR, Corpus
@@ -81,17 +81,17 @@ CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True
 def published_accuracy(
     data: str, dim: int, line: str, epsilon: float | None, mu: float = 0.0
 ) -> float | None:
-    """Return a test accuracy that the study published.
+    """Return a test accuracy that Zouhri and Abecidan (2021) published.
 
     Args:
         data: "ag_news" or "yelp".
         dim: dimension of the text vectors.
-        line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
+        line: name of the training variant: "not robust", "robust" or "adaptive".
         epsilon: claimed epsilon of the noise in the test, or None for no noise.
         mu: share of masked words in the test.
 
     Returns:
-        The accuracy, or None if the study did not publish it.
+        The accuracy, or None if this accuracy was not published.
 
     Example:
         >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
@@ -130,22 +130,25 @@ MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingVariant:
-    """One variant of the training: its noise and its treatment of unknown words.
+    """Settings for training a text classifier: the noise, and the treatment of unknown words.
 
     Args:
         name: name of the variant in tables and pictures.
-        schedule: schedule of the noise over the training, or a class that makes a schedule from an
-            epsilon. None for training without noise.
-        each: True to train a separate model for each epsilon, and to test the model only at this
-            epsilon.
-        scale: scale of the noise: "published" is 1/epsilon, and "sound" is d/epsilon, for which the
-            claim is true.
-        unknown: "drop" to leave unknown words and word pairs out of the mean, or "token" to
-            represent all of them by one vector.
-        study: column of the study's tables with which the variant is compared, or "".
-        shared: name of another variant whose models are used instead, and the training epsilon of
-            these models. None if the variant has its own models.
-        drawn: True if the picture shows the variant.
+        schedule: epsilon of the noise in each epoch (a schedule), or a class that makes a schedule
+            from one epsilon. None for training without noise.
+        each: True to train a separate model for each epsilon, and to test each model only at its
+            training epsilon.
+        scale: scale of the noise. "published" is 1/epsilon, and the claimed epsilon is then false.
+            "sound" is d/epsilon (d is the number of entries of a vector), and the claimed epsilon
+            is then true.
+        unknown: "drop" to leave unknown words and word pairs out of the text vector, or "token" to
+            represent all unknown words and pairs by one vector.
+        study: name of the published variant with which this variant is compared, or "" if the
+            variant is not compared.
+        shared: None if models are trained for this variant. If this variant uses models of a
+            different variant, a pair: the name of the different variant, and the training epsilon
+            of its models.
+        drawn: True to show the variant in the picture.
     """
 
     name: str
@@ -181,14 +184,14 @@ NAMES: Final = tuple(LINES)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Test(Shown):
-    """Noise and masked words in one test.
+    """Settings of one test of a text classifier: the noise, and the masked words.
 
     Args:
         epsilon: claimed epsilon of the noise, or None for no noise.
-        mu: share of masked words.
-        mask: treatment of masked words: "leave_out" leaves masked words out of the mean, and
-            "zero_id" replaces a masked word by word number 0, as the code of the study does. "" if
-            no words are masked.
+        mu: share of the words that are masked.
+        mask: treatment of masked words: "leave_out" leaves masked words out of the text vector.
+            "zero_id" replaces each masked word by word number 0 of the vocabulary. "" means that no
+            words are masked.
     """
 
     epsilon: float | None = None
@@ -202,18 +205,19 @@ class Test(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Job(Shown):
-    """Specification of one model to train.
+    """Settings of one text classifier to train.
 
     Args:
         data: name of the corpus.
         dim: dimension of the text vectors.
-        number: index of the seed, from 0.
+        number: index of the training among trainings with different seeds, from 0.
         line: name of the training variant.
-        trained: training epsilon if the variant has a separate model for each epsilon, and
-            otherwise None.
-        mu: share of words masked in training.
-        mask: treatment of masked words, as in `Test`. If `mu` is 0, it determines the vocabulary
-            and the masks of the tests.
+        trained: epsilon of the noise in training, or None if the variant does not have a separate
+            model for each epsilon.
+        mu: share of the words that are masked in training.
+        mask: treatment of masked words, "leave_out" or "zero_id" (see `Test`), or "". If `mu` is 0,
+            words are masked only in tests, and `mask` determines the vocabulary and the masks of
+            the tests.
     """
 
     data: str
@@ -225,7 +229,10 @@ class Job(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def tests(self, config: Any) -> Iterator[Test]:
-        """Yield the tests of the model. The first test has neither noise nor masked words."""
+        """Yield the settings of all tests of this model.
+
+        The first test has no noise and no masked words.
+        """
         yield Test()
         if not self.mask:
             levels = config.epsilons
@@ -233,7 +240,7 @@ class Job(Shown):
                 levels = tuple(level for level in levels if level == self.trained)
             yield from map(Test, levels)
         masked = self.line == "not robust" or (self.line, self.trained) == ("robust", MU_EPSILON)
-        if not masked or not _has_masks(config, self.dim):
+        if not masked or not _is_mask_tested(config, self.dim):
             return
         for mu in (self.mu,) if self.mu else config.mus:
             for epsilon in (None, MU_EPSILON):
@@ -242,13 +249,13 @@ class Job(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Shown):
-    """Training loss and test accuracies of a trained model.
+    """Training loss and test accuracies of one trained text classifier.
 
     Args:
-        job: specification of the model.
+        job: settings of the training.
         loss: mean training loss (cross-entropy) in the last epoch, in nats.
         clean: test accuracy without noise and without masked words.
-        accuracies: pairs (test, test accuracy) for every test.
+        accuracies: one pair for every test: the settings of the test, and the test accuracy.
     """
 
     job: Job
@@ -258,11 +265,11 @@ class Model(Shown):
 
 
 def corpora_of(config: Any) -> tuple[str, ...]:
-    """Return the names of the corpora. A quick run uses only the first corpus."""
+    """Return the names of the corpora of the experiment. A quick run uses only the first corpus."""
     return tuple(DATA)[:1] if config.quick else tuple(DATA)
 
 
-def _has_masks(config: Any, dim: int) -> bool:
+def _is_mask_tested(config: Any, dim: int) -> bool:
     """Return True if models of this dimension are tested with masked words."""
     return bool(config.full or dim == config.dims[0])
 
@@ -277,7 +284,10 @@ def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, 
 
 
 def jobs_of(config: Any) -> Iterator[Job]:
-    """Yield all models to train, seed by seed, so that an interrupted run has complete seeds."""
+    """Yield the settings of all models to train.
+
+    The models of the first seed come first, then the models of the second seed, and so on.
+    """
     for number, data, dim in product(range(config.seeds), corpora_of(config), config.dims):
         first = partial(Job, data, dim, number)
         # The dict removes repetitions, because variants may share a model.
@@ -288,7 +298,7 @@ def jobs_of(config: Any) -> Iterator[Job]:
             else:
                 levels = _training_levels(LINES[name], config)
                 jobs |= dict.fromkeys(first(name, level) for level in levels)
-        if _has_masks(config, dim):
+        if _is_mask_tested(config, dim):
             jobs |= dict.fromkeys(_mask_jobs(first, config))
         yield from jobs
 
@@ -305,19 +315,19 @@ def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
 
 
 class Bench:
-    """Object that trains and tests the models on one corpus. It splits each text only once.
+    """Trains and tests text classifiers on one corpus.
 
     Args:
         corpus: corpus with training and test texts.
-        config: configuration of the experiment.
+        config: options of the experiment.
     """
 
     def __init__(self, corpus: Corpus, config: Any) -> None:
         self.test, self._corpus, self._config = corpus.test, corpus, config
         self._kept: dict[tuple[str, bool], tuple[Prepared, Units]] = {}
 
-    def model(self, job: Job) -> Model:
-        """Train the model of a job, and run all its tests."""
+    def train_and_test(self, job: Job) -> Model:
+        """Train one model with the settings `job`, and run all tests of this model."""
         from ...text import DPNR, WordDropout
         from ...text.systems.training import one_thread
 
@@ -335,13 +345,13 @@ class Bench:
             # They are counted like all other texts.
             warnings.simplefilter("ignore", AssumptionWarning)
             warnings.simplefilter("ignore", UserWarning)
-            ready, units = self._cut(model, (line.unknown, job.mask == "zero_id"))
+            ready, units = self._prepare_texts_once(model, (line.unknown, job.mask == "zero_id"))
             how: Any = {"rng": cell_seed(config.seed, key), "device": config.device}
             model.fit(ready, schedule=schedule, pair=False, progress=False, **how)
-            tests = dict(self._tested(model, units, job, key))
-        return Model(job, require_whole(model).losses[-1], tests[Test()], tuple(tests.items()))
+            tests = dict(self._run_tests(model, units, job, key))
+        return Model(job, require_complete(model).losses[-1], tests[Test()], tuple(tests.items()))
 
-    def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
+    def _prepare_texts_once(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
         from ...text.systems.training import units_of
 
         if kind not in self._kept:
@@ -349,7 +359,7 @@ class Bench:
             self._kept[kind] = (ready, units_of(ready.vocabulary, self.test.texts))
         return self._kept[kind]
 
-    def _tested(
+    def _run_tests(
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
         """Yield the tests of a model with their accuracies.
@@ -360,7 +370,7 @@ class Bench:
         from ...text import WordDropout
 
         for test in job.tests(self._config):
-            bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)
+            bag, noise = model.extractor, _make_noise_for_claim(model, test.epsilon)
             bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
             draws = max(1, math.ceil(self._config.trials / len(units))) if test != Test() else 1
             seed = cell_seed(self._config.seed, f"{key}/{test}")
@@ -373,7 +383,7 @@ class Bench:
             yield test, float(np.mean(predictions == np.tile(self.test.labels, draws)))
 
 
-def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
+def _make_noise_for_claim(model: DPNR, epsilon: float | None) -> Any:
     """Return the noise for another claimed epsilon of the same model. None means no noise."""
     from ...text import DPNR
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid
+from ...errors import invalid, tag
 from ...packages import require_module
 from ...records import Array, Counts, Flags, Ints, Pair
 from ...report.shown import Shown
@@ -26,16 +26,16 @@ from ...text import Corpus, TfidfSVD
 from ...text.corpus import normalise_likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
-from ..running import audit_cell, load_minilm, require_whole
+from ..running import audit_cell, load_minilm, require_complete
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 
 
 class Remembered:
-    """An encoder that stores the vector of every text, so that it encodes a text only once.
+    """Text encoder that stores the vector of every text, and so encodes each text only once.
 
     Args:
-        encode: function from a list of texts to an array of shape `(n, d)`.
+        encode: encoder to use: a function from a list of n texts to an array of shape `(n, d)`.
         name: name of the encoder in reports.
     """
 
@@ -52,7 +52,7 @@ class Remembered:
 
 
 def micro_f1(truth: Array, answers: Array) -> float:
-    """Compute the micro-F1 of predicted attributes (0 or 1), over all texts and all attributes.
+    """Return the micro-F1 of predicted binary attributes, over all texts and all attributes.
 
     Example:
         >>> round(micro_f1(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]])), 4)
@@ -63,7 +63,7 @@ def micro_f1(truth: Array, answers: Array) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Facts(Shown):
-    """Source, sizes and trivial accuracies of the texts.
+    """Source and sizes of a corpus of texts, and the scores of constant predictions.
 
     Args:
         origin: source of the texts.
@@ -71,12 +71,14 @@ class Facts(Shown):
         sizes: numbers of training, validation and test texts.
         repeated: number of test texts that are also training texts.
         unseen: number of distinct test texts that are neither training nor validation texts.
-        majority: share of the most frequent training label among all test texts, and among the
-            unseen test texts.
-        names: names of the attributes. A bound is certified only for the first attribute.
-        always: micro-F1 of an attacker who always predicts only the most frequent attribute, on all
-            test texts and on the unseen test texts.
-        widths: pairs (name of an encoder, dimension of its vectors).
+        majority: accuracy of a constant prediction, on all test texts and on the unseen test texts.
+            The prediction is the most frequent label of the training texts.
+        names: names of the private attributes. A bound on epsilon is certified only for the first
+            attribute.
+        always: micro-F1 of a constant prediction of the attributes, on all test texts and on the
+            unseen test texts. The prediction is that every text has the most frequent attribute,
+            and no other attribute.
+        widths: one pair for each encoder: the name, and the number of entries of a vector.
     """
 
     origin: str
@@ -92,17 +94,17 @@ class Facts(Shown):
 
 @dataclass(frozen=True)
 class Material:
-    """The texts, the encoders, and the pair of texts that is audited under each encoder.
+    """Texts, text encoders, and one pair of texts to audit for each encoder.
 
     Args:
         corpus: the texts.
-        facts: facts about the texts.
-        unseen: mask of the test texts. True for the first copy of a text that is neither a training
-            nor a validation text.
+        facts: source and sizes of the texts.
+        unseen: one boolean for each test text. True for the first copy of a text that is neither a
+            training nor a validation text.
         truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
-        extractors: dict from a name to the encoder.
-        pairs: dict from the name of an encoder to the two training texts whose vectors are farthest
-            apart after min-max scaling.
+        extractors: dict from the name of an encoder to the encoder.
+        pairs: dict from the name of an encoder to a pair of training texts. The vectors of these
+            two texts are farthest apart, for this encoder and after min-max scaling.
     """
 
     corpus: Corpus
@@ -114,15 +116,15 @@ class Material:
 
 
 def prepare_material(config: Any) -> Material:
-    """Read or generate the texts, fit the encoders, and find the pairs of texts to audit."""
+    """Read or generate texts, fit text encoders, and find a pair of texts to audit per encoder."""
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
-        raise about(invalid("data", f"with the attributes {missing}", config.data), "data")
+        raise tag(invalid("data", f"with the attributes {missing}", config.data), "data")
     test = corpus.test
     unseen = _mark_unseen(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)
-    extractors = {name: _make_extractor(name, config, corpus) for name in config.encoders}
+    extractors = {name: _make_text_encoder(name, config, corpus) for name in config.encoders}
     widths = tuple((name, made([test.texts[0]]).shape[1]) for name, made in extractors.items())
     facts = _collect_facts(corpus, names, unseen, truth, config.data is None, widths)
     pairs = {name: _find_largest_pair(made, corpus) for name, made in extractors.items()}
@@ -159,7 +161,7 @@ def _collect_facts(
     )  # fmt: skip
 
 
-def _make_extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
+def _make_text_encoder(name: str, config: Any, corpus: Corpus) -> Remembered:
     if name == "TF-IDF":
         return Remembered(TfidfSVD(config.dim).fit(corpus).encode, f"TF-IDF, SVD {config.dim}")
     model = load_minilm("dpnr-table with full", config.device)
@@ -205,16 +207,16 @@ Encode = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """Settings of one system.
+    """Settings of one text system (an encoder of texts, with a classifier).
 
     Args:
-        system: name of the system: `CLEAN` (DPNR without noise), a key of `NOISES`, or one of
-            `BASELINES`.
-        encoder: encoder of the texts. DPNR uses "TF-IDF" or "MiniLM". Baselines use "bag", an
-            encoder that they train.
+        system: name of the system: `CLEAN` (the system DPNR without noise), a key of `NOISES` (DPNR
+            with noise), or one of `BASELINES` (trained against an opponent, without noise).
+        encoder: name of the text encoder: "TF-IDF" or "MiniLM" for DPNR, and "bag" (an encoder
+            trained with the baseline) for a baseline.
         claim: claimed epsilon, or None if no epsilon is claimed.
-        strength: weight of the opponent in a baseline. None means the default of the baseline's
-            class.
+        strength: weight of the opponent in the training of a baseline. With None, the class of the
+            baseline sets the weight.
     """
 
     system: str
@@ -224,7 +226,10 @@ class Case(Shown):
 
     @property
     def name(self) -> str:
-        """Name of the system in tables, without the encoder and the claimed epsilon."""
+        """Name of this system in tables.
+
+        The name does not contain the encoder or the claimed epsilon.
+        """
         if self.system in BASELINES:
             return f"{self.system}, strength {self.strength:g}"
         names = {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}
@@ -232,21 +237,28 @@ class Case(Shown):
 
     @property
     def key(self) -> str:
-        """Text from which the seeds of the system are derived."""
+        """Text with all settings of this system.
+
+        The random seeds of the system are derived from this text.
+        """
         return f"{self.encoder}/{self.system}/{self.claim}/{self.strength}"
 
 
 def list_systems(
     encoders: Sequence[str], levels: Sequence[float], strengths: Sequence[float]
 ) -> tuple[Case, ...]:
-    """List all systems: first DPNR with each encoder, without and with noise, then the baselines.
+    """Return the settings of all systems of the experiment.
+
+    First come the systems of DPNR for each encoder, without noise and with noise. Then come the
+    baselines.
 
     Args:
-        encoders: names of encoders.
-        levels: claimed epsilons. The systems "shared" and "iid" use every level, the system "sound"
-            only the largest level.
-        strengths: strengths of the baselines, as multiples of each class's default, without 0. The
-            strength 0 is plain training, which is the same for all baselines and is added once.
+        encoders: names of the text encoders for DPNR.
+        levels: claimed epsilons. The systems "shared" and "iid" are listed with every epsilon. The
+            system "sound" is listed only with the largest epsilon.
+        strengths: weights of the opponent for the baselines, each above 0, as multiples of the
+            default of each baseline. A system with weight 0 (training without an opponent) is added
+            once, if `strengths` is not empty.
     """
     cases = []
     for encoder in encoders:
@@ -267,14 +279,14 @@ def list_systems(
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A trained system, and the function that returns the vectors it releases.
+    """A trained text system, and the function that returns the released vectors of texts.
 
     Args:
-        model: the model.
-        encode: function from texts to released vectors. It has an argument `rng` if the vectors are
-            noisy.
-        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds, and
-            None for a baseline.
+        model: the trained model.
+        encode: function from texts to released vectors. The function has an argument `rng` if the
+            vectors are noisy.
+        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds. None for a
+            baseline.
     """
 
     model: Any
@@ -283,13 +295,13 @@ class Fitted:
 
 
 def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
-    """Train one system.
+    """Train one text system (DPNR or a baseline).
 
     Args:
-        case: the system.
-        encoder: the encoder of the texts, or None for a baseline, which trains an encoder.
+        case: settings of the system.
+        encoder: encoder of the texts, or None for a baseline (the baseline trains an encoder).
         corpus: the texts, with a split.
-        names: names of the attributes that baselines protect.
+        names: names of the attributes that a baseline learns to hide.
         seed: seed of the training.
         device: torch device of the training.
     """
@@ -300,7 +312,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
         from . import defences
 
         model = getattr(defences, case.system)(attribute=list(names), strength=case.strength)
-        require_whole(model.fit(corpus, rng=seed, device=device, progress=False))
+        require_complete(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -310,14 +322,14 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
     how: Any = {"epochs": epochs, "rng": seed, "device": device, "progress": False, **RECIPE}
     model.fit(corpus, schedule=schedule, pair=False, **how)
-    require_whole(model)
+    require_complete(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)
 
 
-def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
-    """Encode texts. The noise depends only on `seed` and on the number `call`."""
+def encode_with_call_seed(encode: Encode, texts: Any, seed: int, call: int) -> Any:
+    """Encode texts with noise that is determined by the two integers `seed` and `call`."""
     from ...mechanisms.texts import takes_rng
 
     if not takes_rng(encode):
@@ -334,15 +346,15 @@ _USUAL_TRANSFORMS: Final = ("raw", "row minimum subtracted")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Naive(Shown):
-    """Results of one naive attacker, which predicts the attributes from the released vectors.
+    """Results of one simple attacker that predicts private attributes from released text vectors.
 
-    As in the code of the paper, the attacker is a network with one hidden layer of 256 units.
+    The attacker is a neural network with one hidden layer of 256 units.
 
     Args:
         start: index of the random initialisation, from 0.
-        epochs: number of passes over the training texts.
+        epochs: number of training epochs.
         f1: micro-F1 on all test texts.
-        unseen: micro-F1 on unseen test texts, which are neither training nor validation texts.
+        unseen: micro-F1 on the test texts that are neither training nor validation texts.
     """
 
     start: int
@@ -353,23 +365,24 @@ class Naive(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Shown):
-    """Results of one trained system.
+    """Results of one trained text system: accuracy, attacks on private attributes, and privacy.
 
     Args:
         seed: seed of training and attacks.
-        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds, and
-            None for a baseline.
-        loss: exact privacy loss of the audited pair of texts, computed from the law of the noise;
-            None for a baseline.
+        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds. None for a
+            baseline.
+        loss: exact privacy loss of the audited pair of texts, computed from the distribution of the
+            noise. None for a baseline.
         main: accuracy of the main task (prediction of the label) on all test texts.
-        main_unseen: accuracy of the main task on unseen test texts, which are neither training nor
-            validation texts.
-        naive: results of the naive attackers.
-        chosen: result of the attacker with the best F1 over all attributes on the validation texts.
+        main_unseen: accuracy of the main task on unseen test texts. Unseen texts are neither
+            training nor validation texts.
+        naive: results of simple neural networks that predict the attributes.
+        chosen: result of the best attacker, chosen by the F1 over all attributes on the validation
+            texts.
         alone: result of the attack on the first attribute only, with a certified lower bound on
             epsilon.
-        discriminator: mean accuracy, over the attributes, of the opponent against which a baseline
-            was trained; None for DPNR.
+        discriminator: accuracy of the opponent against which a baseline was trained, averaged over
+            the attributes. None for DPNR.
     """
 
     seed: int
@@ -384,9 +397,10 @@ class Run(Shown):
 
     @property
     def refitted(self) -> float | None:
-        """Accuracy on unseen texts of a new classifier for the main task.
+        """Accuracy of a new classifier for the main task (the label), on unseen test texts.
 
-        The classifier has the type of the chosen attacker.
+        The classifier is trained on the released vectors, and is of the same type as the best
+        attacker. None if the accuracy was not measured.
         """
         group = self.group
         if group.main is None:
@@ -397,7 +411,7 @@ class Run(Shown):
 
     @property
     def certified(self) -> float | str:
-        """Lower bound on epsilon certified by the attack on the first attribute.
+        """Lower bound on epsilon, certified by the attack on the first attribute of this system.
 
         If no bound is certified, the value is a text with the reason.
         """
@@ -406,32 +420,32 @@ class Run(Shown):
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound in `certified` refutes the claim.
+        """True if the certified lower bound on epsilon refutes the claimed epsilon.
 
-        None without a bound or without a claim.
+        None if no bound was certified, or if the system claims no epsilon.
         """
         bound = self.alone.certified
         return None if isinstance(bound, str) else bound.refuted
 
     @property
     def group(self) -> Group:
-        """Results of the chosen attacker for the unseen texts that have the first attribute."""
+        """Results of the best attacker on the unseen test texts that have the first attribute."""
         return self.chosen.groups[len(self.chosen.attributes) == 1]
 
 
 def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
-    """Train one system, measure its accuracy, and attack its vectors.
+    """Train one text system, measure its accuracy, and attack its released vectors.
 
     Args:
-        case: the system.
-        made: texts and encoders.
+        case: settings of the system.
+        made: texts, encoders and pairs of texts.
         seed: seed of training and attacks.
-        config: configuration of the experiment.
+        config: options of the experiment.
     """
     names, corpus = made.facts.names, made.corpus
     system = fit_system(case, made.extractors.get(case.encoder), corpus, names, seed, config.device)
     few = choose_attackers(config.size, len(corpus.train))
-    test = encode_with_stream(system.encode, corpus.test.texts, seed, 0)
+    test = encode_with_call_seed(system.encode, corpus.test.texts, seed, 0)
     right = system.model.predicted(test) == corpus.test.labels
     asked: dict[str, Any] = {"rng": seed, "progress": False, "confidence": config.confidence}
     linear = [attacker for attacker in few if attacker.classifier == few[0].classifier]
@@ -452,11 +466,11 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 
 def choose_attackers(size: str, rows: int) -> list[Attacker]:
-    """Return the attackers for a size: "full" for all usual attackers, and fewer otherwise.
+    """Return the attackers that predict private attributes, for one size of the experiment.
 
-    An attacker is a classifier applied to transformed vectors. Unless the size is "full", the list
-    contains only one or two types of classifiers, after two of the transforms. `rows` is the number
-    of training texts.
+    An attacker is a classifier applied to transformed vectors. If `size` is "full", the list
+    contains all usual attackers. Otherwise, the list contains only one type of classifier ("quick")
+    or two types ("usual"), each with two transforms. `rows` is the number of training texts.
     """
     attackers = [
         attacker
@@ -469,11 +483,16 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
 
 
 def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
-    """Train the naive attacker from several initialisations, and test it after several epochs."""
+    """Train simple neural networks that predict private attributes, and test them.
+
+    The vectors are the released vectors of `system`. Each network starts from a different random
+    initialisation. Each network is tested after several numbers of epochs, and each test gives one
+    result.
+    """
     networks = require_module("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
-    rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
-    test = encode_with_stream(system.encode, corpus.test.texts, seed, 2)
+    rows = encode_with_call_seed(system.encode, corpus.train.texts, seed, 1)
+    test = encode_with_call_seed(system.encode, corpus.test.texts, seed, 2)
     truth = np.stack([corpus.train.attribute(name) for name in names], axis=1)
     labels = truth[:, 0] if len(names) == 1 else truth
     models, classes = [], np.arange(max(2, len(names)))
@@ -509,19 +528,20 @@ _SHARED_NOISE_DRAWS: Final = 2048
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Shown):
-    """Result of the audit of one claimed epsilon, and of the inspection of the noise.
+    """Result of an audit of one claimed epsilon, and of an inspection of the noise.
 
     Args:
-        claim: settings of the audited system, a key of `NOISES` with a claimed epsilon.
-        seed: seed that repeats the audit.
-        counts: number of outputs in the counted event (a set of outputs), for each text of the
-            pair.
-        true: true epsilon, which holds for any two texts. It is inf if no finite epsilon holds.
-        exact: exact privacy loss of the audited pair of texts, computed from the law of the noise.
+        claim: settings of the audited system, such as the type of noise and the claimed epsilon.
+        seed: seed of the audit.
+        counts: number of outputs in the event, for each text of the audited pair. The event is a
+            set of outputs that the audit chose.
+        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds.
+        exact: exact privacy loss of the audited pair of texts, computed from the distribution of
+            the noise.
         certified: certified lower bound on epsilon.
-        refuted: True if the claim was refuted, or None if the audit could not have refuted it.
-        flags: names of the checks of `inspect` that found a fault of the noise, such as equal noise
-            on all entries.
+        refuted: True if the claim was refuted. None if the audit could not have refuted the claim.
+        flags: names of faults that `inspect` found in the noise, such as equal noise on all
+            entries.
         partial: True if Ctrl-C ended the audit early.
     """
 
@@ -537,15 +557,15 @@ class Verdict(Shown):
 
 
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
-    """Audit the claimed epsilon of a system on one pair of texts, and inspect its noise.
+    """Audit the claimed epsilon of a system on one pair of texts, and inspect the noise.
 
-    The texts are the two training texts whose vectors are farthest apart.
+    The audited pair are the two training texts whose vectors are farthest apart.
 
     Args:
-        case: settings of the system, a key of `NOISES` with a claimed epsilon.
+        case: settings of the system, such as the type of noise and the claimed epsilon.
         made: the texts, the encoders and the pairs of texts.
         seed: seed of the audit and of the inspection.
-        config: configuration of the experiment.
+        config: options of the experiment.
     """
     from ...text.systems import DPNR
 

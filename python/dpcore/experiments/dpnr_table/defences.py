@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 
 from ...errors import instance, invalid, mistyped, real
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import torch
 from ...records import Array
 from ...report.rows import Row
@@ -45,7 +45,10 @@ WORDS: Final = 2000
 
 @contextmanager
 def freeze_weights(module: Any) -> Iterator[None]:
-    """Context manager that turns off the gradients of a module's weights, but not of its inputs."""
+    """While the `with` block runs, turn off the gradients of the weights of a torch module.
+
+    The gradients of the inputs stay on.
+    """
     module.requires_grad_(False)
     try:
         yield
@@ -55,16 +58,17 @@ def freeze_weights(module: Any) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Arguments of an opponent.
+    """Arguments of an opponent (a network that infers attributes from the vectors of an encoder).
 
     Args:
         discriminator: untrained network that learns to infer the attributes from a vector.
-        codes: attribute values of the training texts as numbers from 0, int64, shape
+        codes: attribute values of the training texts, as whole numbers from 0; int64, shape
             `(texts, attributes)`.
-        units: words and word pairs of the training texts, as numbers.
-        strength: factor of the opponent's penalty in the loss of the extractor.
-        rng: generator of the opponent's random numbers. The training of the extractor uses another
-            generator.
+        units: vocabulary indices of the words and word pairs in each training text.
+        strength: factor of the penalty in the loss of the encoder. The opponent defines the
+            penalty.
+        rng: generator of the random numbers of the opponent, separate from the generator for
+            training the encoder.
         device: torch device of the vectors.
     """
 
@@ -77,12 +81,13 @@ class Material:
 
 
 class Opponent:
-    """Base class of the opponents.
+    """Base class of the opponents against which a text encoder is trained.
 
-    This class trains the discriminator, and a subclass defines the penalty.
+    An opponent has a discriminator, a network that learns to infer private attributes from the text
+    vectors. A subclass defines a penalty. The encoder is trained to make the penalty small.
 
     Args:
-        made: the discriminator and the other arguments.
+        made: the discriminator and the other settings of the opponent.
     """
 
     def __init__(self, made: Material) -> None:
@@ -92,27 +97,40 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Take one training step of the discriminator on the vectors of a batch, `rows`."""
-        descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
+        """Train the discriminator for one step on a batch.
 
-    def truth(self, rows: Any, batch: Any) -> Any:
-        """Return the attributes of the texts at positions `batch`, one tensor per attribute."""
+        `rows` are the vectors of the training texts with indices `batch`.
+        """
+        descend_loss(self.discriminator.loss(rows, self.true_values(rows, batch)), self.optimiser)
+
+    def true_values(self, rows: Any, batch: Any) -> Any:
+        """Return the true attributes of some training texts, one tensor per attribute.
+
+        The texts are those with the indices `batch`. The tensors are on the device of the vectors
+        `rows`.
+        """
         return self.codes[batch].to(rows.device).unbind(1)
 
     def penalty(self, rows: Any, batch: Any) -> Any:
-        """Return `strength` times `against(rows, batch)`, or exactly 0 if `strength` is 0."""
-        return self.strength * self.against(rows, batch) if self.strength else 0.0
+        """Return the penalty in the loss of the encoder.
 
-    def against(self, rows: Any, batch: Any) -> Any:
-        """Return the term L that the extractor minimises.
+        The penalty is `strength` times `hiding_loss(rows, batch)`. It is exactly 0 if `strength`
+        is 0. `rows` are the vectors of the training texts with indices `batch`.
+        """
+        return self.strength * self.hiding_loss(rows, batch) if self.strength else 0.0
 
-        The method must not change the discriminator.
+    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+        """Return the term L, which the encoder minimises in order to hide attributes.
+
+        `rows` are the vectors of the training texts with indices `batch`.
+
+        A subclass defines this method. The method must not change the discriminator.
         """
         raise NotImplementedError
 
 
-def names_of(attribute: Any) -> tuple[str, ...]:
-    """Check one name of an attribute, or several names, and return them as a tuple.
+def check_names(attribute: Any) -> tuple[str, ...]:
+    """Check one attribute name or several attribute names, and return a tuple of names.
 
     Raises:
         TypeError: if the argument is neither a string nor several strings.
@@ -129,38 +147,36 @@ def names_of(attribute: Any) -> tuple[str, ...]:
 
 
 class Defended(Shown, TextClassifier):
-    """Base class of text encoders that are trained to hide attributes from an opponent.
+    """Base class of text encoders that are trained to hide private attributes from an opponent.
 
     The encoder computes ``encode(text) = m(f(text))``. The extractor f averages the vectors of
     words and word pairs. The transform m maps the average into a bounded set. The encoder adds no
-    noise and claims no epsilon. Attackers other than the opponent of the training may still infer
-    the attributes.
+    noise and claims no epsilon. The training is against one opponent. Other attackers may still
+    infer the attributes.
 
     Every batch has two training steps. First, the opponent learns from the current vectors (Adam at
     rate 1e-3). Then the extractor and a linear classifier of the label minimise
-    ``CE(label) + strength L``. The subclass defines the term L. In all subclasses, a discriminator
-    with two hidden layers of 128 units learns to infer the attributes. The discriminator affects
-    the encoder only if L depends on the discriminator.
-
-    The transform m bounds the vectors, so that L does not grow without limit.
+    ``CE(label) + strength L``. CE is the cross-entropy, and the subclass defines the term L. In all
+    subclasses, a discriminator with two hidden layers of 128 units learns to infer the attributes.
+    If L does not depend on the discriminator, the discriminator has no effect on the encoder.
 
     Args:
         dim: dimension of the text vectors, at least 2. Defaults to 32.
         attribute: name of an attribute of the corpus with at least two values, or several names.
-        strength: factor of L, at least 0. The default depends on the subclass. With 0, the
-            extractor is the same, bit for bit, as without an opponent.
+        strength: factor of L, at least 0. The default depends on the subclass. With 0, the trained
+            extractor is exactly the same as without an opponent.
         transform: the transform m, one of the transforms of `PrivateEncoder`, such as `Clip`.
-            Defaults to `MinMax`, which scales the entries to [0, 1].
+            Defaults to `MinMax`, which scales the entries of each vector to [0, 1].
         unknown: "drop" to leave unknown words out of the average, or "token" to represent all
             unknown words by one vector.
-        min_count: smallest number of occurrences in the training texts of a known word or word
-            pair.
+        min_count: a word (or word pair) is known if it occurs at least this number of times in the
+            training texts.
 
     Attributes:
-        claim: None, because no epsilon is claimed.
+        claim: always None: the encoder claims no epsilon.
         trained: record of the training, or None before `fit`.
         labels: label values that the classifier predicts.
-        values: dict from the name of an attribute to its values.
+        values: dict from the name of each attribute to an array of its possible values.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -183,7 +199,7 @@ class Defended(Shown, TextClassifier):
         min_count: int = 1,
     ) -> None:
         super().__init__(dim, None, None, unknown, min_count)
-        self.attribute = names_of(attribute)
+        self.attribute = check_names(attribute)
         # Weights are float32, and the strength is multiplied with float32 values.
         strength = self.usual if strength is None else strength
         self.strength = real("strength", strength, low=0.0, high=1e30)
@@ -203,25 +219,26 @@ class Defended(Shown, TextClassifier):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train the extractor, the classifier and the opponent.
+        """Train this encoder: its extractor, its classifier of the label, and its opponent.
 
         Args:
             corpus: a `Corpus` with labels and attributes. The training uses the training texts, or
                 all texts if the corpus has no split.
-            epochs: number of passes over the texts. By default, it is chosen between 5 and 35 to
-                give about 2,226 training steps.
+            epochs: number of passes over the texts. By default, a number from 5 to 35 that gives
+                about 2,226 training steps.
             batch: number of texts in a batch.
             lr: learning rate of the extractor and the classifier in the first epoch.
             decay: factor by which the learning rate is multiplied after every epoch.
-            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator. The generator
-                determines the initial weights and the order of the texts.
+            rng: seed or numpy Generator for the initial weights and the order of the texts: an int
+                in [0, 2**63), a Generator, or None for a new random seed. The seed is recorded in
+                `trained`.
             device: torch device of the training and of the trained model, such as "cuda". Defaults
                 to the CPU.
             progress: True to show a progress bar. By default, dpcore shows the bar for long work on
                 a terminal or in a notebook.
 
         Returns:
-            The object itself. After Ctrl-C, it has the weights of the last complete epoch, and
+            This encoder. After Ctrl-C, the encoder has the weights of the last complete epoch, and
             `trained.partial` is True.
 
         Raises:
@@ -242,39 +259,41 @@ class Defended(Shown, TextClassifier):
         codes = torch.from_numpy(codes_of(self.values, part))
         place = self.head.weight.device
         with seeded_torch(rng):
-            self.discriminator = self._reader(width).to(place)
+            self.discriminator = self._make_discriminator(width).to(place)
             made = Material(self.discriminator, codes, units, self.strength, rng, place)
             return self.opponent(made)
 
-    def _reader(self, width: int) -> Discriminator:
+    def _make_discriminator(self, width: int) -> Discriminator:
         return Discriminator(width, [len(values) for values in self.values.values()])
 
     def _transform(self, rows: Any) -> Any:
         return self.transform(rows)
 
-    def _sent(self, texts: Sequence[str]) -> Any:
+    def _encode_fitted(self, texts: Sequence[str]) -> Any:
         self.require_fitted("encodes")
-        return self._transform(self._vectors(texts_of("texts", texts)))
+        return self._transform(self._vectors(as_texts("texts", texts)))
 
     # There is no argument `rng`, because no noise is drawn. An argument without effect would
     # suggest noise, and `inference.infer` would record its seed.
     def encode(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
-        """Return the vectors of texts. Every call returns the same vectors.
+        """Return the vectors of texts, without noise.
+
+        Every call with the same texts returns the same vectors.
 
         Args:
             texts: list of strings that are not empty.
 
         Returns:
-            float32, shape `(len(texts), d)`.
+            float32 array, shape `(len(texts), d)`, one vector per row.
 
         Raises:
             TypeError: if `texts` is a single string, or contains a value that is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
-        return np.asarray(self._sent(texts).cpu().numpy())
+        return np.asarray(self._encode_fitted(texts).cpu().numpy())
 
     def predict(self, texts: Sequence[str]) -> Array:  # type: ignore[override]
-        """Predict the labels of texts. The array has shape `(len(texts),)`.
+        """Return the predicted label of each text, as an array of shape `(len(texts),)`.
 
         Args:
             texts: list of strings that are not empty.
@@ -286,7 +305,7 @@ class Defended(Shown, TextClassifier):
         return super().predict(texts)
 
     def accuracy(self, corpus: Corpus) -> float:  # type: ignore[override]
-        """Return the share of texts whose label is predicted correctly.
+        """Return the share of texts whose label this model predicts correctly.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
@@ -298,20 +317,22 @@ class Defended(Shown, TextClassifier):
         return super().accuracy(corpus)
 
     def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the attribute values that the discriminator trained in `fit` predicts.
+        """Return the attribute values that the trained discriminator predicts for texts.
+
+        The discriminator is the network that learnt to infer the attributes in `fit`.
 
         Args:
             texts: list of strings that are not empty.
 
         Returns:
-            A dict from the name of an attribute to an array of predicted values, shape
+            A dict from the name of each attribute to an array of predicted values, shape
             `(len(texts),)`.
 
         Raises:
             TypeError: if `texts` is a single string, or contains a value that is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
-        rows = self._sent(texts)
+        rows = self._encode_fitted(texts)
         assert self.discriminator is not None
         with torch.no_grad():
             codes = self.discriminator.codes(rows).cpu().numpy()
@@ -319,17 +340,18 @@ class Defended(Shown, TextClassifier):
         return {name: values[column] for (name, values), column in columns}
 
     def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
-        """Return the accuracy of the discriminator for each attribute.
+        """Return the accuracy of the trained discriminator for each attribute.
 
-        A low accuracy does not show that the vectors hide the attributes. A newly trained attacker
-        (`text.inference.infer`) infers more than this discriminator.
+        The discriminator is the network that learnt to infer the attributes in `fit`. A low
+        accuracy does not show that the vectors hide the attributes. A new attacker, trained on the
+        final vectors (`text.inference.infer`), infers more than the discriminator.
 
         Args:
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dict from the name of an attribute to the share of texts whose value is predicted
-            correctly.
+            A dict from the name of each attribute to a share of texts: the texts for which the
+            discriminator predicts the value of the attribute correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -346,7 +368,7 @@ class Defended(Shown, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor, as a dict of JSON values."""
+        """Arguments with which this encoder was constructed, as a dict of JSON values."""
         transform = describe_layer("transform", self.transform, TRANSFORMS)
         kind = {"dim": self.dim, "attribute": list(self.attribute), "strength": self.strength}
         words = {"unknown": self.unknown, "min_count": self.min_count}
@@ -354,17 +376,17 @@ class Defended(Shown, TextClassifier):
 
     @property
     def state(self) -> dict[str, Any]:
-        """State of the model that is saved as JSON, including the values of the attributes."""
+        """State of this model that is saved as JSON, with the possible values of the attributes."""
         values = {name: column.tolist() for name, column in self.values.items()}
         return {**super().state, "beside": values}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Torch modules that are saved, including the discriminator."""
+        """Torch modules of this model whose weights are saved, including the discriminator."""
         return {**super().saved_modules, "discriminator": self.discriminator}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create all torch modules from a saved state."""
+        """Create the torch modules of this model from a saved state (see the property `state`)."""
         super().restore(state)
         beside, name = read_mapping(state, "beside"), "beside in config.json"
         if tuple(beside) != self.attribute:
@@ -372,10 +394,10 @@ class Defended(Shown, TextClassifier):
         if not all(isinstance(values, list) and len(values) > 1 for values in beside.values()):
             raise mistyped(name, "a list of two values at least for each attribute", beside)
         self.values = {name: np.array(values) for name, values in beside.items()}
-        self.discriminator = self._reader(state["width"]).eval()
+        self.discriminator = self._make_discriminator(state["width"]).eval()
 
     def to(self, device: Any) -> Self:
-        """Move the model to a torch device, and return the model."""
+        """Move this model to a torch device, and return the model."""
         super().to(device)
         assert self.discriminator is not None
         self.discriminator.to(self.head.weight.device)
@@ -383,7 +405,7 @@ class Defended(Shown, TextClassifier):
 
     @property
     def hidden(self) -> str:
-        """Names of the hidden attributes, as text."""
+        """Text with the names of the attributes that this encoder learns to hide."""
         return repr(self.attribute[0] if len(self.attribute) == 1 else list(self.attribute))
 
     def __repr__(self) -> str:
@@ -417,25 +439,29 @@ class Defended(Shown, TextClassifier):
 
 
 class MinMaxOpponent(Opponent):
-    """Opponent whose penalty is minus the loss of the discriminator."""
+    """Opponent for min-max training: the penalty is minus the loss of the discriminator."""
 
-    def against(self, rows: Any, batch: Any) -> Any:
-        """Return minus the cross-entropy of the discriminator."""
+    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+        """Return minus the cross-entropy of the discriminator for the true attributes."""
         with freeze_weights(self.discriminator):
-            return -self.discriminator.loss(rows, self.truth(rows, batch))
+            return -self.discriminator.loss(rows, self.true_values(rows, batch))
 
 
 class MinMaxAdversary(Defended):
-    """Adversarial training: ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``.
+    """Text encoder that is trained to make a discriminator bad at predicting private attributes.
 
-    The discriminator D predicts the attribute from the vector. M consists of the extractor and the
-    classifier of the label. On every batch, D takes one step, and then M takes one step. For
-    several attributes, CE(attribute) is the mean of their cross-entropies. The encoder claims no
-    epsilon. `Defended` describes `fit`, the other methods and the other arguments.
+    The training solves ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``. CE
+    is the cross-entropy.
+
+    The discriminator D predicts the attribute from the vector of a text. M consists of the
+    extractor (which computes the vector) and the classifier of the label. On every batch, D takes
+    one training step, and then M takes one training step. For several attributes, CE(attribute) is
+    the mean of the cross-entropies of all attributes. The encoder claims no epsilon. The base class
+    `Defended` describes all methods and the arguments that are not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names.
+        attribute: name of a private attribute of the corpus, or several names.
         strength: factor of CE(attribute), lambda in the paper, at least 0. Defaults to 1.
 
     Source:
@@ -455,11 +481,14 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """Opponent whose penalty is the discriminator's cross-entropy for wrong attribute values."""
+    """Opponent whose penalty is the loss of the discriminator for wrong attribute values."""
 
-    def against(self, rows: Any, batch: Any) -> Any:
-        """Return the cross-entropy, with equal weights for all wrong values of an attribute."""
-        sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
+    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+        """Return the cross-entropy of the discriminator for wrong attribute values.
+
+        All wrong values of an attribute have equal weights.
+        """
+        sizes, truth = self.discriminator.sizes, self.true_values(rows, batch)
         wrong = [
             (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
             for codes, size in zip(truth, sizes, strict=True)
@@ -469,21 +498,22 @@ class ComplementOpponent(Opponent):
 
 
 class AdversarialClassification(Defended):
-    """Adversarial classification: the extractor lowers the discriminator's loss on *wrong* values.
+    """Text encoder that is trained to make a discriminator predict *wrong* attribute values.
 
-    The training minimises ``CE(label) + strength L``, with ``L = CE(not b; D)``. Here b is the
-    value of the attribute, and D is the discriminator, which predicts b from the vector. On every
-    batch, D takes a step to predict b. Then the extractor takes a step to make D predict a wrong
-    value. In the paper, an attribute has two values. For an attribute with more values, all wrong
-    values have equal weights.
+    The training minimises ``CE(label) + strength L``, with ``L = CE(not b; D)``. CE is the
+    cross-entropy, and b is the value of the attribute. The discriminator D predicts b from the
+    vector of a text. On every batch, D takes a training step to predict b. Then the extractor
+    (which computes the vector) takes a training step to make D predict a wrong value. In the paper,
+    an attribute has two values. If an attribute has more values, all wrong values have equal
+    weights.
 
-    Unlike the loss of `MinMaxAdversary`, L is bounded from below, and its gradient is large if D is
-    certain. A large strength lowers the accuracy. The encoder claims no epsilon. `Defended`
-    describes `fit`, the other methods and the other arguments.
+    L is at least 0, and the gradient of L is large if D is certain of the true value. A large
+    strength lowers the accuracy of the label. The encoder claims no epsilon. The base class
+    `Defended` describes all methods and the arguments that are not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names.
+        attribute: name of a private attribute of the corpus, or several names.
         strength: factor of L, at least 0. Defaults to 0.1. The paper uses 1 and a separate
             optimiser.
 
@@ -500,9 +530,9 @@ class AdversarialClassification(Defended):
 
 
 class DecodingOpponent(Opponent):
-    """Opponent that predicts the words of a text from the vector.
+    """Opponent with a decoder, a network that predicts the words of a text from its vector.
 
-    The discriminator has no effect.
+    The discriminator, which predicts the attributes, has no effect on the penalty.
     """
 
     def __init__(self, made: Material) -> None:
@@ -512,20 +542,26 @@ class DecodingOpponent(Opponent):
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Take one training step of the discriminator, and one training step of the decoder."""
+        """Train the discriminator and the decoder of this opponent for one step each, on one batch.
+
+        `rows` are the vectors of the training texts with indices `batch`.
+        """
         super().step(rows, batch)
         descend_loss(self.loss(rows, batch), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
-        """Return ``-log p(word | vector)``, averaged over words and then over texts."""
+        """Return the loss of the decoder: the mean of ``-log p(word | vector)``.
+
+        The mean is taken over the words of each text, and then over the texts of the batch.
+        """
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
         logs = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
         return -(logs / sizes[owner]).sum() / len(batch)
 
-    def against(self, rows: Any, batch: Any) -> Any:
-        """Return minus the loss of the decoder."""
+    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+        """Return minus the loss of the decoder, which predicts words from vectors."""
         with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
@@ -547,19 +583,20 @@ def _select_frequent(units: Units) -> tuple[Units, int]:
 
 
 class AdversarialGeneration(Defended):
-    """Adversarial generation: the extractor raises the loss of a decoder of the text's words.
+    """Text encoder that is trained to make a decoder bad at predicting the words of a text.
 
-    The training minimises ``CE(label) + strength L``, with ``L = log p(words | r)``. Here r is the
-    vector of a text, and the logarithm is averaged over the words of the text. In the paper, a
-    recurrent network predicts letters. In dpcore, a network with one hidden layer of 128 units
-    predicts which of the 2,000 most frequent training words occur, without their order. The
-    attributes do not affect the training of the encoder. The encoder claims no epsilon. `Defended`
-    describes `fit`, the other methods and the other arguments.
+    The training minimises ``CE(label) + strength L``, with ``L = log p(words | r)``. CE is the
+    cross-entropy, and r is the vector of a text. The logarithm is averaged over the words of the
+    text. In the paper, the decoder is a recurrent network that predicts letters. In dpcore, the
+    decoder is a network with one hidden layer of 128 units. It predicts which of the 2,000 most
+    frequent training words occur, without their order. The attributes do not affect the training of
+    the encoder. The encoder claims no epsilon. The base class `Defended` describes all methods and
+    the arguments that are not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names. Only `discriminated` and
-            `discriminator_accuracy` use the attributes.
+        attribute: name of a private attribute of the corpus, or several names. Only the methods
+            `discriminated` and `discriminator_accuracy` use the attributes.
         strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:
@@ -575,12 +612,13 @@ class AdversarialGeneration(Defended):
 
 
 class DeclusteringOpponent(Opponent):
-    """Opponent whose penalty is a weighted squared distance between pairs of vectors."""
+    """Opponent whose penalty is a weighted squared distance between the vectors of two texts."""
 
-    def against(self, rows: Any, batch: Any) -> Any:
-        """Return ``(0.5 - l) |r - r'|^2``, averaged over the texts.
+    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+        """Return the penalty ``(0.5 - l) |r - r'|^2``, averaged over the texts of a batch.
 
-        r and r' are the vectors of two texts of the batch, and l is the share of equal attributes.
+        r is the vector of a text, and r' is the vector of another text of the batch. The share of
+        attributes with equal values in both texts is l.
         """
         if len(batch) == 1:
             # The last batch may consist of one text, without another text to compare.
@@ -592,19 +630,21 @@ class DeclusteringOpponent(Opponent):
 
 
 class Declustering(Defended):
-    """Declustering: vectors of texts with equal attributes move apart, others move together.
+    """Text encoder that is trained to move the vectors of texts with equal attributes apart.
 
-    The training minimises ``CE(label) + strength L``, with ``L = (0.5 - l) |r - r'|^2``. Here r and
-    r' are the vectors of two texts of a batch, and l is the share of attributes with *equal*
-    values. With one attribute, the factor 0.5 - l is -1/2 for equal values and 1/2 for different
-    values. The discriminator does not affect the encoder. The encoder claims no epsilon. `Defended`
-    describes `fit`, the other methods and the other arguments.
+    The vectors of texts with different attributes move together. The training minimises
+    ``CE(label) + strength L``, with ``L = (0.5 - l) |r - r'|^2``. CE is the cross-entropy, r and r'
+    are the vectors of two texts of a batch, and l is the share of attributes with *equal* values.
+    With one attribute, the factor 0.5 - l is -1/2 for equal values, and 1/2 for different values.
+    The discriminator (which predicts the attributes) does not affect the encoder. The encoder
+    claims no epsilon. The base class `Defended` describes all methods and the arguments that are
+    not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
-        attribute: name of an attribute of the corpus, or several names.
+        attribute: name of a private attribute of the corpus, or several names.
         strength: factor of L, alpha in the paper, at least 0. Defaults to 1. The paper uses 0.1,
-            with vectors of another scale.
+            but its vectors have a different scale.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.3, and their code.

@@ -43,15 +43,15 @@ NAME = "dpnr-table"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One published result of the paper.
+    """One result that Lyu, He and Li (2020) published for one text system.
 
     Args:
         name: name of the system in the paper.
-        system: corresponding system of this experiment.
+        system: name of the corresponding system in this experiment.
         claim: claimed epsilon, or None if no epsilon is claimed.
         main: accuracy of the main task (prediction of the label).
-        privacy: empirical privacy, 1 minus the attacker's F1, or None if the paper does not state
-            it.
+        privacy: empirical privacy (1 minus the F1 of the attacker), or None if the paper does not
+            state it.
     """
 
     name: str
@@ -74,28 +74,28 @@ FIGURES: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment: the texts, the claimed epsilons, and the number of attackers.
+    """Options of an experiment that attacks and audits text systems (DPNR, and baselines).
 
     Args:
-        trials: number of outputs that an audit draws for each text of a pair.
-        seed: int in [0, 2**63). Every system gets a separate seed derived from this seed.
+        trials: number of outputs that an audit draws for each of its two texts.
+        seed: int in [0, 2**63). The experiment derives a separate seed for every system from this
+            seed.
         seeds: number of trainings of each system. The table shows the mean and the standard
             deviation over the trainings. Defaults to 1, or to 5 if `full` is True.
-        data: path of the folder that contains dpnr_ag/ag_data.txt, of the folder dpnr_ag, or of the
-            file. By default, the experiment generates texts.
-        full: True to add the encoder MiniLM, a second strength of every baseline, and all usual
-            attackers.
+        data: path of the file `ag_data.txt`, of its folder `dpnr_ag`, or of the folder that
+            contains `dpnr_ag`. By default, the experiment generates texts.
+        full: True to add the encoder MiniLM, a second strength of the opponent for every baseline,
+            and all usual attackers.
         quick: True for a short run that only shows that the experiment works, with few generated
             texts and few attackers.
         device: torch device, such as "cpu".
         levels: claimed epsilons of the systems that are trained and attacked.
-        claims: claimed epsilons that are audited on the two training texts whose vectors are
-            farthest apart.
+        claims: claimed epsilons that are audited. An audit compares the two training texts with the
+            largest distance between their vectors.
         texts: number of texts to generate if `data` is None. Defaults to 4,000, or to 600 if
             `quick` is True.
-        dim: dimension of the TF-IDF vectors. Defaults to 768, or to 64 for generated texts.
-        confidence: confidence level of each interval and of each bound. The intervals and bounds do
-            not hold jointly at this level.
+        dim: number of entries of a TF-IDF vector. Defaults to 768, or to 64 for generated texts.
+        confidence: confidence level of each interval and of each bound separately.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -123,28 +123,28 @@ class Config(TextOptions):
 
     @property
     def size(self) -> str:
-        """Number of attackers, as a word: "quick" (few), "usual" or "full" (all)."""
+        """Size of the experiment: "quick" (few attackers), "usual" or "full" (all attackers)."""
         return "full" if self.full else "quick" if self.quick else "usual"
 
     @property
     def encoders(self) -> tuple[str, ...]:
-        """Names of the encoders of the systems of DPNR."""
+        """Names of the text encoders that are used with DPNR."""
         return ENCODERS[: 1 + self.full]
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """Settings of all systems that are trained and attacked."""
+        """Settings of all text systems that this experiment trains and attacks."""
         strengths = {"quick": (), "usual": (1.0,), "full": (0.3, 1.0)}[self.size]
         return attacks.list_systems(self.encoders, self.levels, strengths)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Results of one system.
+    """Results of one text system (DPNR with one noise and epsilon, or a baseline).
 
     Args:
         case: settings of the system.
-        runs: results for each seed.
+        runs: one result for each training of the system.
     """
 
     case: Case
@@ -152,18 +152,23 @@ class Row(Shown):
 
     @property
     def first(self) -> Run:
-        """Results for the first seed."""
+        """Results of the first training of the system in this row."""
         return self.runs[0]
 
     def over(self, name: str) -> tuple[float, float]:
-        """Return the mean and the standard deviation over the seeds of a field of `Run`.
+        """Return the mean and the standard deviation of one result over all trainings.
 
-        With one seed, the standard deviation is 0.
+        `name` is the name of the result, a field of `Run` such as "main". With one training, the
+        standard deviation is 0.
         """
         return mean_and_sd(list(map(attrgetter(name), self.runs)))
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
-        """Return the lowest and the highest micro-F1 of the naive attackers over all seeds."""
+        """Return the lowest and the highest micro-F1 of all simple attackers on this system.
+
+        If `unseen` is True, the F1 is measured only on test texts that do not also occur among the
+        training or validation texts.
+        """
         scores = [
             attacker.unseen if unseen else attacker.f1
             for run in self.runs
@@ -173,23 +178,23 @@ class Row(Shown):
 
     @property
     def f1(self) -> tuple[float, float]:
-        """Mean and standard deviation of the chosen attacker's F1 on unseen texts."""
+        """F1 of the best attacker on unseen test texts: the mean and the standard deviation."""
         return self.over("chosen.f1.value")
 
 
 @time_run("sklearn.neural_network", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train and attack every system, and audit the claimed epsilons.
+    """Train DPNR and baselines, infer private attributes from the vectors, and audit the claims.
 
     Args:
         config: options of the experiment.
-        threads: has no effect, because the experiment uses one thread, so that sums keep their
-            order.
+        threads: has no effect: the experiment always uses one thread, so that results are
+            reproducible.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, with one row for each system.
+        The result, with one row for each text system.
 
     Raises:
         ModuleNotFoundError: if torch or scikit-learn is missing. The message states how to install
@@ -211,14 +216,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
     jobs += [Case(*key) for key in product(NOISES, config.encoders[:1], config.claims)]
     made = attacks.prepare_material(config)
-    done, ended = run_jobs("systems", jobs, partial(_run_job, config, made), progress)
+    done, ended = run_jobs("systems", jobs, partial(_audit_or_attack, config, made), progress)
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
     claims = tuple(key for key in done if isinstance(key, Verdict))
     return Result(config, made.facts, rows, claims, partial=ended)
 
 
-def _run_job(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
+def _audit_or_attack(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
     """If `number` is None, audit a claim; otherwise train a system with this seed and attack it."""
     if number is None:
         key = f"claim/{case.encoder}/{case.system}/{case.claim}"
@@ -229,13 +234,13 @@ def _run_job(config: Config, made: Material, case: Case, number: int | None = No
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of all systems, and of the audits of their claims.
+    """Results of all text systems (DPNR and baselines), and of the audits of the claimed epsilons.
 
     Args:
         config: options of the run.
         facts: source and sizes of the texts.
-        rows: one row for each system.
-        claims: results of the audits.
+        rows: one row for each text system.
+        claims: one result for each audit of a claimed epsilon.
     """
 
     facts: Facts
@@ -243,21 +248,24 @@ class Result(Tabled[Config]):
     claims: tuple[Verdict, ...]
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
-        """Return pairs (claimed epsilon, row) for one system with noise and one encoder."""
+        """Return the results of one system with noise and one encoder, for each claimed epsilon.
+
+        The result is a list of pairs (claimed epsilon, row).
+        """
         rows = [r for r in self.rows if (r.case.system, r.case.encoder) == (system, encoder)]
         return [(row.case.claim, row) for row in rows if row.case.claim is not None]
 
     def table(self) -> str:
-        """Return the results as plain text, together with the results of the paper."""
+        """Return the results as plain text, together with the published results of the paper."""
         several = len(self.config.encoders) > 1
         own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
-            _format_head(self),
+            _format_table_head(self),
             _format_task(self, several) if self.rows else "",
             _format_attackers(self, several) if self.rows else "",
             _format_claims(self) if self.claims else "",
             _format_opponents(own) if own else "",
-            "" if self.facts.made else _format_paper(self),
+            "" if self.facts.made else _format_paper_comparison(self),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -277,7 +285,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the attackers' F1 and the accuracy of the main task against the claimed epsilon.
+        """Draw the F1 of the attackers and the accuracy of the label, against the claimed epsilon.
 
         Returns:
             A matplotlib figure.
@@ -288,7 +296,7 @@ class Result(Tabled[Config]):
         panels = picture.subplots(len(encoders), 2, squeeze=False)
         for pair, encoder in zip(panels, encoders, strict=True):
             _draw_attackers(pair[0], self, encoder)
-            _draw_task(pair[1], self, encoder)
+            _draw_main_task(pair[1], self, encoder)
             for axes in pair:
                 _set_claim_axis(axes, self, encoder)
         made = "made-up texts" if self.facts.made else "the authors' AG file"
@@ -298,7 +306,7 @@ class Result(Tabled[Config]):
         return apply_style(picture)
 
 
-def _format_head(result: Result) -> str:
+def _format_table_head(result: Result) -> str:
     facts, config = result.facts, result.config
     made = "TEXTS THAT WERE MADE UP (no data were given): " if facts.made else ""
     widths = ", ".join(f"{name} {width}" for name, width in facts.widths)
@@ -434,7 +442,7 @@ def _format_opponents(rows: list[Row]) -> str:
     )
 
 
-def _format_paper(result: Result) -> str:
+def _format_paper_comparison(result: Result) -> str:
     heads = "", "claimed", "main, paper", "main, here", "1 - F, paper"
     rows = [_compare_with_paper(result, figure) for figure in FIGURES]
     return "\n".join(
@@ -535,7 +543,7 @@ def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
     drawing.tidy_axes(axes, y=f"{label}, unseen texts", title=title)
 
 
-def _draw_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
+def _draw_main_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for system in _SYSTEM_STYLES:
         line = result.line(system, encoder)
         if line:

@@ -47,30 +47,34 @@ _MODULES: Final = ("diffprivlib", "google", "opendp", "local", "training", "smal
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Facts(Shown):
-    """Facts about a mechanism of a released package.
+    """Facts about one mechanism of a released package, such as its claimed epsilon.
 
-    `Case` (the description) and `Row` (the result of the audit) inherit these fields.
+    `Case` describes a mechanism, and `Row` is the result of its audit. Both classes inherit these
+    fields.
 
     Args:
         package: name of the package on PyPI.
-        version: package version for which the facts were established. In a `Row`, it is the version
-            that was audited.
-        name: the audited call with its parameters, as text.
+        version: package version to which the facts apply. In a `Row`, the version that was audited.
+        name: audited function call with its parameters, as text.
         claim: epsilon that the package claims for this call.
-        delta: claimed delta.
-        relation: description of which inputs are neighbours.
-        stated: place in the package or its documentation that states the claim and the relation.
-        release: description of the value that a user of the package publishes.
-        reading: conclusion if the audit refutes the claim. "claim" means that the claim is
-            violated. The other values state why a refutation is not a violation.
-        true_loss: true privacy loss on the audited pair, computed without dpcore, or None if it is
-            not known.
-        cause: cause of a violation in one sentence, with file and line.
+        delta: delta that the package claims for this call.
+        relation: description of the pairs of inputs that the package calls neighbours.
+        stated: file and line, or page of the documentation, that states the claim and the
+            neighbours.
+        release: description of the value that the user of the package publishes.
+        reading: meaning of a refuted claim. "claim" means that the package violates its claim.
+            Every other value is the reason why a refutation is not a violation, such as "known
+            misuse".
+        true_loss: true privacy loss between the two audited inputs, computed without dpcore. None
+            if the loss is not known.
+        cause: one sentence on the cause of the violation, with file and line, or "" if no cause is
+            known.
         disclosure: web address of a public issue or fix, or "reported YYYY-MM-DD" if the fault was
             reported privately.
-        fixed: first version without the fault, or "".
-        reply: reply of the package's maintainers in one sentence, or "".
-        alteration: change that was necessary to make the package run, or "".
+        fixed: first version of the package without the fault, or "" if there is no such version.
+        reply: one sentence on the reply of the maintainers, or "" if they did not reply.
+        alteration: change of the package that was necessary to run it, or "" if no change was
+            necessary.
     """
 
     package: str
@@ -92,18 +96,18 @@ class Facts(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Case(Facts):
-    """One mechanism of a released package, with its claim and the audited pair of inputs.
+    """One mechanism of a released package, with the claim and two inputs for an audit.
 
     Args:
-        build: function without arguments that returns the mechanism. A mechanism is an object that
-            `dpcore.audit` accepts, a function `(x, size, rng)` that returns `size` outputs, or a
-            function that takes one input and returns one output.
-        pair: two neighbouring inputs.
+        build: function without arguments that returns the mechanism. The mechanism can be an object
+            that `dpcore.audit` accepts. It can also be a function `(x, size, rng)` that returns
+            `size` outputs, or a function that takes one input and returns one output.
+        pair: two neighbouring inputs on which the mechanism is audited.
         trials: number of outputs that the audit draws on each of the two inputs.
-        attack: function without arguments that returns the attack. None means the default attack of
-            `dpcore.audit`.
-        seconds: time limit for the audit in seconds.
-        slow: True if the experiment audits this case only with the option `slow`.
+        attack: function without arguments that returns the attack, or None for the default attack
+            of `dpcore.audit`.
+        seconds: time limit for the audit of this mechanism, in seconds.
+        slow: True if the experiment audits this mechanism only when its option `slow` is True.
     """
 
     build: Callable[[], Any]
@@ -123,9 +127,10 @@ class Case(Facts):
 
 
 def import_attribute(path: str) -> Any:
-    """Import a module by its dotted name, and return the module or one of its attributes.
+    """Import a module, and return the module or one of its attributes.
 
-    In "math:sqrt", the attribute follows the colon.
+    `path` is the dotted name of the module. A colon and the name of an attribute can follow, as in
+    "math:sqrt".
 
     Example:
         >>> import_attribute("math:sqrt")(4.0)
@@ -139,14 +144,15 @@ def import_attribute(path: str) -> Any:
 
 
 def list_cases(package: str, *, slow: bool = False) -> tuple[Case, ...]:
-    """List the cases of a package.
+    """List the mechanisms that the experiment audits in a released package.
 
     Args:
-        package: one of `PACKAGES`.
-        slow: True to include the slow cases.
+        package: name of the package on PyPI, one of `PACKAGES`.
+        slow: True to include the mechanisms whose audit is slow.
 
     Returns:
-        The cases, in the order in which the file defines them.
+        One description (`Case`) for each mechanism, in the order in which the source files define
+        them.
 
     Example:
         >>> list_cases("numpy")[0].claim

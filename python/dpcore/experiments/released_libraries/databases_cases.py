@@ -86,7 +86,7 @@ def _make_reader(frame: Any) -> Any:
     return snsql.from_df(frame, privacy=privacy, metadata=_describe_table())
 
 
-def _ask_plainly() -> Any:
+def _total_query() -> Any:
     """Build a query without groups, with dpcore's adapter for the package."""
     pandas = import_attribute("pandas")
 
@@ -152,7 +152,7 @@ _SQL: Final = (
     _sql(name="approx_bounds(vals, epsilon=1)", build=lambda: _estimate_bounds, claim=1.0,
          delta=0.0, pair=_VALUES, relation="one value is added", trials=1_000,
          stated="sql/_mechanisms/approx_bounds.py:11, docstring", release="the bounds"),
-    _sql(name="SELECT COUNT(*)", build=_ask_plainly, pair=_FEW, claim=2.0, trials=500, slow=True,
+    _sql(name="SELECT COUNT(*)", build=_total_query, pair=_FEW, claim=2.0, trials=500, slow=True,
          release="the rows of the result"),
 )  # fmt: skip
 
@@ -164,7 +164,7 @@ _synth = partial(
 )  # fmt: skip
 
 
-def _scale_column(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_transformer(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a column transformer at epsilon 1.
 
     The output is what the transformer has learned from the column, such as its bounds.
@@ -187,7 +187,7 @@ def _scale_column(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any
     return build
 
 
-def _multiply_weights(**options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_mwem(**options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a call of MWEM.
 
     The output is the histogram of the synthetic data.
@@ -213,23 +213,23 @@ _EPSILON: Final = "mwem.py:205, docstring: privacy budget"
 
 _SYNTH: Final = (
     _synth(name="StandardScaler(lower=0, upper=1, epsilon=1)", trials=500,
-           build=_scale_column("StandardScaler", lower=0.0, upper=1.0),
+           build=_build_transformer("StandardScaler", lower=0.0, upper=1.0),
            pair=([0.5] * 10, [0.5] * 9 + [1.0]), stated="transform/standard.py, docstring: epsilon",
            cause="the noise is for a symmetric distance of 1 between data of the same size, which "
            "no two of them have: it is that of rounding alone (transform/standard.py:75-76)"),
-    _synth(name="MinMaxTransformer(epsilon=1)", build=_scale_column("MinMaxTransformer"),
+    _synth(name="MinMaxTransformer(epsilon=1)", build=_build_transformer("MinMaxTransformer"),
            pair=_VALUES, relation="one row is added", trials=1_000,
            stated="transform/minmax.py, docstring: epsilon"),
-    _synth(name="MWEMSynthesizer(epsilon=1), a row replaced", build=_multiply_weights(),
+    _synth(name="MWEMSynthesizer(epsilon=1), a row replaced", build=_build_mwem(),
            pair=(_TABLE, _MOVED), stated=_EPSILON, release="the histogram of synthetic data",
            trials=2_000, reading="relation unclear"),
     _synth(name="MWEMSynthesizer(epsilon=1, measure_only=True), a row replaced", trials=2_000,
-           build=_multiply_weights(measure_only=True, iterations=1, q_count=1, marginal_width=2),
+           build=_build_mwem(measure_only=True, iterations=1, q_count=1, marginal_width=2),
            pair=(_TABLE, _MOVED), stated=_EPSILON, release="the histogram of synthetic data",
            reading="relation unclear",
            cause="a replaced row changes two counts of a marginal, whose noise is for one "
            "(mwem.py:510)"),
-    _synth(name="MWEMSynthesizer(epsilon=1), a row added", build=_multiply_weights(),
+    _synth(name="MWEMSynthesizer(epsilon=1), a row added", build=_build_mwem(),
            pair=(_TABLE, [*_TABLE, [1, 1]]), relation="one row is added", stated=_EPSILON,
            release="the histogram of synthetic data", trials=500, reading="relation unclear",
            true_loss=math.inf,
@@ -252,18 +252,18 @@ def _build_noise(name: str, *arguments: Any, distance: Any = 1) -> Callable[[], 
         floats = import_attribute("tmlt.core.domains.numpy_domains:NumpyFloatDomain")
         domain = [floats()] if name in ("AddLaplaceNoise", "AddGaussianNoise") else []
         make = import_attribute(f"tmlt.core.measurements.noise_mechanisms:{name}")
-        return TumultMeasurement(make(*domain, *map(_read_exactly, arguments)), distance)
+        return TumultMeasurement(make(*domain, *map(_make_exact_number, arguments)), distance)
 
     return build
 
 
-def _read_exactly(number: str) -> Any:
+def _make_exact_number(number: str) -> Any:
     return import_attribute("tmlt.core.utils.exact_number:ExactNumber").from_float(
         float(number), round_up=True
     )
 
 
-def _find_quantile(quantile: float, integers: bool = False) -> Callable[[], Callable[[Any], Any]]:
+def _build_quantile(quantile: float, integers: bool = False) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a private quantile at epsilon 1, for values in [0, 1]."""
 
     def build() -> Callable[[Any], Any]:
@@ -281,7 +281,7 @@ def _find_quantile(quantile: float, integers: bool = False) -> Callable[[], Call
     return build
 
 
-def _add_noise_to_series() -> Callable[[Any], Any]:
+def _build_series_noise() -> Callable[[Any], Any]:
     pandas, root = import_attribute("pandas"), "tmlt.core.measurements"
     noise = import_attribute(f"{root}.noise_mechanisms:AddGeometricNoise")(2)
     place = f"{root}.pandas_measurements.series:AddNoiseToSeries"
@@ -289,7 +289,7 @@ def _add_noise_to_series() -> Callable[[Any], Any]:
     return lambda x: measurement(pandas.Series(x)).to_numpy()
 
 
-def _compose_noises() -> Callable[[Any], Any]:
+def _build_composition() -> Callable[[Any], Any]:
     """Build the composition of two mechanisms that add noise."""
     root, noises = "tmlt.core.measurements", "tmlt.core.measurements.noise_mechanisms"
     noise = import_attribute(f"{noises}:AddGeometricNoise")
@@ -319,20 +319,20 @@ _TUMULT: Final = (
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
             cause="the noise, which is sampled exactly, is added in floating-point arithmetic: its "
             "last bits are those of the value (measurements/noise_mechanisms.py:589)"),
-    _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_add_noise_to_series, claim=1.0,
+    _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_build_series_noise, claim=1.0,
             pair=([0, 0], [1, 1]), relation="series at l1 distance 2", true_loss=1.0,
             stated="measurements/pandas_measurements/series.py:288, privacy_function"),
-    _tumult(name="Composition of two AddGeometricNoise(2)", build=_compose_noises, claim=1.0,
+    _tumult(name="Composition of two AddGeometricNoise(2)", build=_build_composition, claim=1.0,
             pair=(0, 1), relation="counts that differ by 1", true_loss=1.0,
             stated="measurements/composition.py, privacy_function"),
-    _tumult(name="NoisyQuantile(.5, 0, 1, epsilon=1)", build=_find_quantile(0.5), claim=1.0,
+    _tumult(name="NoisyQuantile(.5, 0, 1, epsilon=1)", build=_build_quantile(0.5), claim=1.0,
             pair=([0.05] * 4, [0.05] * 4 + [1.0]), relation="one row is added", trials=20_000,
             stated="measurements/pandas_measurements/series.py:176, privacy_function"),
-    _tumult(name="NoisyQuantile(.9, 0, 1, epsilon=1)", build=_find_quantile(0.9), claim=1.0,
+    _tumult(name="NoisyQuantile(.9, 0, 1, epsilon=1)", build=_build_quantile(0.9), claim=1.0,
             pair=([0.05] * 4, [0.05] * 4 + [1.0]), relation="one row is added", trials=20_000,
             stated="measurements/pandas_measurements/series.py:176, privacy_function"),
     _tumult(name="NoisyQuantile(.5, 0, 10, epsilon=1), integers outside of the bounds",
-            build=_find_quantile(0.5, True), claim=1.0, relation="one row is added",
+            build=_build_quantile(0.5, True), claim=1.0, relation="one row is added",
             pair=([-5] + [1] * 4, [-5] + [1] * 4 + [20]), trials=20_000,
             stated="measurements/pandas_measurements/series.py:176, privacy_function"),
 )  # fmt: skip

@@ -22,11 +22,7 @@ _zero_one: Final = (0.0, 1.0)
 
 
 def _make_noise_case(
-    name: str,
-    pair: tuple[Any, Any],
-    parameters: dict[str, Any],
-    stated: str,
-    **fields: Any,
+    name: str, pair: tuple[Any, Any], parameters: dict[str, Any], stated: str, **fields: Any
 ) -> Case:
     """Make the case of a noise mechanism that is built from keyword arguments."""
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import about, choice, flag, invalid
+from ...errors import choice, flag, invalid, tag
 from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
@@ -29,17 +29,17 @@ FOLDER: Final = Path("benches/released_libraries")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the packages, and the number of draws of the audits.
+    """Options of the experiment that audits mechanisms of released packages.
 
     Args:
-        trials: largest number of outputs that an audit draws on each of the two inputs. Most cases
-            draw fewer outputs.
+        trials: largest number of outputs that an audit draws on each of the two inputs. The audits
+            of most mechanisms draw fewer outputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         packages: names of the audited packages on PyPI. The default is all packages.
-        data: folder that contains `records` (earlier results) and `environments` (Python
-            environments with the packages). The default is benches/released_libraries, as in a
-            checkout of dpcore.
-        slow: True to include the slow cases (SQL, k-means, Bingham).
+        data: folder that contains two folders: `records` with the results of earlier runs, and
+            `environments` with Python environments in which the packages are installed. The default
+            is benches/released_libraries in the current folder.
+        slow: True to include mechanisms whose audit is slow (SQL, k-means, Bingham).
         quick: True to audit only numpy and scipy, if `packages` is not given.
 
     Raises:
@@ -59,19 +59,23 @@ class Config(SeededSettings):
 
     @property
     def folder(self) -> Path:
-        """Folder that contains the earlier results and the Python environments."""
+        """Folder with the results of earlier runs, and with Python environments.
+
+        The packages that the experiment audits are installed in these environments. The folder is
+        the option `data`, or the default folder if `data` is None.
+        """
         return FOLDER if self.data is None else Path(self.data)
 
 
 def read_records(folder: Path) -> tuple[Row, ...]:
-    """Read the results of earlier runs from a folder, sorted by package.
+    """Read the results of earlier audits from JSON files, sorted by package.
 
     Args:
         folder: folder with one JSON file for each package and version. If the folder does not
             exist, the result is empty.
 
     Raises:
-        ValueError: if a file does not have the format of these results.
+        ValueError: if the field "format" in a file is not the name of the expected format.
     """
     rows: list[Row] = []
     for path in sorted(folder.glob("*.json")):
@@ -87,16 +91,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """Audit the mechanisms of each package in a separate process.
 
     Args:
-        config: options of the experiment.
-        threads: not used, because the packages are audited one after another, each in one process.
+        config: options of the experiment, such as the names of the packages.
+        threads: not used. The packages are audited one after another, each in one process.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains the audits of this run and the results of earlier runs.
+        The audits of this run, and the results of earlier runs.
 
     Raises:
-        FileNotFoundError: if `data` contains neither `records` nor `environments`.
+        FileNotFoundError: if `config.data` is given, but contains neither a folder `records` nor a
+            folder `environments`.
         KeyboardInterrupt: if the user presses Ctrl-C before all mechanisms of the first package are
             audited.
 
@@ -108,7 +113,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     folders = [config.folder / name for name in ("records", "environments")]
     if config.data is not None and not any(folder.is_dir() for folder in folders):
         text = f"data must be a folder with records or environments, got {str(config.folder)!r}"
-        raise about(FileNotFoundError(text), "data")
+        raise tag(FileNotFoundError(text), "data")
     environments = config.folder / "environments"
     place = environments if environments.is_dir() else None
     work = partial(
@@ -125,12 +130,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of this run, and results of earlier runs.
+    """Results of audits of released packages, from this run and from earlier runs.
 
     Args:
-        config: options of the run.
-        rows: one `Row` for each audited mechanism of this run.
-        recorded: results of earlier runs, which also contain packages that are not installed.
+        config: options with which the experiment was run.
+        rows: one result (`Row`) for each audited mechanism of this run.
+        recorded: results of earlier runs, read from files. The packages of these results need not
+            be installed.
     """
 
     rows: tuple[Row, ...]
@@ -138,9 +144,10 @@ class Result(Tabled[Config]):
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """Results that the table shows.
+        """Results of the audits that the table shows, sorted by package.
 
-        If this run could not audit a mechanism, the table shows the result of the earlier run.
+        If this run audited a mechanism, the table shows the new result. Otherwise, the table shows
+        the result of an earlier run, if there is one.
         """
         counted = {_row_key(row) for row in self.rows if not row.failure}
         recorded = {_row_key(row) for row in self.recorded}
@@ -151,7 +158,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Descriptions of mechanisms whose verdicts in this run and in earlier runs differ."""
+        """Texts on mechanisms for which this run and an earlier run have different verdicts."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"
@@ -160,7 +167,10 @@ class Result(Tabled[Config]):
         )
 
     def table(self) -> str:
-        """Return the results, the causes of faults, and differences to earlier runs as text."""
+        """Return the results of the audits as text, with the causes of refuted claims.
+
+        The text also lists the verdicts that differ from earlier runs.
+        """
         shown = self.shown
         verdicts = Counter(row.verdict for row in shown)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
@@ -182,7 +192,7 @@ class Result(Tabled[Config]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [row.to_dict() for row in self.rows]
         return self.make_record(
             rows=rows,
@@ -191,20 +201,22 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the certified bounds and the claims, with one panel for each package.
+        """Draw the certified bound against the claimed epsilon of each mechanism.
 
         Returns:
-            A matplotlib figure.
+            A matplotlib figure, with one panel for each package.
         """
         return draw_rows(self.shown, ax)
 
 
 def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
-    """Draw the certified bounds and the claims, with one panel for each package.
+    """Draw the certified bound against the claimed epsilon of each audited mechanism.
+
+    There is one panel for each package.
 
     Args:
-        rows: the results to draw. At least one of them must contain a certified bound.
-        ax: a matplotlib figure or axes in which to draw. None makes a new figure.
+        rows: results of the audits to draw. At least one result must contain a certified bound.
+        ax: matplotlib figure or axes in which to draw, or None for a new figure.
     """
     counted = [row for row in rows if row.certified is not None and row.claim > 0]
     packages = [name for name in PACKAGES if any(row.package == name for row in counted)]
@@ -212,7 +224,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
     lines = max(1, math.ceil(len(packages) / columns))
     picture = make_canvas(0.7 + 1.35 * lines, ax)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    ends = [_SMALLEST_EPSILON, 1.3 * max([1.0, *(max(_ends_of(row)) for row in counted)])]
+    ends = [_SMALLEST_EPSILON, 1.3 * max([1.0, *(max(_claim_and_bound(row)) for row in counted)])]
     for place, axes in enumerate(panels.flat):
         if place >= len(packages):
             axes.set_visible(False)
@@ -240,7 +252,7 @@ _SMALLEST_EPSILON: Final = 0.01
 """Lower end of the two axes. Smaller bounds are drawn at this value."""
 
 
-def _ends_of(row: Row) -> tuple[float, float]:
+def _claim_and_bound(row: Row) -> tuple[float, float]:
     return row.claim, row.certified or 0.0
 
 

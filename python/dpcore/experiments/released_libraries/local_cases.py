@@ -45,16 +45,16 @@ _hll = partial(
 )  # fmt: skip
 
 
-def _list_numbers(answer: Any) -> list[Any]:
+def _flatten_numbers(answer: Any) -> list[Any]:
     """Return all numbers in nested lists, tuples and arrays as a flat list, in their order."""
     if isinstance(answer, np.ndarray):
         return list(answer.ravel().tolist())
     if not isinstance(answer, (list, tuple, zip)):
         return [answer]
-    return [number for part in answer for number in _list_numbers(part)]
+    return [number for part in answer for number in _flatten_numbers(part)]
 
 
-def _draw_numbers(
+def _make_number_sampler(
     function: Callable[[Any], Any], reports: int = 1
 ) -> Callable[[Any, int, Any], Any]:
     """Return a function that draws many outputs.
@@ -63,7 +63,7 @@ def _draw_numbers(
     """
 
     def draw_rows(x: Any, size: int, _: Any) -> Any:
-        rows = [_list_numbers(function(x)) for _ in range(size * reports)]
+        rows = [_flatten_numbers(function(x)) for _ in range(size * reports)]
         return np.array(rows).reshape(size, -1)
 
     return draw_rows
@@ -74,7 +74,7 @@ def _make_hash(size: int, seed: int) -> Callable[[Any], int]:
     return lambda data: zlib.crc32(f"{seed}/{data}".encode()) % size
 
 
-def _match_hashes(pair: tuple[int, int], size: int) -> Callable[[], Any]:
+def _hash_attack(pair: tuple[int, int], size: int) -> Callable[[], Any]:
     """Return a function that builds the attack on local hashing.
 
     The attack compares the hash of each input with the reported hash, a number below `size`.
@@ -110,7 +110,7 @@ def _build_client(
         kind = import_attribute(f"{module}:{name}")
         oracle = import_attribute(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
         client = kind(*arguments, **options | ({"fo_client": oracle} if inner else {}))
-        return _draw_numbers(client.privatise)
+        return _make_number_sampler(client.privatise)
 
     return build
 
@@ -122,7 +122,7 @@ def _build_call(
 
     def build() -> Callable[[Any, int, Any], Any]:
         function = import_attribute(f"multi_freq_ldpy.{path}")
-        return _draw_numbers(lambda x: function(x, *arguments), reports)
+        return _make_number_sampler(lambda x: function(x, *arguments), reports)
 
     return build
 
@@ -176,7 +176,7 @@ def _build_protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], 
         protocol = kind(*arguments, **options)
         # Its answers are lists of different lengths.
         is_ragged = getattr(protocol, "thresholding", False)
-        return protocol.obfuscate if is_ragged else _draw_numbers(protocol.obfuscate)
+        return protocol.obfuscate if is_ragged else _make_number_sampler(protocol.obfuscate)
 
     return build
 
@@ -191,7 +191,7 @@ def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, A
     return build
 
 
-def _respond_with_optimum(epsilon: float) -> Callable[[float, int, Any], Any]:
+def _build_optimal_response(epsilon: float) -> Callable[[float, int, Any], Any]:
     """Build nonparametric randomized response with parameters chosen by the package."""
     r, grid = import_attribute("nprr:r_G_opt_entropy")(epsilon)
     return _build_response(r, grid)()
@@ -205,7 +205,7 @@ def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
     return _build_response(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
 
 
-def _loss_of_response(grid: int, epsilon: float, ends: bool = True) -> float:
+def _response_loss(grid: int, epsilon: float, ends: bool = True) -> float:
     """Return the privacy loss of two values that are points of the grid.
 
     The uniform random answer is rounded to the grid, so the ends of [0, 1] have half of the
@@ -233,7 +233,7 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
     return build
 
 
-def _amplify_epsilon(count: int) -> float:
+def _sampled_epsilon(count: int) -> float:
     """Return the epsilon of a single report if one of `count` attributes is sampled.
 
     The total epsilon, after amplification by sampling, is 1.
@@ -241,10 +241,10 @@ def _amplify_epsilon(count: int) -> float:
     return math.log1p(count * math.expm1(1.0))
 
 
-_AMPLIFIED: Final = math.exp(_amplify_epsilon(2))
+_AMPLIFIED: Final = math.exp(_sampled_epsilon(2))
 
 
-def _loss_of_fake_data(likelihood: float) -> float:
+def _fake_data_loss(likelihood: float) -> float:
     """Return the privacy loss of RS+FD if the first of two values changes.
 
     RS+FD (random sampling plus fake data) reports one true value and a fake one. The second value
@@ -258,7 +258,7 @@ def _loss_of_fake_data(likelihood: float) -> float:
     return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
-def _match_entries(entries: dict[int, int]) -> Callable[[], Any]:
+def _build_entry_attack(entries: dict[int, int]) -> Callable[[], Any]:
     """Return a function that makes an attack.
 
     The attack tests whether the given entries of an output have the given values.
@@ -310,12 +310,12 @@ CASES: tuple[Case, ...] = (
     _pure(name="HEClient(1.0, 4)", build=_build_client("HEClient", 1.0, 4), pair=(1, 2), claim=1.0,
           true_loss=1.0),
     _pure(name="LHClient(1.0, 4, use_olh=True)", build=_build_client("LHClient", 1.0, 4,
-          use_olh=True), pair=(1, 2), claim=1.0, true_loss=1.0, attack=_match_hashes((1, 2), 4)),
+          use_olh=True), pair=(1, 2), claim=1.0, true_loss=1.0, attack=_hash_attack((1, 2), 4)),
     _pure(name="LHClient(1.0, 4)", build=_build_client("LHClient", 1.0, 4), pair=(1, 2), claim=1.0,
-          true_loss=1.0, attack=_match_hashes((1, 2), 2)),
+          true_loss=1.0, attack=_hash_attack((1, 2), 2)),
     _pure(name="FastLHClient(1.0, 4, 10, use_olh=True)", pair=(1, 2), claim=1.0, true_loss=1.0,
           build=_build_client("FastLHClient", 1.0, 4, 10, use_olh=True),
-          attack=_match_hashes((1, 2), 4)),
+          attack=_hash_attack((1, 2), 4)),
     _pure(name="CMSClient(1.0, hash_funcs, 8)", build=_build_client("CMSClient", 1.0, _HASHES, 8),
           pair=(1, 2), claim=1.0, true_loss=1.0),
     _pure(name="CMSClient(1.0, hash_funcs, 8, is_hadamard=True)", pair=(1, 2), claim=1.0,
@@ -364,8 +364,8 @@ CASES: tuple[Case, ...] = (
     _make_single_case("UE", 17, 4, 1.0),
     _make_single_case("UE", 17, 4, 1.0, False),
     _make_single_case("HE", 18, 4, 1.0),
-    _make_single_case("LH", 21, 4, 1.0, attack=_match_hashes((0, 1), 4)),
-    _make_single_case("LH", 21, 4, 1.0, False, attack=_match_hashes((0, 1), 2)),
+    _make_single_case("LH", 21, 4, 1.0, attack=_hash_attack((0, 1), 4)),
+    _make_single_case("LH", 21, 4, 1.0, False, attack=_hash_attack((0, 1), 2)),
     _make_single_case("SS", 17, 4, 1.0),
     _make_single_case("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
     _make_single_case("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
@@ -379,32 +379,32 @@ CASES: tuple[Case, ...] = (
     _make_tuple_case("SMP", "GRR", 22, [4, 4], true_loss=1.0),
     _make_tuple_case("SMP", "UE", 42, [4, 4], true_loss=1.0),
     _make_tuple_case("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _make_tuple_case("RSpFD", "GRR", 17, [4, 4], true_loss=_amplify_epsilon(2),
+    _make_tuple_case("RSpFD", "GRR", 17, [4, 4], true_loss=_sampled_epsilon(2),
           reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(22)),
     _make_tuple_case("RSpFD", "GRR", 17, [4, 4],
           name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value", pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
     _make_tuple_case("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)), trials=200_000,
+           true_loss=_fake_data_loss(20 / (_AMPLIFIED + 19)), trials=200_000,
            cause=_ONE_ATTRIBUTE.format(22)),
-    _make_tuple_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_amplify_epsilon(2),
+    _make_tuple_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_sampled_epsilon(2),
           reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(55)),
     _make_tuple_case("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
     _make_tuple_case("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)),
-          relation=_ONE_OF_A_TUPLE, true_loss=_loss_of_fake_data(20 / (_AMPLIFIED + 19)),
-          trials=200_000, attack=_match_entries({0: 1, 1: 0, 20: 0, 21: 1}),
+          relation=_ONE_OF_A_TUPLE, true_loss=_fake_data_loss(20 / (_AMPLIFIED + 19)),
+          trials=200_000, attack=_build_entry_attack({0: 1, 1: 0, 20: 0, 21: 1}),
           cause=_ONE_ATTRIBUTE.format(89)),
     _make_tuple_case("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_loss_of_fake_data((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
-           attack=_match_entries({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
+           true_loss=_fake_data_loss((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
+           attack=_build_entry_attack({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
     _make_report_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
     _make_report_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
     _make_report_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
     _make_report_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
     _make_report_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
     _make_report_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_LH", 18, 4, 2.0, 1.0, attack=_match_hashes((0, 1), 3)),
+    _make_report_case("L_LH", 18, 4, 2.0, 1.0, attack=_hash_attack((0, 1), 3)),
     _make_report_case("L_ADP", 18, 4, 2.0, 1.0),
     _make_report_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
           build=_build_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
@@ -425,7 +425,7 @@ CASES: tuple[Case, ...] = (
           build=_build_protocol("he:HistogramEncoding", 4, 1.0, thresholding=False), true_loss=1.0),
     _toolbox(name="LocalHashing(4, 1.0)", build=_build_protocol("lh:LocalHashing", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0, release="the numbers of the returned pair",
-             attack=_match_hashes((0, 1), 4)),
+             attack=_hash_attack((0, 1), 4)),
     _toolbox(name="SubsetSelection(4, 1.0)", build=_build_protocol("ss:SubsetSelection", 4, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
     _toolbox(name="SubsetSelection(20, 1.0)", build=_build_protocol("ss:SubsetSelection", 20, 1.0),
@@ -436,18 +436,18 @@ CASES: tuple[Case, ...] = (
     _nprr(name="warner_rr(x, r_from_G_eps(1, 1.0))", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
           build=lambda: lambda x, size, _: import_attribute("nprr:warner_rr")(
               np.full(size, x), import_attribute("nprr:r_from_G_eps")(1, 1.0))),
-    _nprr(name="nprr(x, *r_G_opt_entropy(1.0))", build=lambda: _respond_with_optimum(1.0),
+    _nprr(name="nprr(x, *r_G_opt_entropy(1.0))", build=lambda: _build_optimal_response(1.0),
           pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
           stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
-    _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _respond_with_optimum(2.0),
-          pair=(0.0, 1.0), claim=2.0, true_loss=_loss_of_response(6, 2.0), cause=_GRID,
+    _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _build_optimal_response(2.0),
+          pair=(0.0, 1.0), claim=2.0, true_loss=_response_loss(6, 2.0), cause=_GRID,
           stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _respond_at(4), claim=1.0,
-          pair=(0.0, 1.0), true_loss=_loss_of_response(4, 1.0), cause=_GRID),
+          pair=(0.0, 1.0), true_loss=_response_loss(4, 1.0), cause=_GRID),
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _respond_at(4),
-          pair=(0.25, 0.75), claim=1.0, true_loss=_loss_of_response(4, 1.0, ends=False)),
+          pair=(0.25, 0.75), claim=1.0, true_loss=_response_loss(4, 1.0, ends=False)),
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
-          pair=(0.0, 1.0), true_loss=_loss_of_response(16, 1.0), cause=_GRID),
+          pair=(0.0, 1.0), true_loss=_response_loss(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),
          build=_build_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",
          release="sketch_map, an attribute: its keys", true_loss=math.inf,

@@ -27,11 +27,12 @@ def find_python(package: str, environments: Path | None) -> str:
 
     Args:
         package: name of the package on PyPI.
-        environments: folder with one Python environment for each group of packages, or None.
+        environments: folder with one Python environment for each group of packages, or None to use
+            the current interpreter.
 
     Returns:
-        The path of the interpreter in the environment of the package. If this environment does not
-        exist, the function returns the path of the current interpreter.
+        The path of the interpreter in the environment that contains the package. If there is no
+        such environment, the path of the current interpreter.
     """
     name = next(name for name, names in ENVIRONMENTS.items() if package in names)
     if environments is not None:
@@ -44,21 +45,22 @@ def find_python(package: str, environments: Path | None) -> str:
 def audit_package(
     package: str, seed: int, trials: int | None, slow: bool, environments: Path | None
 ) -> tuple[Row, ...]:
-    """Audit the mechanisms of a package in a separate process.
+    """Audit all mechanisms of a released package in a separate process.
 
-    If a mechanism crashes the process or exceeds its time limit, the result of this mechanism
-    states this failure. The audits of the remaining mechanisms run in a new process.
+    A mechanism can crash the process or exceed its time limit. The result of this mechanism then
+    contains the reason of the failure. The remaining mechanisms are audited in a new process.
 
     Args:
         package: name of the package on PyPI.
         seed: seed of the experiment.
         trials: largest number of outputs that an audit draws on each of the two inputs. None means
-            the number that each case states.
-        slow: True to include the slow cases.
-        environments: folder with one Python environment for each group of packages, or None.
+            the number in the field `trials` of each mechanism.
+        slow: True to include the mechanisms whose audit is slow.
+        environments: folder with one Python environment for each group of packages, or None to use
+            the current interpreter.
 
     Returns:
-        One `Row` for each case, in the order of the cases.
+        One result (`Row`) for each mechanism, in the order of `list_cases`.
     """
     cases = list_cases(package, slow=slow)
     rows: dict[str, Row] = {}

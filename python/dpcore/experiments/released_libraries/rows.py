@@ -23,28 +23,31 @@ NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Row(Facts):
-    """Result of the audit of one mechanism, and the versions of the software that ran it.
+    """Result of the audit of one mechanism of a package, with the software versions.
 
     Args:
         pair: the two inputs, as text.
-        failure: reason why the audit failed, or "".
+        failure: reason why the audit failed, or "" if it did not fail.
         certified: certified lower bound on epsilon with 95 % confidence, or None if the audit
             failed.
-        strict: lower bounds on epsilon with 99.9 % confidence, from two audits with different
-            seeds. It is empty if the first audit does not refute the claim.
-        event: description of the counted event.
-        hits: number of outputs in the event, on the first input and on the second input.
+        strict: two lower bounds on epsilon with 99.9 % confidence, from two audits with different
+            seeds. The tuple is empty if the first audit does not refute the claim at 99.9 %.
+        event: description of the set of outputs that the audit counted.
+        hits: numbers of outputs in the event, on the first and on the second input. The tuple is
+            empty if the audit failed.
         trials: number of outputs drawn on each of the two inputs.
-        rounding: lower bound on epsilon from an event on the last bits of the outputs. It is None
-            if the first draws, on which the event is chosen, showed no such event.
-        draw_seconds: time of one draw in seconds.
-        traced: outcome of `dpcore.trace`, which finds the source lines that lose privacy.
-        traced_line: source line with the largest privacy loss, according to `dpcore.trace`.
-        traced_loss: privacy loss that `dpcore.trace` computed, or None.
+        rounding: lower bound on epsilon from the last bits of the outputs. None if the audit found
+            no event on these bits in its first draws.
+        draw_seconds: mean time to draw one output, in seconds, or None if the audit failed.
+        traced: outcome of `dpcore.trace` on the mechanism, as text. `dpcore.trace` computes the
+            privacy loss of each source line.
+        traced_line: file and number of the source line with the largest privacy loss, according to
+            `dpcore.trace`. The text is "" if the line is not known.
+        traced_loss: privacy loss that `dpcore.trace` computed, or None if it computed no loss.
         python: version of Python that ran the audit.
         numpy: version of numpy that ran the audit.
         dpcore: version of dpcore that ran the audit.
-        platform: operating system and type of machine.
+        platform: operating system, and type of the machine.
         date: day of the audit, YYYY-MM-DD.
     """
 
@@ -68,16 +71,19 @@ class Row(Facts):
 
     @property
     def refuted(self) -> bool:
-        """True if two audits with different seeds refute the claim at 99.9 % confidence."""
+        """True if the audits of this mechanism refute the claimed epsilon.
+
+        Two audits with different seeds must both refute the claim at 99.9 % confidence.
+        """
         return len(self.strict) == 2 and min(self.strict) > self.claim
 
     @property
     def verdict(self) -> str:
-        """Conclusion of the audit, such as "failed", "not refuted" or "violation".
+        """Conclusion from the audit of this mechanism, such as "not refuted" or "violation".
 
-        A refuted claim is not always a violation. In the other cases the conclusion is the text of
-        the field `reading`, such as "known misuse". The conclusion "false by source only" means
-        that the source code shows a fault, but the audit does not.
+        A refuted claim is not always a violation. If it is not, the conclusion is the text of the
+        field `reading`, such as "known misuse". "failed" means that the audit failed. "false by
+        source only" means that the source code shows a fault, but the audit does not.
         """
         if self.failure:
             return "failed"
@@ -89,19 +95,22 @@ class Row(Facts):
 
     @property
     def share(self) -> float | None:
-        """Certified bound / claimed epsilon, or None if the audit failed or the claim is 0."""
+        """Certified lower bound on epsilon, divided by the claimed epsilon.
+
+        The value is None if the audit failed, or if the claimed epsilon is 0.
+        """
         return None if self.certified is None or not self.claim else self.certified / self.claim
 
     def is_publishable(self, today: datetime.date) -> bool:
-        """Return True if this result may be published.
+        """Return True if this result of an audit may be published.
 
-        The function returns False if the result describes a fault that is not public yet.
+        The result may not be published if it describes a fault that is not public yet.
 
-        A fault is public if `disclosure` is the web address of an issue or a fix. A fault that was
-        reported privately counts as public 90 days after the report.
+        A fault is public if the field `disclosure` is the web address of an issue or a fix. If the
+        fault was reported privately, it is regarded as public 90 days after the report.
 
         Args:
-            today: current date.
+            today: date on which the result would be published.
 
         Example:
             >>> case = Case(package="numpy", version="2", name="f", build=print, pair=(0, 1),
@@ -118,31 +127,32 @@ class Row(Facts):
         return day is not None and datetime.date.fromisoformat(day[1]) + _EMBARGO <= today
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields and the verdict as a dict of plain data."""
+        """Return all fields of this result, and the verdict, as a dict of plain data."""
         values = {field.name: encode_value(getattr(self, field.name)) for field in fields(self)}
         return values | {"verdict": self.verdict}
 
 
 def make_row(case: Case, **values: Any) -> Row:
-    """Make the result of a case from the facts of the case and the counted values.
+    """Make the result of an audit from the facts about the mechanism and further values.
 
     Args:
-        case: the audited case.
-        **values: further fields of the `Row`. They override fields of the case with the same name.
+        case: description of the audited mechanism.
+        **values: fields of the `Row` that the audit determined, such as `certified`. A value
+            replaces a fact of the same name from `case`.
     """
     facts = {field.name: getattr(case, field.name) for field in fields(Facts)}
     return Row(**(facts | {"pair": _describe_pair(case.pair)} | values))
 
 
 def read_row(record: dict[str, Any]) -> Row:
-    """Make a `Row` from a dict that `Row.to_dict` returned.
+    """Make the result of an audit from a dict that `Row.to_dict` returned.
 
     Args:
-        record: the dict.
+        record: dict with all fields of a `Row`, and the verdict.
 
     Raises:
-        ValueError: if a field is missing in the dict, or if the verdict does not follow from the
-            other fields.
+        ValueError: if a field is missing in the dict, or if the verdict in the dict does not agree
+            with the fields.
     """
     names = [field.name for field in fields(Row)]
     missing = [name for name in names if name not in record]

@@ -47,7 +47,7 @@ def _build_call(path: str, **options: Any) -> _Build:
     return build
 
 
-def _call_array(path: str, **options: Any) -> _Build:
+def _tensor_call(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism whose output tensor is converted to an array."""
 
     def build() -> Callable[[Any], Any]:
@@ -67,7 +67,7 @@ def _build_sum(path: str, **options: Any) -> _Build:
     return build
 
 
-def _build_draws(path: str, key: str, *others: Any, **options: Any) -> _Build:
+def _build_batch(path: str, key: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call with many records.
 
     The package adds independent noise to each record, so that one call returns many outputs.
@@ -128,7 +128,7 @@ def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: 
     return build
 
 
-def _build_hours(*names: str, **bounds: float) -> _Build:
+def _build_hour_sums(*names: str, **bounds: float) -> _Build:
     """Return a function that builds noisy sums of clipped hours, as in the package's README."""
 
     def build() -> Callable[[Any], Any]:
@@ -150,7 +150,7 @@ def _build_hours(*names: str, **bounds: float) -> _Build:
     return build
 
 
-def _publish_periods() -> Callable[[Any], Any]:
+def _build_period_sums() -> Callable[[Any], Any]:
     """Return a function that publishes noisy sums of four periods.
 
     The package reduces epsilon so that the total epsilon is at most 1.
@@ -189,7 +189,7 @@ def _build_query(
     return build
 
 
-def _group_rows() -> Callable[[Any], Any]:
+def _build_group_names() -> Callable[[Any], Any]:
     """Return a function that returns the group names of a table of dwork."""
     schema = import_attribute("dwork.dataschema:DataSchema")
     dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
@@ -218,7 +218,7 @@ def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **opti
     return build
 
 
-def _draw_column(path: str, *others: Any, **options: Any) -> _Build:
+def _build_column(path: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call for one column of a table.
 
     Each record of the column gives one output.
@@ -236,7 +236,7 @@ def _draw_column(path: str, *others: Any, **options: Any) -> _Build:
     return build
 
 
-def _release_column(path: str, **options: Any) -> _Build:
+def _build_list_call(path: str, **options: Any) -> _Build:
     """Return a function that builds a call whose input is a small list of records.
 
     All returned records together are one output.
@@ -276,14 +276,15 @@ def _build_moves(*columns: str, fresh: bool = True) -> _Build:
 
 
 def count_cats(outputs: Any) -> Any:
-    """Return 1 for each output that is the word "cat", and 0 for each other output."""
+    """Return an array with 1 for each output that equals "cat", and 0 for any other output."""
     return np.array([float(output == "cat") for output in outputs])
 
 
 def fit_radius(outputs: Any) -> Any:
-    """Return a score that is high if the released radius fits the released location.
+    """Return one score per output. An output consists of a location and a radius.
 
-    The radius fits if it equals the distance of the location from (0, 0).
+    The score is high if the radius is close to the distance of the location from (0, 0). The first
+    two columns of `outputs` are the location in degrees. The third column is the radius in metres.
     """
     table = np.asarray(outputs)
     return -np.abs(np.hypot(table[:, 0], table[:, 1]) * _METRES_PER_DEGREE - table[:, 2])
@@ -368,81 +369,81 @@ CASES: tuple[Case, ...] = (
           relation="counts that differ by 1", trials=200_000,
           cause="the noise has one side only: it is never negative (__init__.py:74)"),
     _presto(name="applyDPLaplace(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_draws("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
+            build=_build_batch("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(75), true_loss=1.0, trials=10**6),
     _presto(name="applyDPLaplace(sensitivity=3, epsilon=0.5)", pair=(0.0, 3.0), claim=0.5,
-            build=_build_draws("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
+            build=_build_batch("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(75), true_loss=0.5, trials=10**6),
     _presto(name="applyDPExponential(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_draws("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
+            build=_build_batch("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(53), true_loss=1.0, trials=10**6),
     _presto(name="applyDPGaussian(sensitivity=1, delta=1e-5, epsilon=1)", pair=_ZERO_ONE,
-            claim=1.0, delta=1e-5, build=_build_draws("ornl_presto:applyDPGaussian", "domain"),
+            claim=1.0, delta=1e-5, build=_build_batch("ornl_presto:applyDPGaussian", "domain"),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(32), trials=10**6,
             true_loss=_gaussian_loss(1 / math.sqrt(math.log(1.25e5)), 1e-5), reading="source only",
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=1, delta=0.001, epsilon=5)", pair=_ZERO_ONE,
-            build=_build_draws("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
+            build=_build_batch("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
             claim=5.0, delta=1e-3, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
             true_loss=_gaussian_loss(5 / math.sqrt(math.log(1250)), 1e-3), trials=4 * 10**6,
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=100, delta=1e-5, epsilon=1)", pair=(0.0, 100.0),
           claim=1.0, delta=1e-5, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
-          build=_build_draws("ornl_presto:applyDPGaussian", "domain", sensitivity=100),
+          build=_build_batch("ornl_presto:applyDPGaussian", "domain", sensitivity=100),
           trials=10**6, true_loss=_gaussian_loss(10 / math.sqrt(math.log(1.25e5)), 1e-5),
           cause="the standard deviation grows with the root of the sensitivity, and lacks a "
           "factor of the root of 2 (privacy_mechanisms.py:40)"),
     _presto(name="applySVTAboveThreshold_full(epsilon=1)", claim=1.0, true_loss=math.inf,
             pair=([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 11.0]), relation=_REPLACE,
-            build=_call_array("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
+            build=_tensor_call("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
             stated=_PRESTO_RECORD.format(107), trials=20_000,
             cause="a value above the threshold is released without noise, and other values of the "
             "data in place of one below it (privacy_mechanisms.py:97)"),
     _presto(name="count_mean_sketch(epsilon=1)", claim=1.0, true_loss=math.inf, relation=_REPLACE,
-            build=_call_array("ornl_presto:count_mean_sketch", epsilon=1.0),
+            build=_tensor_call("ornl_presto:count_mean_sketch", epsilon=1.0),
             pair=([5.0] * 4, [5.0] * 3 + [6.0]), stated=_PRESTO_RECORD.format(142), trials=5_000,
             cause="the bins reach from the least to the largest value of the data, without noise "
             "(privacy_mechanisms.py:148)"),
     _presto(name="hadamard_mechanism(epsilon=1)", claim=1.0, true_loss=1.0, trials=10_000,
-            build=_call_array("ornl_presto:hadamard_mechanism", epsilon=1.0),
+            build=_tensor_call("ornl_presto:hadamard_mechanism", epsilon=1.0),
             pair=([0.0, 0.0], [1.0, 0.0]), relation="one value of [0, 1] is replaced",
             stated=_PRESTO_RECORD.format(166)),
     _presto(name="hadamard_mechanism(epsilon=1), values of [0, 10]", claim=1.0, true_loss=10.0,
-            build=_call_array("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
+            build=_tensor_call("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
             pair=([0.0, 0.0], [10.0, 0.0]), stated=_PRESTO_RECORD.format(166),
             trials=5_000, reading="relation unclear",
             cause="no bound of the values is stated or applied (privacy_mechanisms.py:176)"),
     _presto(name="hadamard_response(epsilon=1), 10 values", pair=(0.0, 5.0), claim=1.0,
-            build=_build_draws("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
+            build=_build_batch("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
             relation=_LOCAL, stated="privacy_mechanisms.py:186, docstring: local DP, epsilon",
             true_loss=math.log(10 * math.e + 1), trials=10**6,
             cause="the probability to answer truthfully is that for two values, and does not "
             "depend on the number of values (privacy_mechanisms.py:195)"),
     _presto(name="rappor(epsilon=1)", pair=(0.0, 28.0), claim=1.0, true_loss=1.0, trials=50_000,
-            build=_build_draws("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
+            build=_build_batch("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon"),
     _presto(name="rappor(epsilon=1, k=4)", pair=(0.0, 1936.0), claim=1.0, true_loss=3.0,
-            build=_build_draws("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
+            build=_build_batch("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon", trials=50_000,
             cause="epsilon is spent on each bit of the filter, of which several differ "
             "(privacy_mechanisms.py:221)"),
     _energy(name="LaplaceMechanism(epsilon=1, sensitivity=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_draws("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_build_batch("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=1.0, sensitivity=1.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=1.0, trials=10**6),
     _energy(name="LaplaceMechanism(epsilon=0.1, sensitivity=3)", pair=(0.0, 3.0), claim=0.1,
-            build=_build_draws("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_build_batch("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=0.1, sensitivity=3.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=0.1, trials=10**6),
     _energy(name="GaussianMechanism(epsilon=0.5, delta=0.01, sensitivity=1)", pair=_ZERO_ONE,
-            build=_build_draws("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_build_batch("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=0.5, delta=0.01, sensitivity=1.0),
             claim=0.5, delta=0.01, relation=_DISTANCE, stated=_ENERGY.format(103),
             true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(125)), 0.01), trials=10**6),
     _energy(name="GaussianMechanism(epsilon=8, delta=0.1, sensitivity=1)", pair=_ZERO_ONE,
-            build=_build_draws("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_build_batch("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=8.0, delta=0.1, sensitivity=1.0), claim=8.0, delta=0.1,
             relation=_DISTANCE, stated=_ENERGY.format(103), trials=10**7,
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
@@ -508,26 +509,26 @@ CASES: tuple[Case, ...] = (
           [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE, claim=1.0,
           stated="operations.py:335, docstring",
           cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
-    _group(name="sum of actual hours", build=_build_hours("actual"), claim=0.8,
+    _group(name="sum of actual hours", build=_build_hour_sums("actual"), claim=0.8,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.8, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sum of planned hours", build=_build_hours("planned"), claim=0.2,
+    _group(name="sum of planned hours", build=_build_hour_sums("planned"), claim=0.2,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.2, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sums of planned and of actual hours", build=_build_hours("planned", "actual"),
+    _group(name="sums of planned and of actual hours", build=_build_hour_sums("planned", "actual"),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), claim=1.0, true_loss=1.0,
            relation=_REPLACE, stated=_GROUP, trials=50_000),
     _group(name="sum of actual hours, bounds (30, 50)", claim=0.8, true_loss=0.8,
-           build=_build_hours("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
+           build=_build_hour_sums("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), relation=_REPLACE, stated=_GROUP,
            trials=50_000),
-    _group(name="sum of actual hours, a missing value", build=_build_hours("actual"), claim=0.8,
+    _group(name="sum of actual hours, a missing value", build=_build_hour_sums("actual"), claim=0.8,
            pair=([40.0] * 6, [40.0] * 5 + [math.nan]), true_loss=math.inf, stated=_GROUP,
            relation="one value is replaced by a missing one", reading="relation unclear",
            trials=20_000, cause="a missing value passes the clipping, and so the sum shows it "
            "(config.py:43)"),
     _group(name="sums of four periods, compute_adaptive_epsilon(annual_cap=1)", claim=1.0,
-           build=_publish_periods, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
+           build=_build_period_sums, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
            true_loss=1.0, relation="the values of one user are replaced", trials=20_000,
            stated="accounting.py:233, docstring: never more than the annual cap; README"),
     _dwork(name="len().dp(0.5)", build=_build_query(lambda rows: rows.len(), 0.5), claim=0.5,
@@ -566,7 +567,7 @@ CASES: tuple[Case, ...] = (
           trials=5_000, pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
           cause="the noise is a multiple of a number computed from the data "
           "(language/types.py:197, language/operators.py:71)"),
-    _dwork(name='group_by(by="A").groups', build=_group_rows, claim=0.3, true_loss=math.inf,
+    _dwork(name='group_by(by="A").groups', build=_build_group_names, claim=0.3, true_loss=math.inf,
            pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
            stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
            reading="release unclear",
@@ -616,51 +617,51 @@ CASES: tuple[Case, ...] = (
           cause="in place of a distant word the word itself is returned, because the choice among "
           "vectors raises an error that is caught (tem.py:125)"),
     _local(name="dp_clip_laplace(bounds 16 and 100, epsilon=1)", pair=(16.0, 100.0), claim=1.0,
-           build=_draw_column("trasgodp.numerical:dp_clip_laplace", epsilon=1.0, lower_bound=16.0,
+           build=_build_column("trasgodp.numerical:dp_clip_laplace", epsilon=1.0, lower_bound=16.0,
                               upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
            stated=_TRASGO.format("_laplace.py:41"), trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=10), integers", pair=(0, 1),
-           build=_build_draws("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
+           build=_build_batch("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
                        lower_bound=0, upper_bound=1), relation=_LOCAL, claim=10.0,
            stated=_TRASGO.format("_laplace.py:103"), true_loss=math.log(2 * math.exp(5) - 1),
            trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=1), a missing value", claim=1.0,
-           build=_build_draws("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
+           build=_build_batch("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
                        lower_bound=0.0, upper_bound=1.0), true_loss=math.inf, trials=20_000,
            pair=(0.0, math.nan), relation="the value is replaced by a missing one",
            stated=_TRASGO.format("_laplace.py:103"), reading="relation unclear",
            cause="a missing value passes clipping and noise (_laplace.py:128)"),
     _local(name="dp_clip_gaussian(bounds 0 and 1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-           delta=1e-3, build=_draw_column("trasgodp.numerical:dp_clip_gaussian", epsilon=1.0,
+           delta=1e-3, build=_build_column("trasgodp.numerical:dp_clip_gaussian", epsilon=1.0,
                                           lower_bound=0.0, upper_bound=1.0), relation=_LOCAL,
            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(1250)), 1e-3),
            stated=_TRASGO.format("_gaussian.py:42"), trials=10**6),
     _local(name="dp_clip_gaussian_array(bounds 0 and 1, epsilon=1, delta=0.1)", pair=_ZERO_ONE,
-          build=_build_draws("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0,
+          build=_build_batch("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0,
           delta=0.1, lower_bound=0.0, upper_bound=1.0), claim=1.0, delta=0.1, relation=_LOCAL,
           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
           stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
     _local(name="dp_exponential(epsilon=5), 3 categories", pair=("a", "b"), claim=5.0,
-           build=_draw_column("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
+           build=_build_column("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
            relation=_LOCAL, stated=_TRASGO.format("_exponential.py:38"), true_loss=2.5,
            trials=200_000),
     _local(name="dp_exponential_array(epsilon=1), a rare category", claim=1.0, true_loss=math.inf,
-           build=_release_column("trasgodp.categorical:dp_exponential_array", epsilon=1.0),
+           build=_build_list_call("trasgodp.categorical:dp_exponential_array", epsilon=1.0),
            pair=(list("aaab"), list("aaaa")), relation=_LOCAL, trials=20_000,
            stated=_TRASGO.format("_exponential.py:82"),
            cause="the categories are those of the data, so that one which a single record has "
            "can show (_exponential.py:99)"),
     _local(name="dp_randomized_response_binary(epsilon=1)", pair=("a", "b"), claim=1.0,
-           build=_draw_column("trasgodp.categorical:dp_randomized_response_binary", *"ab",
+           build=_build_column("trasgodp.categorical:dp_randomized_response_binary", *"ab",
                               epsilon=1.0),
            relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:39"), true_loss=1.0,
            trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), 4 categories", pair=("a", "b"),
-          build=_build_draws("trasgodp.categorical:dp_randomized_response_kary_array", "data",
+          build=_build_batch("trasgodp.categorical:dp_randomized_response_kary_array", "data",
           *"abcd", epsilon=1.0), claim=1.0, true_loss=1.0, relation=_LOCAL,
           stated=_TRASGO.format("_randomized_response.py:209"), trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), a rare category", claim=1.0,
-           build=_release_column("trasgodp.categorical:dp_randomized_response_kary_array",
+           build=_build_list_call("trasgodp.categorical:dp_randomized_response_kary_array",
                                  epsilon=1.0), pair=(list("abcd"), list("abcc")), relation=_LOCAL,
            true_loss=math.inf, stated=_TRASGO.format("_randomized_response.py:209"), trials=20_000,
            cause="the categories are those of the data, so that one which a single record has "

@@ -192,14 +192,14 @@ def _build_gradients(make: Callable[[Any], Any], dtype: str = "float32") -> Call
     return build
 
 
-def _make_gaussian(key: int) -> Any:
+def _make_privatizer(key: int) -> Any:
     return import_attribute("jax_privacy.noise_addition:gaussian_privatizer")(
         stddev=1.0, prng_key=key
     )
 
 
 @cache
-def _find_dense() -> tuple[Any, float]:
+def _dense_inverse_and_norm() -> tuple[Any, float]:
     """Return the inverse of a Toeplitz matrix for 4 steps, and the matrix's sensitivity.
 
     The sensitivity is the largest norm of a column.
@@ -212,7 +212,7 @@ def _find_dense() -> tuple[Any, float]:
 
 
 @cache
-def _find_buffered() -> tuple[Any, float]:
+def _buffered_inverse_and_norm() -> tuple[Any, float]:
     """Return the inverse of a buffered Toeplitz matrix, and the norm of its first column."""
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
     build = import_attribute(f"{root}:BufferedToeplitz").build
@@ -221,23 +221,23 @@ def _find_buffered() -> tuple[Any, float]:
     return toeplitz.inverse_as_streaming_matrix(), norm
 
 
-def _make_correlated(key: int, find: Callable[[], tuple[Any, float]]) -> Any:
+def _make_matrix_privatizer(key: int, find: Callable[[], tuple[Any, float]]) -> Any:
     make = import_attribute("jax_privacy.noise_addition:matrix_factorization_privatizer")
     matrix, norm = find()
     return make(matrix, stddev=norm, prng_key=key)
 
 
-def _make_plan(**options: Any) -> Any:
+def _make_training_plan(**options: Any) -> Any:
     kind = import_attribute("jax_privacy.experimental.execution_plan:BandMFExecutionPlanConfig")
     return kind(**{"epsilon": None, "delta": None} | options).plan
 
 
 def _make_banded(key: int, **options: Any) -> Any:
     options = {"iterations": 4, "noise_multiplier": 1.0, "noise_seed": key} | options
-    return _make_plan(**options).noise_addition_transform
+    return _make_training_plan(**options).noise_addition_transform
 
 
-def _make_buffered(key: int) -> Any:
+def _make_buffered_privatizer(key: int) -> Any:
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
     build = import_attribute(f"{root}:BufferedToeplitz").build
     toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
@@ -254,7 +254,7 @@ def _train_by_plan(**options: Any) -> Callable[[], Any]:
     """
 
     def build() -> Callable[[Any], Any]:
-        numpy, plan = import_attribute("jax.numpy"), _make_plan(**options)
+        numpy, plan = import_attribute("jax.numpy"), _make_training_plan(**options)
         gradient = plan.clipped_grad(lambda w, row: (w * row).sum(), argnums=0, batch_argnums=1)
         noise, jit = plan.noise_addition_transform, import_attribute("jax:jit")
         place: list[Any] = []
@@ -276,42 +276,42 @@ def _train_by_plan(**options: Any) -> Callable[[], Any]:
     return build
 
 
-def _clip_and_add(x: Any, size: int, rng: Any) -> Any:
+def _clip_and_noise(x: Any, size: int, rng: Any) -> Any:
     gradient = import_attribute("jax_privacy.clipping:clipped_grad")(
         lambda w, row: (w * row).sum(), batch_argnums=1, l2_clip_norm=1.0
     )
     total = gradient(np.float32(0.0), np.asarray(x, dtype=np.float32))
-    return _build_gradients(_make_gaussian)()(float(total), size, rng)
+    return _build_gradients(_make_privatizer)()(float(total), size, rng)
 
 
 _PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
-    _jax(name="gaussian_privatizer(stddev=1.)", build=_build_gradients(_make_gaussian),
+    _jax(name="gaussian_privatizer(stddev=1.)", build=_build_gradients(_make_privatizer),
          stated="noise_addition.py:143, docstring; " + _EXACT,
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="gaussian_privatizer(stddev=1.), gradients of type bfloat16", true_loss=math.inf,
-         build=_build_gradients(_make_gaussian, "bfloat16"),
+         build=_build_gradients(_make_privatizer, "bfloat16"),
          stated="noise_addition.py:143, docstring; " + _EXACT, cause="noise of the type of the "
          "gradients has eight significant bits, which show the input (noise_addition.py:255)"),
-    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_build_gradients(_make_gaussian),
+    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_build_gradients(_make_privatizer),
          pair=([0.0] * 4, [0.5] * 4), stated="noise_addition.py:143, docstring; " + _EXACT,
          relation="an example with gradients of norm .5 in 4 steps is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.)", pair=([0.0], [0.0, 1e4]),
-         build=lambda: _clip_and_add, relation="one row is added",
+         build=lambda: _clip_and_noise, relation="one row is added",
          stated="clipping.py:281: sensitivity l2_clip_norm",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.), a missing value", claim=0.0,
-         pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_add, relation="one row is added",
+         pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_noise, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_build_gradients(partial(_make_correlated, find=_find_dense)),
+         build=_build_gradients(partial(_make_matrix_privatizer, find=_dense_inverse_and_norm)),
          stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_build_gradients(partial(_make_correlated, find=_find_buffered)),
+         build=_build_gradients(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,
@@ -408,7 +408,7 @@ def _make_targets(torch: Any, batch: Any, options: dict[str, Any]) -> Any:
     return torch.ones(len(batch), dtype=torch.long) if classes else torch.ones_like(batch)
 
 
-def _with_criterion(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_criterion_step(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a DP-SGD step with a torch loss and ghost clipping."""
 
     def build() -> Callable[[Any], Any]:
@@ -418,11 +418,11 @@ def _with_criterion(kind: str, **options: Any) -> Callable[[], Callable[[Any], A
     return build
 
 
-def _read_bound(optimizer: Any) -> list[float]:
+def _clip_norm(optimizer: Any) -> list[float]:
     return [float(optimizer.max_grad_norm)]
 
 
-def _add_secure_noise(x: Any) -> Any:
+def _make_secure_step(x: Any) -> Any:
     """Make one step of an optimizer in secure mode, with a parameter in double precision."""
     torch = import_attribute("torch")
     parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
@@ -466,21 +466,21 @@ _OPACUS: Final = (
     _opacus(name="make_private(grad_sample_mode='functorch')", true_loss=_EXACT_STEP,
             build=_build_step(grad_sample_mode="functorch")),
     _opacus(name="make_private(grad_sample_mode='ghost'), CrossEntropyLoss", true_loss=_EXACT_STEP,
-            build=_with_criterion("CrossEntropyLoss", outputs=2)),
+            build=_build_criterion_step("CrossEntropyLoss", outputs=2)),
     _opacus(name="make_private(grad_sample_mode='ghost'), MSELoss of outputs of shape (n, 1)",
-            build=_with_criterion("MSELoss"), pair=([0.0], [0.0, 10.0]),
+            build=_build_criterion_step("MSELoss"), pair=([0.0], [0.0, 10.0]),
             true_loss=_gaussian_epsilon(21.0, 0.05),
             cause="losses of shape (n, 1), which :44 asks for, are multiplied by coefficients of "
             "shape (n,), so that the product has n by n entries and no gradient is clipped "
             "(utils/fast_gradient_clipping_utils.py:195)"),
     _opacus(name="make_private(clipping='adaptive', unclipped_num_std=.51)", trials=5_000,
-          build=_build_step(_read_bound, clipping="adaptive", unclipped_num_std=0.51, **_ADAPTIVE),
+          build=_build_step(_clip_norm, clipping="adaptive", unclipped_num_std=0.51, **_ADAPTIVE),
           pair=([5.0] * 20, [5.0] * 20 + [0.9999]),
           release="the parameters after one step and the next clipping bound",
           cause="a row changes the count of gradients below the bound by 1, and the noise is "
           "for 1 / 2: the count is not centred (optimizers/adaclipoptimizer.py:141 and 108)"),
     _opacus(name="PrivacyEngineAdaptiveClipping.make_private(grad_sample_mode='ghost'), 12 rows",
-            build=_with_criterion("CrossEntropyLoss", outputs=2, engine=_GHOST, **_ADAPTIVE),
+            build=_build_criterion_step("CrossEntropyLoss", outputs=2, engine=_GHOST, **_ADAPTIVE),
             pair=([0.0] * 12, [0.0] * 11 + [5.0]), trials=2_000, seconds=600.0,
             relation="one row is replaced by one without a gradient",
             cause="the criterion is called with its reduction: there is one loss for the batch, "
@@ -490,7 +490,7 @@ _OPACUS: Final = (
             cause="the norm is infinite, and 0 times infinity is not a number "
             "(optimizers/optimizer.py:453); the package does not say that gradients are finite"),
     _opacus(name="DPOptimizer(secure_mode=True), parameter of type float64", trials=20_000,
-            build=lambda: _add_secure_noise, pair=([0.0], [0.0, 1 / 3]),
+            build=lambda: _make_secure_step, pair=([0.0], [0.0, 1 / 3]),
             stated="optimizers/optimizer.py:122: secure against floating-point attacks",
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
             disclosure="https://github.com/meta-pytorch/opacus/issues/616",

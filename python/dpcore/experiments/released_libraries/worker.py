@@ -36,14 +36,16 @@ _MAX_REASON_LETTERS: Final = 200
 
 
 def main(package: str, path: str, options: dict[str, Any]) -> None:
-    """Audit the mechanisms of a package one after another, and write the results to a file.
+    """Audit all mechanisms of a package one after another, and append the results to a file.
 
     Args:
         package: name of the package on PyPI.
-        path: file to which the program appends lines of JSON.
-        options: dict with the keys `seed`, `trials` (largest number of draws on each input, or
-            None), `slow` (True to include the slow cases), and `done` (names of the cases that are
-            already audited).
+        path: file to which the function appends lines of JSON. It writes a line before and after
+            each audit.
+        options: dict with four keys: `seed`, `trials`, `slow` and `done`. `trials` is the largest
+            number of draws on each input, or None for no limit. `slow` is True to include
+            mechanisms whose audit is slow. `done` is a list with the names of the mechanisms that
+            are already audited.
     """
     with Path(path).open("a", encoding="utf-8") as file:
         _write_line(file, {"machine": describe_machine(package)})
@@ -62,10 +64,10 @@ def _write_line(file: Any, record: dict[str, Any]) -> None:
 
 
 def describe_machine(package: str) -> dict[str, str]:
-    """Return the versions of the software, and the type of the machine.
+    """Return the versions of the software, the type of this machine, and the date.
 
     Args:
-        package: name of the package on PyPI.
+        package: name on PyPI of the package whose version is returned.
     """
     try:
         version = metadata.version(package)
@@ -101,12 +103,13 @@ def _audit_case(case: Case, options: dict[str, Any]) -> Any:
 
 
 def build_mechanism(case: Case) -> Any:
-    """Build the mechanism of a case, in a form that `dpcore.audit` accepts.
+    """Build a mechanism of a released package, for use in `dpcore.audit`.
 
-    A function that returns a single output is called once for each draw.
+    If the package provides a function that returns a single output, the mechanism calls this
+    function once for each draw.
 
     Args:
-        case: the case.
+        case: description of the mechanism.
     """
     target = case.build()
     if adapt(target) is not None or not callable(target) or _takes_size(target):
@@ -124,9 +127,9 @@ def _takes_size(target: Any) -> bool:
 
 def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[str, Any]:
     reports = [run_audit(case, mechanism, options, 1)]
-    strict = [_bound_strictly(reports[0])]
+    strict = [_certify_strict_bound(reports[0])]
     if strict[0] > case.claim:
-        strict.append(_bound_strictly(run_audit(case, mechanism, options, 2)))
+        strict.append(_certify_strict_bound(run_audit(case, mechanism, options, 2)))
     report = reports[0]
     finding = report.floating_point
     return {
@@ -141,18 +144,18 @@ def _measure_case(case: Case, mechanism: Any, options: dict[str, Any]) -> dict[s
 
 
 def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> Audit:
-    """Audit the mechanism of a case.
+    """Audit a mechanism of a released package.
 
     Args:
-        case: the case.
-        mechanism: mechanism of the case, as `build_mechanism` returns it.
-        options: dict with the keys `seed` and `trials` (largest number of draws on each input, or
-            None).
-        run: number of the audit. Audits of a case with different numbers use independent random
-            numbers.
+        case: description of the mechanism, with the two inputs and the claim.
+        mechanism: mechanism that `build_mechanism(case)` returned.
+        options: dict with the keys `seed` and `trials`. `trials` is the largest number of draws on
+            each input, or None for no limit.
+        run: index of the repetition of this audit, such as 1 or 2. Different repetitions use
+            independent random numbers.
 
     Raises:
-        ValueError: if the audit detects that the outputs are not independent draws.
+        ValueError: if a check in the audit finds that the outputs are not independent draws.
     """
     cap = options["trials"]
     arguments: dict[str, Any] = {"trials": min(case.trials, cap) if cap else case.trials}
@@ -169,7 +172,7 @@ def run_audit(case: Case, mechanism: Any, options: dict[str, Any], run: int) -> 
     return report
 
 
-def _bound_strictly(report: Audit) -> float:
+def _certify_strict_bound(report: Audit) -> float:
     return clopper_pearson(report.bound_counts, report.delta, STRICT)
 
 

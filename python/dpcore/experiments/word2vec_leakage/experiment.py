@@ -88,23 +88,26 @@ SplitHalves = Callable[[float, int], dict[str, Half]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment: the sentences, the noise, and the knowledge of the attacker.
+    """Options of the experiment that infers words from their word2vec vectors.
 
     Args:
-        trials: largest number of sentences in both halves together, at least 1,000. If `data` is
-            None, dpcore generates this number of sentences, but at most 40,000.
-        seed: int in [0, 2**63). The halves, embeddings, anchors and noise get separate seeds
-            derived from this seed.
-        seeds: number of repetitions with other halves and embeddings. The table shows the mean and
-            the standard deviation over the repetitions. The default is 5, or 10 if `full` is True.
-        data: folder that contains leakage/spa-eng.zip, or a file of other texts that
-            `dpcore.text.read` can read. By default, dpcore generates sentences.
+        trials: largest number of sentences that the victim and the attacker have together, at least
+            1,000. If `data` is None, dpcore generates this number of sentences, but at most 40,000.
+        seed: int in [0, 2**63). The split of the sentences, the training, the known words and the
+            noise get separate seeds derived from this seed.
+        seeds: number of repetitions. Each repetition splits the sentences in a different way and
+            trains new embeddings. The table shows the mean and the standard deviation over the
+            repetitions. The default is 5. If `full` is True, the default is 10.
+        data: folder that contains leakage/spa-eng.zip, or path of another file with texts.
+            `dpcore.text.read` must be able to read the file. By default, dpcore generates
+            sentences.
         full: True to repeat the experiment with half of the sentences and with a quarter of them,
             and to use more repetitions.
-        anchors: numbers of words whose vectors in the victim's embedding the attacker knows. dpcore
-            leaves out numbers above two thirds of the words that both embeddings contain.
-        epsilons: values of epsilon that the noise claims.
-        confidence: confidence level of each single interval.
+        anchors: numbers of anchors. Anchors are words for which the attacker knows the vector in
+            the victim's embedding. Each number gives one attack. A number is left out if it is
+            above two thirds of the number of words that both embeddings contain.
+        epsilons: values of epsilon that the noise on the victim's vectors claims.
+        confidence: confidence level of the interval for each share of found words.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -133,15 +136,17 @@ class Config(SeededSettings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Result of one attack with its settings.
+    """Result and settings of one attack that infers words from their word2vec vectors.
 
     Args:
-        start: how the first vectors of the training are chosen, a key of `STARTS`.
-        halves: whether the two halves overlap, a key of `HALVES`.
-        size: share of the sentences that is used.
-        number: number of the repetition, from 0.
-        held_out: True if the attack searches for the held-out words of this repetition. False if it
-            searches for all words of the victim.
+        start: way in which the training chooses the first vector of each word, a key of `STARTS`
+            such as "hashed".
+        halves: "disjoint" or "overlapping". If "overlapping", victim and attacker have half of
+            their sentences in common.
+        size: share of all sentences that the experiment used for this attack.
+        number: index of the repetition, from 0.
+        held_out: True if the attack searches for the held-out words, which are never anchors. False
+            if the attack searches for all words of the victim.
         found: number and share of the words that the attack found.
     """
 
@@ -154,34 +159,35 @@ class Cell(Shown):
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """All settings of the attack, except for the number of the repetition."""
+        """All settings of this attack, except for the index of the repetition."""
         how = self.found.anchors, self.found.claimed, self.found.centred, self.found.dropped
         return self.start, self.halves, self.size, self.held_out, *how
 
 
 @time_run("gensim.models")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train embeddings on the two halves, and run all attacks.
+    """Train word vectors of a victim and of attackers, and run all attacks on the victim.
 
     Args:
-        config: options of the experiment.
-        threads: not used, but an invalid number raises an error. The training uses one thread, so
-            that results are reproducible.
+        config: options of the experiment, such as the number of sentences.
+        threads: not used. The training uses one thread, so that results are reproducible. An
+            invalid number raises an error.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The result, which contains one `Cell` for each attack.
+        The results, one `Cell` for each attack.
 
     Raises:
         ModuleNotFoundError: if gensim is not installed. The message of the error states how to
             install the package.
-        FileNotFoundError: if the folder `data` does not contain the file of sentences.
-        ValueError: if `data` contains too few different sentences.
-        KeyboardInterrupt: if the user presses Ctrl-C before the first embeddings are attacked.
+        FileNotFoundError: if the folder `config.data` does not contain the file of sentences.
+        ValueError: if `config.data` contains too few different sentences.
+        KeyboardInterrupt: if the user presses Ctrl-C before the first attacks are completed.
 
     Source:
-        The attack comes from a study of DPNR (Lyu, He and Li, 2020). The controls are added here.
+        The attack comes from a study of DPNR (Lyu, He and Li, 2020). dpcore adds the comparisons of
+        different first vectors.
 
     Example:
         >>> from importlib.util import find_spec
@@ -194,7 +200,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs = list(product(sizes, range(config.seeds), STARTS))
     # Three consecutive jobs, one per start, share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
-    work, size = partial(_attack_from_start, config, parts), lambda job: round(100 * job[0])
+    work, size = partial(_attack_one_start, config, parts), lambda job: round(100 * job[0])
     done, ended = run_jobs("word2vec leakage", jobs, work, progress, size=size)
     return Result(config, corpus.origin, tuple(chain(*done)), partial=ended)
 
@@ -221,7 +227,7 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
     return halves
 
 
-def _attack_from_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
+def _attack_one_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
     """Train three embeddings with one choice of first vectors, and run all attacks on them."""
     size, number, start = job
     seed = cell_seed(config.seed, f"{size}/{number}")
@@ -268,24 +274,27 @@ def _run_attacks(
         # Without anchors and with another start, the attack finds too few words to study noise.
         if start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
-        if anchored := shown_anchors(numbers):
+        if anchored := shown_anchor_count(numbers):
             cells.append(cell(side, held_out, anchored, True))
     return cells
 
 
-def shown_anchors(numbers: Sequence[int]) -> int:
-    """Return the number of anchors that the tables show, the largest one up to `ANCHORED`."""
+def shown_anchor_count(numbers: Sequence[int]) -> int:
+    """Return the number of known words (anchors) for which the tables show attacks.
+
+    The result is the largest of the given numbers that is not above 500.
+    """
     return max(number for number in numbers if number <= ANCHORED)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Shares of words that the attacks found.
+    """Shares of words that the attacks inferred from word2vec vectors.
 
     Args:
-        config: options of the run.
-        corpus: description of the source of the sentences.
-        cells: one `Cell` for each attack.
+        config: options with which the experiment was run.
+        corpus: text that names the corpus, or states that the sentences are generated.
+        cells: one result (`Cell`) for each attack.
     """
 
     corpus: str
@@ -296,20 +305,25 @@ class Result(Tabled[Config]):
         held_out: bool = True, epsilon: float | None = None, centred: bool = False,
         dropped: int = 0,
     ) -> tuple[Leakage, ...]:  # fmt: skip
-        """Return the results of the attacks with the given settings, one for each repetition.
+        """Return the results of the attacks with the given settings, one per repetition.
 
-        The tuple is empty if the experiment did not run such an attack.
+        The tuple is empty if the experiment did not run an attack with these settings. `start` is a
+        key of `STARTS`, the way to choose the first vectors. `anchors` is the number of words whose
+        vectors the attacker knows. `epsilon` is the claimed epsilon of the noise, or None for
+        attacks without noise. All further settings are fields of `Cell` and `Leakage`.
         """
         kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
         return tuple(cell.found for cell in self.cells if cell.kind == kind)
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
-        """Return the share of words among the nearest `topn`, averaged over the repetitions.
+        """Return the mean share of words that an attack finds, over the repetitions.
 
-        The other arguments select the attack, as in `found`.
+        A word is found if it is among the `topn` words whose vectors are nearest to the vector
+        under attack. `start`, `anchors` and `kind` select the attack. They are arguments of the
+        method `found`.
 
         Raises:
-            ValueError: if the experiment did not run such an attack.
+            ValueError: if the experiment did not run an attack with these settings.
         """
         leaks = self.found(start, anchors, **kind)
         if not leaks:
@@ -318,9 +332,10 @@ class Result(Tabled[Config]):
 
     @property
     def anchors(self) -> tuple[int, ...]:
-        """Numbers of anchors that every repetition with all sentences used.
+        """All numbers n such that every repetition ran an attack with n known words (anchors).
 
-        A repetition leaves out a number of anchors if it has too few common words.
+        Only repetitions with all sentences are considered. A repetition runs no attack with n
+        anchors if the embeddings of victim and attacker have too few words in common.
         """
         cells = [
             cell
@@ -333,33 +348,33 @@ class Result(Tabled[Config]):
 
     @property
     def anchored(self) -> int:
-        """Number of anchors that the tables show."""
-        return shown_anchors(self.anchors)
+        """Number of known words (anchors) for which the tables show attacks."""
+        return shown_anchor_count(self.anchors)
 
     def table(self) -> str:
-        """Return the results as text tables, with earlier results on the same sentences."""
+        """Return the results of the attacks as text tables, with results of earlier runs."""
         earlier = (
             "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
             "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
         )
         return self.join_parts(
             _describe_run(self),
-            _format_main(self),
+            _format_main_table(self),
             "dropped: leading principal directions of each embedding that are removed first, with "
             "its mean vector\n(any attacker can who sees the vectors of many words)",
-            earlier if real_sentences(self) else "",
-            _format_noise(self),
-            _format_sizes(self) if self.config.full else "",
+            earlier if has_all_sentences(self) else "",
+            _format_noise_table(self),
+            _format_sizes_table(self) if self.config.full else "",
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict of plain data (numbers, strings, lists and dicts)."""
+        """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         return self.make_record(
             corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the share of words found against the number of anchors, and against epsilon.
+        """Draw the share of found words against the number of known words, and against epsilon.
 
         Returns:
             A matplotlib figure.
@@ -380,8 +395,12 @@ class Result(Tabled[Config]):
 Found = Sequence[Leakage]
 
 
-def real_sentences(result: Result) -> bool:
-    """Return True if the run used all sentences on which the earlier results are based."""
+def has_all_sentences(result: Result) -> bool:
+    """Return True if this run can be compared with earlier results.
+
+    The earlier results are based on all sentences of one corpus. The result is True if this run
+    used the same sentences.
+    """
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
@@ -416,9 +435,9 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     )
 
 
-def _format_main(result: Result) -> str:
+def _format_main_table(result: Result) -> str:
     head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
-    compared = real_sentences(result)
+    compared = has_all_sentences(result)
     rows = [[*head, "single", "study"] if compared else head]
     for name in HALVES:
         cases = [(start, n, True, 0) for n in (0, result.anchored) for start in STARTS]
@@ -442,9 +461,11 @@ def _format_main(result: Result) -> str:
 
 
 def format_share_mean_sd(leaks: Found, topn: int) -> str:
-    """Format the mean share and its standard deviation over the repetitions.
+    """Return the mean share of found words and the standard deviation, as text.
 
-    A single share is written without a standard deviation.
+    Mean and standard deviation are over the repetitions in `leaks`. The standard deviation is left
+    out if there is only one repetition. A word is found if it is among the `topn` words whose
+    vectors are nearest to the vector under attack.
     """
     mean, sd = mean_and_sd([leak.share(topn).value for leak in leaks])
     return f"{mean:.3f} +- {sd:.3f}" if len(leaks) > 1 else f"{mean:.3f}"
@@ -464,13 +485,18 @@ def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
 
 
 def is_reproduced(leaks: Found, topn: int, value: str) -> bool:
-    """Return True if an earlier, rounded share lies in the interval of at least one repetition."""
+    """Return True if the repetitions in `leaks` agree with a share from an earlier run.
+
+    `value` is the earlier share, a rounded number as text. The result is True if this share lies in
+    the confidence interval of at least one repetition. A word is found if it is among the `topn`
+    words whose vectors are nearest to the vector under attack.
+    """
     half = 0.5 * 10.0 ** -(len(value) - 1)
     shares = [leak.share(topn) for leak in leaks]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
 
 
-def _format_noise(result: Result) -> str:
+def _format_noise_table(result: Result) -> str:
     kinds = [(0, "hashed", False), (0, "hashed", True)]
     if result.anchored:
         kinds += [(result.anchored, start, True) for start in STARTS]
@@ -509,7 +535,7 @@ def _format_noise(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _format_sizes(result: Result) -> str:
+def _format_sizes_table(result: Result) -> str:
     heads = ["sentences", "V", "held out", *STARTS, "anchors", *STARTS, "dropped", "hashed"]
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):

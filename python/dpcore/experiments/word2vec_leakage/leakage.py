@@ -20,7 +20,7 @@ from ... import errors
 from ...bounds import limits
 from ...calibration import laplace, real_epsilon
 from ...mechanisms import Laplace
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import require_module
 from ...pairs.differences import Norm
 from ...progress import Progress
@@ -51,22 +51,22 @@ _COSINES_PER_BLOCK: Final = 2**23
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split a corpus into two random halves, which may have texts in common.
+    """Split a list of texts into two random halves. The halves may have texts in common.
 
-    If several texts contain the same sequence of words, only one of them is used. Disjoint halves
-    therefore have no text in common. Texts without words are left out. For a given seed, the first
-    half is the same for every overlap. Two independent random samples, each of half of the texts,
-    would have an overlap of 0.5 on average.
+    If several texts contain the same sequence of words, only one of these texts is used. Texts
+    without words are left out. For a given seed, the first half does not depend on `overlap`. Two
+    independent random samples, each of half of the texts, have a mean overlap of 0.5.
 
     Args:
         texts: a list of strings, or a `Corpus`. The function ignores the train, validation and test
             parts of a `Corpus`.
-        overlap: share of the texts of each half that are also in the other half, in [0, 1].
-        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+        overlap: share of the texts in the first half that are also in the second half, in [0, 1].
+        rng: source of random numbers: None (fresh entropy), an int in [0, 2**63) or a Generator.
         tokenise: function that takes a text and returns its words.
 
     Returns:
-        Two tuples of texts with the same length: the first half and the second half.
+        Two tuples of the same length: the texts of the first half, and the texts of the second
+        half.
 
     Raises:
         TypeError: if `texts` is not a list of strings or `overlap` is not a number.
@@ -80,7 +80,7 @@ def split_in_halves(
     """
     share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
     halves: dict[tuple[str, ...], str] = {}
-    for text in texts_of("texts", texts):
+    for text in as_texts("texts", texts):
         halves.setdefault(tuple(split_text(tokenise, text)), text)
     halves.pop((), None)
     size = len(halves) // 2
@@ -110,31 +110,35 @@ def train_word2vec(
 ) -> Embedding:
     """Train word vectors on texts with gensim's Word2Vec (CBOW).
 
-    The training uses one thread, so that a second run on the same machine gives identical vectors.
+    The training uses one thread. A second run on the same machine therefore gives identical
+    vectors.
 
     The training starts from a first vector for each word. Up to version 3.8, gensim drew the first
-    vector of a word from a generator whose seed was a hash of the word and of `seed`. Two models
-    with the same seed therefore had the same first vector for a word, even if their texts were
-    different. Current versions draw all first vectors from one generator, in the order of the
-    vocabulary. With ``start="hashed"``, dpcore restores the earlier behaviour. It uses a fixed hash
-    function, because Python's built-in hash of a string changes from process to process.
+    vector of a word from a separate generator. The seed of this generator was a hash of the word
+    and of `seed`. Two models with the same seed therefore had the same first vector for a word,
+    even if their texts were different. Current versions draw all first vectors from one generator,
+    in the order of the vocabulary. With ``start="hashed"``, dpcore restores the earlier behaviour,
+    with a hash function that is the same in every process.
 
     Args:
-        texts: a list of strings, or a `Corpus`. Only the train part of a `Corpus` is used.
-        start: choice of the first vectors: "own" as in current gensim versions, or "hashed" as in
-            gensim 3.8. With "hashed", the entries lie in [-.5/dim, .5/dim).
-        seed: seed of the first vectors, of the negative words and of the down-sampling of frequent
-            words, in [0, 2**32).
-        dim: number of entries of a vector.
-        window: largest number of words before and after a word that are its context.
-        min_count: smallest number of occurrences of a word that gets a vector.
-        epochs: number of passes over the texts.
+        texts: a list of strings, or a `Corpus`. If `texts` is a `Corpus`, only the training part is
+            used.
+        start: way to choose the first vectors: "own" as in current gensim versions, or "hashed" as
+            in gensim 3.8. With "hashed", the entries of the first vectors lie in [-.5/dim, .5/dim).
+        seed: seed in [0, 2**32) for the first vectors, the negative samples and the down-sampling
+            of frequent words.
+        dim: number of entries of each word vector.
+        window: largest number of words before a word, and also after it, that are used as context
+            of this word.
+        min_count: number of occurrences that a word needs to get a vector.
+        epochs: number of passes of the training over the texts.
         negative: number of random words that negative sampling draws for each word.
         tokenise: function that takes a text and returns its words.
-        progress: True to show a progress bar, None for an interactive terminal only.
+        progress: True to show a progress bar. None shows the bar only on an interactive terminal.
 
     Returns:
-        The `Embedding`. Its words are sorted by frequency, with the most frequent word first.
+        The trained `Embedding`. The words of the embedding are sorted by frequency, with the most
+        frequent word first.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -144,7 +148,7 @@ def train_word2vec(
             install the package.
 
     Source:
-        Mikolov et al. (2013). For the hashed start: gensim 3.8.3, `Word2Vec.seeded_vector`.
+        Mikolov et al. (2013). gensim 3.8.3, `Word2Vec.seeded_vector`, for the hashed first vectors.
 
     Example:
         >>> from importlib.util import find_spec
@@ -166,14 +170,14 @@ def train_word2vec(
         requirement = f"texts in which at least two words occur min_count = {min_count} times"
         raise errors.invalid("texts", requirement, f"{len(sentences):,} texts with words")
     if start == "hashed":
-        model.wv.vectors[:] = [_hash_to_start(word, seed, dim) for word in model.wv.index_to_key]
+        model.wv.vectors[:] = [_start_vector(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
         _train_on_a_thread(model, _WatchedSentences(sentences, bar), epochs)
     origin = f"word2vec, start {start}, seed {seed}"
     return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
 
 
-def _hash_to_start(word: str, seed: int, dim: int) -> Floats:
+def _start_vector(word: str, seed: int, dim: int) -> Floats:
     """Compute the first vector of a word, with entries in [-.5/dim, .5/dim).
 
     The entries are computed from the SHAKE-256 hash of the word and the seed.
@@ -251,24 +255,24 @@ def add_noise(
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """Rescale each vector of an embedding to entries in [0, 1], and add Laplace noise.
+    """Rescale each word vector to entries in [0, 1], and add Laplace noise.
 
     A vector v becomes ``(v - min v) / (max v - min v) + Lap(b)``, with independent noise in every
-    entry. With the published scale b = 1/epsilon, the privacy loss of each entry is up to epsilon.
-    The privacy loss of a vector is then up to dim * epsilon. The claim concerns one release of the
-    vector of one word: any two vectors are neighbours. It does not protect the texts on which the
-    vectors were trained.
+    entry. With the published scale b = 1/epsilon, the privacy loss of each entry is up to epsilon,
+    and the privacy loss of the whole vector is up to dim * epsilon. Any two vectors are neighbours.
+    The claimed epsilon is for one release of the vector of one word. The noise does not protect the
+    texts on which the vectors were trained.
 
     Args:
-        embedding: an `Embedding` without noise.
+        embedding: word vectors without noise, an `Embedding`.
         epsilon: claimed epsilon, above 0.
-        scale: "published" for b = 1/epsilon, or "sound" for b = dim/epsilon. The claim is true for
-            "sound" only.
-        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+        scale: "published" for b = 1/epsilon, or "sound" for b = dim/epsilon. The claimed epsilon is
+            true only with "sound".
+        rng: source of random numbers: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
-        The noisy `Embedding`. Its attributes `claimed` and `real` are the claimed and the true
-        epsilon.
+        The noisy `Embedding`. The attributes `claimed` and `real` of the embedding are the claimed
+        and the true epsilon.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -287,7 +291,7 @@ def add_noise(
     if clean.real is not None:
         raise errors.invalid("embedding", "one without noise", clean)
     epsilon = errors.real("epsilon", epsilon, low=0.0, open_low=True)
-    with errors.part_of("embedding"):
+    with errors.name_in_errors("embedding"):
         rows = MinMax()(clean.vectors)
     domain = MinMax().range(clean.dim)
     # The published scale uses the largest change of one entry for that of the whole vector.
@@ -300,29 +304,30 @@ def add_noise(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Leakage(Record):
-    """Numbers of private words that an attack found among the attacker's nearest words.
+    """Numbers of private words that an attack inferred from their word vectors.
 
-    The intervals concern the share of words for these two embeddings: they cover the random choice
-    of the private words. They do not cover the random training. Other embeddings of the same texts
-    can give shares outside the interval.
+    The attacker searches for the words whose vectors are nearest to the vector of a private word. A
+    confidence interval for a share of found words covers only the random choice of the private
+    words. The interval does not cover the random training. New embeddings of the same texts can
+    give shares outside the interval.
 
     Attributes:
         words: number of private words for which the attack searched.
         unknown: number of private words for which the attacker has no vector. These words count as
             not found.
-        vocabulary: number V of words in the attacker's embedding.
+        vocabulary: number of words in the attacker's embedding.
         anchors: number of words whose vectors the attacker knew in both embeddings before the
             attack.
-        topn: numbers n of nearest words. A private word is found if it is among the nearest n.
-        hits: number of private words that were found, for each number in `topn`.
-        centred: True if the mean of the entries of each vector was subtracted before the
-            comparison.
+        topn: one or several numbers n. A private word is found if it is among the nearest n words.
+        hits: numbers of private words that were found, one for each number in `topn`.
+        centred: True if the mean of the entries of a vector was subtracted from each vector before
+            the search.
         dropped: number of leading principal directions that were removed from each embedding before
-            the comparison.
+            the search.
         claimed: claimed epsilon of the noise on the victim's vectors, or None if the vectors have
             no noise.
-        true: true epsilon of this noise, for any two words, or None if the vectors have no noise.
-        confidence: confidence level of each single interval.
+        true: true epsilon of the noise for any two words, or None if the vectors have no noise.
+        confidence: confidence level of the interval for each share.
     """
 
     words: int
@@ -339,23 +344,28 @@ class Leakage(Record):
 
     @property
     def shares(self) -> tuple[Measured, ...]:
-        """Share of private words that were found for each number in `topn`.
+        """Shares of private words that the attack found, one for each number in `topn`.
 
-        Each share has a Clopper-Pearson interval.
+        With the number n in `topn`, a word is found if it is among the nearest n words. Each share
+        has a Clopper-Pearson interval.
         """
         n, tail, how = self.words, (1.0 - self.confidence) / 2.0, "Clopper-Pearson"
         return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
 
     @property
     def chance(self) -> tuple[float, ...]:
-        """Share of words that random guessing finds: ``topn / V`` for each number in `topn`."""
+        """Shares of private words that random guesses find, one for each number in `topn`.
+
+        Each share is the number in `topn` divided by `vocabulary`, the number of words of the
+        attacker.
+        """
         return tuple(number / self.vocabulary for number in self.topn)
 
     def share(self, topn: int = 1) -> Measured:
-        """Return the share of private words that are among the attacker's nearest `topn` words.
+        """Return the share of private words that are among the nearest `topn` words.
 
         Raises:
-            ValueError: if the attack did not use this `topn`.
+            ValueError: if the attack was not run with the number `topn`.
         """
         shown = tuple(map(str, self.topn))
         return self.shares[shown.index(errors.choice("topn", str(topn), shown))]
@@ -382,7 +392,7 @@ class Leakage(Record):
 
 
 def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
-    """Return the words that all embeddings contain, in the order of the first embedding.
+    """Return the words that all embeddings contain, in the order of the embedding `victim`.
 
     Raises:
         TypeError: if an argument is not an `Embedding`.
@@ -406,26 +416,28 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide the common words of several embeddings at random into anchors and held-out words.
+    """Divide the words that several embeddings have in common into known and private words.
 
-    Anchors are words whose vectors the attacker knows in both embeddings. Held-out words are
-    private words, for which the attack searches.
+    The words are divided at random. The known words are called anchors. The attacker knows their
+    vectors in the victim's embedding. The private words are called held-out words. The attack
+    searches for them.
 
-    To compare different numbers of anchors, use the first 10, 100, ... of the returned anchors, and
-    always the same held-out words. Separate calls would return different held-out words.
+    To compare attacks with different numbers of anchors, call the function once. Use the first 10,
+    100, ... of the returned anchors, and always all returned held-out words.
 
     Args:
         victim: the `Embedding` that is attacked.
-        *attackers: every `Embedding` that an attacker will use against `victim`.
-        anchors: number of anchors to draw.
-        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+        *attackers: one or several `Embedding` objects that an attacker will use to attack `victim`.
+        anchors: number of anchors (known words) to draw.
+        rng: source of random numbers: None (fresh entropy), an int in [0, 2**63) or a Generator.
 
     Returns:
         Two tuples of words, each in random order: the anchors and the held-out words.
 
     Raises:
-        TypeError: if a value is not an `Embedding`, or `anchors` is not an integer.
-        ValueError: if the number of common words is not above `anchors`.
+        TypeError: if `victim` or an attacker is not an `Embedding`, or if `anchors` is not an
+            integer.
+        ValueError: if the embeddings have at most `anchors` words in common.
 
     Example:
         >>> e = Embedding(("a", "cat", "dog", "fox"), np.eye(4))
@@ -455,53 +467,55 @@ def attack_embedding(
     confidence: float = 0.95,
     progress: bool | None = None,
 ) -> Leakage:
-    """Count the private words that the attacker finds by searching for the nearest vectors.
+    """Infer private words from their word vectors, and count the words that are found.
 
     For each private word, the attacker takes the victim's vector and searches for the nearest
-    vectors in the attacker's own embedding. The attack finds the word if the attacker's vector of
-    this word is among the nearest `topn` vectors. The nearest vector is the one with the largest
-    cosine. If another word has the same cosine as the true word, the other word counts as nearer.
+    vectors in the attacker's own embedding. The nearest vector is the one with the largest cosine.
+    The word is found if its vector in the attacker's embedding is among the nearest `topn` vectors.
+    If two words have the same cosine, a wrong word is regarded as nearer than the private word.
 
     Two embeddings that are trained separately differ mainly by a rotation. The attacker can
-    estimate this rotation from a few words with known vectors, the `anchors`. The function then
-    first multiplies the victim's vectors by the orthogonal matrix R that minimises ``||V R - A||``.
-    The rows of V and A are the victim's and the attacker's vectors of the anchors, scaled to length
-    1. If there are fewer anchors than dimensions, the anchors determine R only in some directions.
-    The function ignores the other directions.
+    estimate this rotation from `anchors`, a few words whose vectors are known in both embeddings.
+    If `anchors` is not empty, the function first multiplies the victim's vectors by an orthogonal
+    matrix R. R minimises ``||V R - A||``. The rows of V are the victim's vectors of the anchors,
+    and the rows of A are the attacker's vectors. All these rows are scaled to length 1. If there
+    are fewer anchors than dimensions, the anchors determine R only in some directions. The function
+    ignores all further directions.
 
     Args:
-        victim: the `Embedding` that is attacked. `Embedding.of` converts the vectors of a gensim
-            model.
-        attacker: the attacker's `Embedding`, with the same dimension.
-        words: the private words. None means all words of the victim that are not anchors. A word
-            that is not in the attacker's embedding counts as not found.
+        victim: the `Embedding` with the vectors of the private words. `Embedding.of` converts the
+            vectors of a gensim model.
+        attacker: the attacker's `Embedding`, with vectors of the same length.
+        words: private words for which the attack searches. None means all words of the victim that
+            are not anchors. If a word is not in the attacker's embedding, it counts as not found.
         anchors: words whose vectors the attacker knows in both embeddings. If `anchors` is empty,
             the vectors are not rotated.
         topn: one or several numbers n. A word is found if it is among the nearest n words.
-        centre: True to subtract the mean of the entries from each vector. This removes the shift
-            that the rescaling to [0, 1] causes.
-        drop: number of leading principal directions of each embedding that the function removes,
-            together with the mean vector of the embedding. All vectors of an embedding have similar
-            components in these directions. If the embeddings are trained on few texts, these
-            components hide the part of a vector that is specific to its word, such as the first
-            vector of the training.
-        confidence: confidence level of each single interval.
-        progress: True to show a progress bar, None for an interactive terminal only.
+        centre: True to subtract the mean of the entries from each vector. The subtraction removes
+            the shift that results if entries are rescaled to [0, 1].
+        drop: number of leading principal directions that the function removes from each embedding.
+            If the number is above 0, the function also removes the mean vector. All vectors of an
+            embedding have similar components in the leading directions. These components can hide
+            the part of a vector that is specific to one word.
+        confidence: confidence level of the interval for each share of found words.
+        progress: True to show a progress bar. None shows the bar only on an interactive terminal.
 
     Returns:
-        The numbers of words found, as a `Leakage`.
+        A `Leakage` with the numbers of found words.
 
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: for one of these reasons:
 
-            - the dimensions differ, the embeddings have no common words, or a vector is zero; - a
-            word or an anchor is unknown or given twice, or a word is an anchor; - `topn` is below 1
-            or above the attacker's number of words; - `drop` is at or above the dimension.
+            - the two embeddings have vectors of different lengths, or no words in common;
+            - a vector is zero;
+            - a word or an anchor is unknown or given twice, or a word is also an anchor;
+            - `topn` is below 1 or above the number of words of the attacker;
+            - `drop` is not below the number of entries of a vector.
 
     Source:
         A study of DPNR (Lyu, He and Li, 2020), which uses no anchors. Schoenemann (1966) for the
-        rotation. Mu and Viswanath (2018) for the dropped directions.
+        rotation. Mu and Viswanath (2018) for the removed directions.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -533,7 +547,7 @@ def attack_embedding(
         mine = _scale_rows("victim", victim, chosen, flat)
         if anchor_words:
             mine = mine @ _find_rotation(victim, attacker, anchor_words, flat)
-        ranks = _rank_words(mine[there >= 0], theirs, there[there >= 0], progress)
+        ranks = _count_nearer_words(mine[there >= 0], theirs, there[there >= 0], progress)
     return Leakage(
         words=len(chosen), unknown=int(np.sum(there < 0)), vocabulary=len(attacker),
         anchors=len(anchor_words), topn=numbers,
@@ -622,7 +636,7 @@ def _find_rotation(
     return np.asarray(left[:, :rank] @ right[:rank])
 
 
-def _rank_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
+def _count_nearer_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
     """Return the rank of each true word among the attacker's words, from 1 for the nearest.
 
     Words with the same cosine count as nearer than the true word.

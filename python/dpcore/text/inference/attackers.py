@@ -14,14 +14,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, integer, invalid, message, mistyped, numeric, part_of
+from ...errors import integer, invalid, message, mistyped, name_in_errors, numeric, tag
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
     check_batches,
     choose_by_length,
-    look_up,
+    look_up_vectors,
     owner_of,
     relative_tolerance,
     takes_rng,
@@ -52,13 +52,11 @@ _NETWORK_STEPS: Final = 600
 """Training steps of the network: 10 epochs on 11,657 texts. After them its F1 is stable."""
 _MIN_AND_MAX_ROUNDS: Final = (15, 60)
 _MAX_BOOSTED_TREES: Final = 480
-"""Largest number of trees over all rounds. Each value needs a tree per round, and there are at
-least 15 rounds."""
+"""Largest number of trees over all rounds, except that there are at least 15 rounds."""
 _MAX_TREE_LEAVES: Final = 15
 _MULTICLASS_TREE_BINS: Final = 32
-"""Number of bins per column for trees on more than two values. Each value has its own trees. With
-255 bins they take five times as long (17.5 CPU seconds in place of 3, for 10 values at 600 x 384)
-and are not more accurate."""
+"""Number of bins per column for trees on more than two values. With 255 bins, the trees take five
+times as long and are not more accurate."""
 _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
 """A network takes as long as twenty logistic regressions."""
@@ -69,20 +67,20 @@ _DIVIDING_SETTINGS: Final = ("early_stopping", "oob_score", "probability", "cv")
 _COPYING_FAMILIES: Final = ("linear_model", "tree", "ensemble", "discriminant_analysis")
 """Modules of scikit-learn with estimators that learn from several encodings of a text."""
 _TREE_TRANSFORM: Final = "rows, call and summaries"
-"""Used for trees, which choose among many columns. Nearest neighbours perform badly with so many
-columns."""
+"""Transform for boosted trees, which choose among many columns."""
 
 
 def encoder_of(encoder: Any) -> Callable[..., Any]:
-    """Return a function from texts to vectors: the encoder or its method `encode`.
+    """Return the function of an encoder that converts texts to vectors.
 
-    If the encoder is a dictionary from texts to vectors, the returned function looks up the texts.
+    The function is the method `encode` of the encoder, or the encoder if it has no such method. If
+    the encoder is a dictionary from texts to vectors, the function looks up the texts.
 
     Raises:
         TypeError: if the encoder is not a function, not a dictionary, and has no method `encode`.
     """
     if isinstance(encoder, Mapping):
-        return lambda texts: look_up(encoder, texts)
+        return lambda texts: look_up_vectors(encoder, texts)
     method = None if isinstance(encoder, (str, bytes, type)) else find_method(encoder, "encode")
     function: Callable[..., Any] = encoder if method is None else method
     if not callable(function) or isinstance(function, type):
@@ -96,7 +94,7 @@ def encoder_of(encoder: Any) -> Callable[..., Any]:
 
 
 def find_method(owner: Any, *names: str) -> Any:
-    """Return the first of the named methods that an object has, or None."""
+    """Return the first of the methods `names` that an object has, or None if all are missing."""
     return next(filter(callable, (getattr(owner, name, None) for name in names)), None)
 
 
@@ -106,25 +104,25 @@ def encode_each_part(
     seed: int,
     places: Sequence[Any] | None = None,
 ) -> list[Vectors]:
-    """Compute the vectors of all texts, with one call of the encoder for each part of the split.
+    """Encode the texts of each part of a split, with one call of the encoder for each part.
 
-    If the encoder has an argument `rng`, each call gets its own generator. Therefore the noise of
-    different parts is independent.
+    If the encoder has an argument `rng`, each call gets a different generator. Therefore the noise
+    in different parts is independent.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
         parts: texts of each part, such as train, valid and test.
         seed: seed of the generators.
-        places: for each part, the positions of its texts in the corpus. Error messages state these
-            positions, because texts may be private.
+        places: for each part, the positions of the part's texts in the corpus. Error messages state
+            these positions instead of texts, which may be private.
 
     Returns:
         A float64 array for each part, shape (n, d).
 
     Raises:
         TypeError: if the encoder does not return real numbers.
-        ValueError: if the encoder does not return one row per text, the rows of two calls differ in
-            length, or an entry is NaN or infinite.
+        ValueError: if the encoder does not return one vector per text, the vectors of two calls
+            differ in length, or an entry is NaN or infinite.
     """
     noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
@@ -133,13 +131,13 @@ def encode_each_part(
         vectors = check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
             requirement = f"{made[0].shape[1]} wide as before"
-            raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
+            raise tag(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         made.append(vectors)
     return made
 
 
 def make_generator(seed: int, *key: int) -> np.random.Generator:
-    """Return a generator for a seed and a key; different keys give independent generators."""
+    """Return a random generator; another seed or another key gives an independent generator."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
@@ -150,15 +148,15 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
 
     Args:
         encode: function list[str] -> array of shape (n, d).
-        parts: texts of each part.
+        parts: texts of each part, such as train, valid and test.
 
     Returns:
-        Seconds, or 0 if a call raised an error.
+        The estimated seconds, or 0 if a call of the encoder raised an error.
     """
     more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
     total = sum(map(len, parts))
-    with Generators.everywhere():
+    with Generators.collect_everywhere():
         for most in _TIMED_CALL_SIZES:
             # The texts are taken at even steps, because they may be sorted by length.
             texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
@@ -182,19 +180,18 @@ def check_encoder(
 ) -> BatchCheck:
     """Check that the vector of a text does not depend on the other texts in the same call.
 
-    If the encoder adds noise and has a method `clean`, as a `PrivateEncoder` has, the function
-    compares the vectors from `clean`. The function does not change the state of the global random
-    generators.
+    The function encodes some texts in different batches, and compares the vectors. It uses the
+    method `clean` (vectors without noise) if the encoder has such a method.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
-        texts: texts of the corpus. The function compares some texts of different lengths.
-        rounding: largest allowed distance between two vectors of a text, relative to the norm of
-            the vector. None chooses the distance by the dtype.
-        places: positions of the texts in the corpus, for error messages, which do not quote texts.
+        texts: texts of the corpus. The function chooses a few texts of different lengths from them.
+        rounding: largest allowed distance between two vectors of the same text, relative to the
+            norm of the vector. With None, the distance depends on the dtype of the vectors.
+        places: positions of the texts in the corpus, which error messages state instead of texts.
 
     Returns:
-        The result of the check. For a random encoder, the result states why there was no check.
+        The result of the check. For a random encoder: the reason why there was no check.
 
     Raises:
         ValueError: if the vector of a text depends on the other texts in the same call.
@@ -221,13 +218,13 @@ def check_encoder(
 def split_given_vectors(
     encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
 ) -> list[Vectors]:
-    """Return the given vectors, split into train, valid and test.
+    """Return a list with the given vectors of each part of a corpus: train, valid and test.
 
     Args:
-        encode: must be None, because `rows` replaces the encoder.
+        encode: encoder, which must be None, because the vectors are given in `rows`.
         rows: vectors, one row for each text, shape (n, d).
         texts: all texts of the corpus.
-        places: positions of each part's texts in the corpus.
+        places: for each part, the positions of the part's texts in the corpus.
 
     Raises:
         TypeError: if `encode` is not None, or `rows` does not contain numbers.
@@ -240,8 +237,8 @@ def split_given_vectors(
 
 
 def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
-    """Return vectors as a float64 array, after a check for one row of finite numbers per text."""
-    with part_of(name.partition("(")[0]):
+    """Check that an array has one row of finite numbers per text, and return it as float64."""
+    with name_in_errors(name.partition("(")[0]):
         if has_all(rows, "toarray"):
             raise mistyped(name, "a dense array, which .toarray() makes", rows)
         if is_tensor(rows):
@@ -266,17 +263,17 @@ def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)")
 
 
 def keep_rows(vectors: Vectors) -> Vectors:
-    """Return the vectors without a change."""
+    """Return the vectors unchanged."""
     return vectors
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each row, which removes noise that is equal in all entries of a row."""
+    """Subtract the mean of each row from the row. Noise that is equal in all entries disappears."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
 def subtract_row_minimum(vectors: Vectors) -> Vectors:
-    """Subtract the minimum of each row, which undoes a shift of a row with minimum 0.
+    """Subtract the smallest entry of each row from all entries of the row.
 
     Example:
         >>> subtract_row_minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
@@ -286,13 +283,13 @@ def subtract_row_minimum(vectors: Vectors) -> Vectors:
 
 
 def normalise_rows(vectors: Vectors) -> Vectors:
-    """Divide each row by its L2 norm; rows of zeros do not change."""
+    """Divide each row by its L2 norm. Rows that contain only zeros do not change."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
 
 
 def subtract_call_mean(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each column, which removes a noise vector that is added to every row.
+    """Subtract the mean of each column. This removes a noise vector that was added to all rows.
 
     Example:
         >>> subtract_call_mean(np.array([[0.0, 2.0], [1.0, 4.0]]) + 7.0)
@@ -303,18 +300,18 @@ def subtract_call_mean(vectors: Vectors) -> Vectors:
 
 
 def summarise_rows(vectors: Vectors) -> Vectors:
-    """Compute 14 summaries of each row, such as its norms and the share of zeros.
+    """Summarise each row by 14 numbers, such as the norms of the row and its share of zeros.
 
     Args:
-        vectors: shape `(n, d)`.
+        vectors: array of shape `(n, d)`.
 
     Returns:
-        Summaries of shape `(n, 14)`, in this order:
+        An array of shape `(n, 14)`. The columns are, in this order:
 
         - the L1, L2 and maximum norm;
         - the mean, the standard deviation, the smallest and the largest entry;
         - the share of zeros, the share of negative entries, and the share of repeated entries;
-        - the shares of entries whose last 8, 16, 29 and 40 bits (as float64) are zero.
+        - four shares of entries: those whose last 8, 16, 29 and 40 bits (as float64) are zero.
     """
     sizes, width = np.abs(vectors), vectors.shape[1]
     distinct = (np.diff(np.sort(vectors, axis=1), axis=1) != 0.0).sum(axis=1) + 1
@@ -329,7 +326,7 @@ def summarise_rows(vectors: Vectors) -> Vectors:
 
 
 def join_views(vectors: Vectors) -> Vectors:
-    """Return the columns of the rows, of `subtract_call_mean` and of `summarise_rows` together."""
+    """Join `vectors`, `subtract_call_mean(vectors)` and `summarise_rows(vectors)` by columns."""
     return np.hstack([vectors, subtract_call_mean(vectors), summarise_rows(vectors)])
 
 
@@ -348,15 +345,15 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
 @suggest_arguments
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
-    """A classifier (or a regressor) that reads transformed vectors.
+    """A classifier (or a regressor) that infers an attribute of texts from transformed vectors.
 
     Args:
         estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
-            in scikit-learn. dpcore fits a copy of the object. `y` has the entries 0 and 1, or 0, 1,
-            2, ... for an attribute of more than two values. If the attribute is a number, such as
-            an age, the estimator must be a regressor, and `y` has floats.
-        transform: a function from the vectors, shape (n, d), to an array of shape (n, d'); or one
-            of these names:
+            in scikit-learn. dpcore fits a copy of the object. The argument `y` of `fit` has the
+            codes 0, 1, ... of the attribute values. If the attribute is a number, such as an age,
+            the estimator must be a regressor, and `y` has floats.
+        transform: transform of the vectors before the estimator. It is a function from an array of
+            shape (n, d) to an array of shape (n, d'), or one of these names:
 
             - "raw": the vectors do not change;
             - "centred": the mean of each row is subtracted from the row;
@@ -364,13 +361,13 @@ class Attacker(Shown):
             - "norm-scaled": each row is divided by its L2 norm;
             - "call mean subtracted": the mean of all vectors from one call of the encoder is
               subtracted from each of these vectors;
-            - "row summaries": 14 numbers per row, such as norms, extremes and the share of zeros;
+            - "row summaries": 14 numbers replace each row, such as norms, extremes, share of zeros;
             - "rows, call and summaries": the columns of "raw", "call mean subtracted" and "row
               summaries".
-        name: name of the classifier in reports. None means the class name of the estimator.
+        name: name of the classifier in reports. With None, it is the class name of the estimator.
 
     Raises:
-        TypeError: if the estimator lacks a method, or the transform has a wrong type.
+        TypeError: if the estimator lacks a required method, or the transform has a wrong type.
         ValueError: if the name of the transform is unknown.
 
     Example:
@@ -397,20 +394,20 @@ class Attacker(Shown):
 
     @property
     def classifier(self) -> str:
-        """Name of the classifier in reports."""
+        """Name of the classifier (or regressor) of this attacker, for reports."""
         return self.name or type(self.estimator).__name__
 
     @property
     def behind(self) -> str:
-        """Name of the transform in reports."""
+        """Name of the transform of this attacker, for reports."""
         if isinstance(self.transform, str):
             return self.transform
         named = self.transform if has_all(self.transform, "__name__") else type(self.transform)
         return str(named.__name__)
 
     @property
-    def reads_call(self) -> bool:
-        """True if the score of a text depends on other texts of the same encoder call."""
+    def uses_others(self) -> bool:
+        """True if the score of a text depends on the other texts in the same encoder call."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
@@ -422,10 +419,10 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     """Return a tuple of attackers: the given ones, or the default ones if `given` is None.
 
     Args:
-        given: None, an `Attacker`, an estimator, or a list of attackers and estimators. Each
-            estimator is combined with each of six transforms.
+        given: None, an `Attacker`, an estimator, or a list of attackers and estimators. An
+            estimator becomes six attackers, with six different transforms of the vectors.
         rows: number of training texts.
-        values: number of values of the attribute, or None if the attribute is a number.
+        values: number of possible values of the attribute, or None if the attribute is a number.
 
     Raises:
         TypeError: if an entry is neither an attacker nor an estimator.
@@ -448,27 +445,26 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """Return the default attackers, for some numbers of training texts and of attribute values.
+    """Return the default attackers for a number of training texts and a number of attribute values.
 
-    An attacker is a classifier with a transform of the vectors. `Attacker` explains the names of
-    the transforms. For an attribute with fewer than 50 values, there are four kinds of classifiers:
+    An attacker is a classifier together with a transform of the vectors. The docstring of
+    `Attacker` explains the names of the transforms, such as "raw". For an attribute with fewer than
+    50 values, there are four kinds of classifiers:
 
     - logistic regression on columns that are scaled robustly, with "raw", "centred", "row minimum
       subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
-    - the 15 nearest neighbours, with the first five of the transforms above;
-    - a network of 256 hidden units, with "raw" and "centred";
-    - boosted trees with 60 rounds, with "rows, call and summaries". For more than two values, the
-      trees use columns in 32 bins. For more than 8 values, there are fewer rounds (15 rounds for 32
-      values or more), because every round has one tree for each value.
+    - the 15 nearest neighbours, with the same transforms without "row summaries";
+    - a network with 256 hidden units, with "raw" and "centred";
+    - boosted trees, with "rows, call and summaries". The trees have 60 rounds for up to 8 values,
+      fewer rounds for more values, and 15 rounds for 32 values or more.
 
     For 50 values or more, the classifiers are ridge classification, the 15 nearest neighbours and
-    `NearestMean`. These are fast: they take a few seconds for 1,000 values. If the attribute is a
-    number, such as an age, ridge regression, the 15 nearest neighbours and boosted trees predict
-    the number.
+    `NearestMean`. If the attribute is a number, such as an age, the regressors are ridge
+    regression, the 15 nearest neighbours and boosted trees.
 
     Args:
         rows: number of training texts.
-        values: number of values of the attribute, or None if the attribute is a number.
+        values: number of possible values of the attribute, or None if the attribute is a number.
 
     Raises:
         ImportError: if scikit-learn is not installed.
@@ -487,8 +483,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     network = networks.MLPClassifier((256,), max_iter=epochs, batch_size=batch)
 
     def standardise(*models: Any) -> Any:
-        # The inverse hyperbolic sine limits the influence of a single entry with heavy noise on the
-        # scale.
+        # The inverse hyperbolic sine limits the influence of a single entry with heavy noise.
         return pipeline.make_pipeline(
             scaling.RobustScaler(),
             scaling.FunctionTransformer(np.arcsinh),
@@ -532,10 +527,10 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
 
 class NearestMean:
-    """Classifier that predicts the value whose mean vector is nearest, on standardised columns."""
+    """Classifier that predicts the attribute value whose mean vector is nearest to a vector."""
 
     def fit(self, rows: Vectors, truth: Any) -> NearestMean:
-        """Compute the mean vector of each value of the attribute."""
+        """Compute the mean of the vectors `rows` with each attribute value in `truth`."""
         self.classes_, place = np.unique(truth, return_inverse=True)
         spread = rows.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
@@ -545,12 +540,15 @@ class NearestMean:
         return self
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Return scores of all values, (n, values); for two values, of the second one, (n,)."""
+        """Return the scores of all attribute values for each row, shape (n, values).
+
+        If there are two values, return only the score of the second value, shape (n,).
+        """
         scores = rows / self._scale @ self._means.T - (self._means**2).sum(axis=1) / 2.0
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, rows: Vectors) -> Any:
-        """Return, for each row, the value whose mean vector is nearest."""
+        """Return for each row the attribute value whose mean vector is nearest."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return self.classes_[places]
@@ -558,14 +556,14 @@ class NearestMean:
 
 @dataclass(frozen=True)
 class FittedAttacker:
-    """An attacker whose models are fitted on the training texts.
+    """An attacker (a classifier and a transform) whose models are fitted on training texts.
 
     Args:
-        attacker: the attacker.
-        models: one fitted model for all attributes, or one fitted model for each attribute.
-        target: the inferred attributes.
-        counts: number of training texts with each value, if there is one attribute with more than
-            two values; otherwise None.
+        attacker: the attacker before the fit.
+        models: fitted models: one for all attributes together, or one for each attribute.
+        target: the attributes that the attacker infers.
+        counts: number of training texts with each value of the attribute. None, except if there is
+            one attribute with more than two values.
     """
 
     attacker: Attacker
@@ -574,11 +572,11 @@ class FittedAttacker:
     counts: Ints | None = None
 
     def ranks(self, vectors: Vectors) -> Ints:
-        """Rank all values of one attribute for each row; rank 1 has the highest score.
+        """Rank the values of one attribute for each vector, by the scores of this attacker.
 
-        If scores are equal, the value that is more frequent in train comes first. The attacker
-        cannot predict values that do not occur in train. These values have one common rank, after
-        all other values. The result has shape (n, values).
+        The result has shape (n, values). Rank 1 is the value with the highest score. If two scores
+        are equal, the value that is more frequent in the training texts comes first. Values that do
+        not occur in the training texts have one common rank, after all other values.
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
@@ -595,10 +593,11 @@ class FittedAttacker:
         return ranks
 
     def scores(self, vectors: Vectors) -> Vectors:
-        """Return scores of the positive value, value codes, or numbers, shape (n, attributes).
+        """Return the scores or predictions of this attacker for each vector, shape (n, attributes).
 
-        The result has the codes of the predicted values if the attribute has more than two values,
-        and the predicted numbers if the attribute is a number.
+        For attributes with two values, an entry is the score of the second (positive) value. For an
+        attribute with more values, an entry is the code of the predicted value. If the attribute is
+        a number, an entry is the predicted number.
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
@@ -632,13 +631,14 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
 
 
 def choose_encodings(estimator: Any) -> str:
-    """Choose how an estimator uses several encodings: "all", "one each epoch" or "one".
+    """Choose how an estimator uses several encodings of the training texts: all of them, or one.
 
-    An encoding is the result of one call of the random encoder. Regressions, trees and the nearest
-    mean learn from all encodings of the training texts. A network uses another encoding in each
-    epoch. Nearest neighbours learn from one encoding. An estimator that holds out training texts
-    also learns from one encoding; with several, it would be fitted on other encodings of the
-    held-out texts. A class that is not from scikit-learn may hold out texts, so it learns from one.
+    An encoding is the result of one call of a random encoder. The choices are:
+
+    - "all", for regressions, trees and `NearestMean`: the estimator learns from all encodings;
+    - "one each epoch", for networks: each epoch uses another encoding;
+    - "one", for nearest neighbours, for estimators that hold out training texts, and for classes
+      that are not from scikit-learn: the estimator learns from one encoding.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -672,15 +672,15 @@ def fit_attacker(
     seed: int,
     copies: Sequence[Vectors] = (),
 ) -> FittedAttacker:
-    """Fit a copy of the attacker's estimator on the training texts.
+    """Fit a copy of the attacker's estimator on the training texts, and return the fitted attacker.
 
     Args:
-        attacker: the attacker.
+        attacker: the attacker to fit.
         vectors: vectors of the training texts, shape (n, d).
-        truth: codes (0, 1, ...) of the attribute values, or numbers, shape (n, attributes).
-        target: the inferred attributes.
-        seed: seed for estimators with a `random_state` that is not set.
-        copies: further encodings of the training texts, for estimators that learn from several.
+        truth: codes (0, 1, ...) of true attribute values, or true numbers, shape (n, attributes).
+        target: the attributes to infer.
+        seed: seed for an estimator whose `random_state` is None.
+        copies: vectors from further calls of a random encoder on the training texts.
 
     Raises:
         TypeError: if an attribute has more than two values and the estimator has no `predict`, or

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import about, integer, invalid
+from ...errors import integer, invalid, tag
 from ...mechanisms.texts import takes_rng
 from ...progress import LONG_SECONDS
 from ...records import Record
@@ -26,12 +26,14 @@ encodings of 3,600 x 64."""
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encodings(Record, word="Encodings"):
-    """Number of times that each training text was encoded, and the reason if it is 1.
+    """Number of encodings of each training text, and the reason if this number is 1.
+
+    An encoding is the result of one call of a random encoder. Validation and test texts are always
+    encoded once.
 
     Attributes:
         copies: number of encodings of each training text.
-        reason: reason why `copies` is 1; empty if `copies` is larger than 1. Validation and test
-            texts are always encoded once.
+        reason: reason why `copies` is 1; empty if `copies` is larger than 1.
     """
 
     copies: int
@@ -44,14 +46,15 @@ class Encodings(Record, word="Encodings"):
         return f"each training text {self.copies} times, validation and test texts once"
 
 
-def count_copies(vectors: Vectors) -> int:
-    """Return how often the training texts are encoded by default, from the size of one encoding.
+def choose_copy_count(vectors: Vectors) -> int:
+    """Return the default number of encodings of each training text, from the size of one encoding.
 
-    The number is 10 if the 10 encodings have at most 8 million entries together. Otherwise the
+    An encoding is the array of the vectors of all training texts, from one call of a random
+    encoder. The number is 10 if 10 encodings have at most 8 million entries together. Otherwise the
     number is smaller, but at least 2.
 
     Example:
-        >>> [count_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
+        >>> [choose_copy_count(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
         [10, 3, 2]
     """
     return int(np.clip(_MAX_COPIED_NUMBERS // vectors.size, _MIN_COPIES, _MAX_COPIES))
@@ -66,29 +69,30 @@ def copy_vectors(
     seconds: float | None,
     copies: int | None,
 ) -> tuple[list[Vectors], Encodings]:
-    """Encode the training texts several more times, if the run time allows it.
+    """Encode the training texts again several times, unless the run time would be too long.
 
-    Every call of the encoder gets its own random generator, so the noise of the encodings is
-    independent.
+    Every call of the encoder gets a different random generator. Therefore the noise of the
+    encodings is independent.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
         texts: the training texts.
         first: first encoding of the training texts, shape (n, d).
         places: positions of the texts in the corpus, for error messages.
-        seed: seed of the generators.
-        seconds: run time of the first encoding. None means that no attacker learns from several
-            encodings; then the texts are not encoded again.
-        copies: total number of encodings. None means the number from `count_copies`, or 1 if the
-            further encodings would take more than 30 s.
+        seed: seed of the random generators.
+        seconds: run time of the first encoding, in seconds. With None, no attacker learns from
+            several encodings, and the texts are not encoded again.
+        copies: total number of encodings, with the first encoding. With None, it is the number from
+            `choose_copy_count`, or 1 if the further encodings would take more than 30 s.
 
     Returns:
-        The further encodings, and the total number of encodings with the reason if it is 1.
+        A pair. The first entry is the list of the further encodings. The second entry is an object
+        with the total number of encodings, and with the reason if this number is 1.
 
     Raises:
         ValueError: if `copies` is above 1 and the encoder has no argument `rng`.
     """
-    number = count_copies(first) if copies is None else integer("copies", copies, 1)
+    number = choose_copy_count(first) if copies is None else integer("copies", copies, 1)
     if not takes_rng(encode):
         if copies is not None and number > 1:
             raise invalid("copies", "1 or None for an encoder without rng", copies)
@@ -106,7 +110,7 @@ def copy_vectors(
         vectors = check_vectors(encode(list(texts), rng=rng), places)
         if vectors.shape[1] != first.shape[1]:
             requirement = f"{first.shape[1]} wide as before"
-            raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
+            raise tag(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         if copy == 1 and np.array_equal(vectors, first):
             return [], Encodings(1, "two calls of the encoder agree")
         further.append(vectors)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ...calibration import L2Laplace
 from ...mechanisms import Gaussian, Laplace
 from ...mechanisms.declarations import mechanism_attribute
-from ...mechanisms.texts import owner_of, relative_distances, relative_tolerance
+from ...mechanisms.texts import owner_of, relative_tolerance, row_distances
 from ...packages import has_all
-from ...records import attribute_of
+from ...records import get_optional
 from .attackers import Attacker, Vectors, check_vectors
 from .targets import Target
 
@@ -28,7 +28,7 @@ LIKELIHOOD: Final = "likelihood"
 def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
     """Compute the log density of each noisy vector, given each vector without noise.
 
-    The function leaves out a term that does not depend on the vector without noise.
+    The function leaves out additive terms that are the same for all vectors without noise.
 
     Args:
         law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
@@ -36,7 +36,8 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
         clean: vectors without noise, shape (m, d).
 
     Returns:
-        Log densities, shape (n, m).
+        Array of shape (n, m): one log density for each pair of a noisy vector and a vector without
+        noise.
 
     Example:
         >>> measure_density(Laplace(0.5), np.ones((1, 2)), np.array([[0.0, 0.0], [1.0, 2.0]]))
@@ -53,23 +54,24 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
 
 
 class Likelihood:
-    """Classifier by the likelihood of a noisy vector, given the clean vectors of training texts.
+    """Classifier that chooses the attribute value under which a noisy vector is most likely.
 
-    Let p be the density of the noise, and let v_1, ..., v_n be the clean vectors of the n training
-    texts with a value. The likelihood of this value is ``1/n sum_i p(output - v_i)``. The scores
-    are:
+    The classifier knows the distribution of the noise and the noiseless vectors of the training
+    texts. Let p be the density of the noise. Let v_1, ..., v_n be the noiseless vectors of the n
+    training texts that have a certain value. The likelihood of this value for a noisy vector y is
+    ``1/n sum_i p(y - v_i)``. The scores are:
 
-    - for one attribute of two values: the log of the likelihood ratio, with the second value in the
-      numerator;
-    - for several attributes: the log of the posterior odds of each attribute;
-    - for more than two values: the log of the posterior probability of each value, up to a
-      constant.
+    - for one attribute with two values: the log of the likelihood ratio, with the likelihood of the
+      second value in the numerator;
+    - for several attributes: for each attribute, the log of the posterior odds of the second value;
+    - for one attribute with more than two values: the log of the posterior probability of each
+      value, up to a constant.
 
     Posterior probabilities use the shares of the values among the training texts as the prior.
 
     Args:
         law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
-        clean: vectors of the training texts without noise, shape (n, d).
+        clean: noiseless vectors of the training texts, shape (n, d).
 
     Source:
         Neyman and Pearson (1933), for the likelihood ratio.
@@ -91,12 +93,12 @@ class Likelihood:
         return copy.copy(self)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Store the attribute values of the training texts. The argument `rows` is ignored."""
+        """Store `truth`, the attribute values of the training texts, and ignore `rows`."""
         self.truth = truth
         self.classes_ = np.unique(truth)
         return self
 
-    def _blocks(self, rows: Vectors) -> Iterator[Vectors]:
+    def _densities(self, rows: Vectors) -> Iterator[Vectors]:
         size = max(1, _MAX_BLOCK_ENTRIES // len(self.clean))
         for start in range(0, len(rows), size):
             yield measure_density(self.law, rows[start : start + size], self.clean)
@@ -106,15 +108,15 @@ class Likelihood:
         return np.concatenate(
             [
                 np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
-                for block in self._blocks(rows)
+                for block in self._densities(rows)
             ]
         )
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Return log likelihood ratios or log posterior probabilities of noisy vectors.
+        """Return the scores of noisy vectors: log likelihood ratios or log posterior probabilities.
 
-        The shape is (n,) for one attribute of two values, (n, values) for more values, and
-        (n, attributes) for several attributes.
+        The shape is (n,) for one attribute with two values, (n, values) for one attribute with more
+        values, and (n, attributes) for several attributes.
         """
         columns = self.truth.T if self.truth.ndim == 2 else self.truth[np.newaxis]
         values = self.classes_.tolist() if len(columns) == 1 else [0, 1]
@@ -128,21 +130,22 @@ class Likelihood:
         return np.asarray(scores[:, 0] - np.log(len(groups[1]) / len(groups[0])))
 
     def predict(self, rows: Vectors) -> npt.NDArray[Any]:
-        """Return the value with the highest score for each noisy vector."""
+        """Return for each noisy vector the attribute value with the highest score."""
         scores = self.decision_function(rows)
         places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
         return np.asarray(self.classes_[places])
 
 
 class LikelihoodMean:
-    """Regressor that predicts a number by a weighted mean of the numbers of the training texts.
+    """Regressor that predicts a number from a noisy vector, such as the age of an author.
 
-    The weight of a training text is the likelihood of the noisy vector, given the clean vector of
-    this text.
+    The prediction is the weighted mean of the numbers of the training texts. The weight of a
+    training text is the density of the noisy vector, given the noiseless vector of the training
+    text.
 
     Args:
         law: distribution of the noise: `Laplace`, `Gaussian` or `L2Laplace`.
-        clean: vectors of the training texts without noise, shape (n, d).
+        clean: noiseless vectors of the training texts, shape (n, d).
     """
 
     def __init__(self, law: Any, clean: Vectors) -> None:
@@ -153,14 +156,14 @@ class LikelihoodMean:
         return type(self)(self._inner.law, self._inner.clean)
 
     def fit(self, rows: Any, truth: npt.NDArray[Any]) -> Self:
-        """Store the numbers of the training texts. The argument `rows` is ignored."""
+        """Store `truth`, the numbers of the training texts, and ignore `rows`."""
         self._inner.fit(rows, truth)
         return self
 
     def predict(self, rows: Vectors) -> Vectors:
-        """Return the weighted mean for each noisy vector, shape (n,)."""
+        """Return the predicted number for each noisy vector, shape (n,)."""
         means = list[Vectors]()
-        for block in self._inner._blocks(rows):
+        for block in self._inner._densities(rows):
             weights = np.exp(block - block.max(axis=1, keepdims=True))
             means.append(weights @ self._inner.truth / weights.sum(axis=1))
         return np.concatenate(means)
@@ -192,23 +195,23 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Return the noise of an encoder and its function for vectors without noise, or None.
+    """Return the noise distribution of an encoder, and a function for vectors without noise.
 
-    The function supports three forms of encoders:
+    The result is a pair for these encoders:
 
     - an object with a method `clean(texts)` and an attribute `noise`. The noise is a noise layer of
       `dpcore.torch`, or `Laplace`, `Gaussian` or `L2Laplace`;
-    - a model of `dpcore.text` that contains such an object;
+    - a model of `dpcore.text` that contains an encoder of this kind;
     - a torch `Sequential` whose last module is a noise layer.
 
-    For other encoders, and for encoders that are random without the noise, the result is None.
+    The result is None for other encoders, and for encoders that are random even without the noise.
 
     Args:
-        encode: the encoder, or its method.
+        encode: the encoder, or a method of the encoder.
     """
 
     def read(value: Any, name: str) -> Any:
-        return attribute_of(_EncoderAttributes, value, name)
+        return get_optional(_EncoderAttributes, value, name)
 
     owner = encode if owner_of(encode) is None else owner_of(encode)
     holder = read(owner, "private") or owner
@@ -227,16 +230,16 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
 
 
 def is_likelihood(attacker: Attacker) -> bool:
-    """Return True if an attacker uses the likelihood of the noise."""
+    """Return True if the classifier of an attacker computes likelihoods from the noise density."""
     return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
 
 
 def split_attackers(attackers: Any) -> tuple[Any, bool]:
-    """Separate the string "likelihood" from the other attackers in the argument of `infer`.
+    """Separate "likelihood" from the other entries of the argument `attackers` of `infer`.
 
     Returns:
-        The other attackers, and True if the argument contains "likelihood". If the argument is
-        None, the first entry is None, too.
+        A pair. The first entry is the argument without "likelihood". The second entry is True if
+        the argument contains "likelihood".
 
     Example:
         >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
@@ -255,14 +258,15 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
 def make_likelihood(
     encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
 ) -> tuple[Attacker, ...]:
-    """Return a tuple with the likelihood attacker, or () if the noise is not known.
+    """Return a tuple with one attacker that uses the noise density; () if the noise is unknown.
 
     Args:
-        encode: the encoder, or its method.
+        encode: the encoder, or a method of the encoder.
         texts: the training texts, which are encoded without noise.
         places: positions of the texts in the corpus, for error messages.
-        width: number of columns of the noisy vectors.
-        target: the inferred attributes.
+        width: number of columns of the noisy vectors. The result is () if the vectors without noise
+            have another number of columns.
+        target: the attributes to infer.
     """
     noise = find_noise(encode)
     if noise is None:
@@ -273,7 +277,7 @@ def make_likelihood(
     second = check_vectors(clean(list(texts[compared])), places[compared], "clean(texts)")
     if vectors.shape[1] != width or second.shape[1] != width:
         return ()
-    if relative_distances(vectors[compared], second).max() > relative_tolerance(None, "float16"):
+    if row_distances(vectors[compared], second).max() > relative_tolerance(None, "float16"):
         # An encoder in training mode: its vectors are random even without the noise.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood

@@ -61,35 +61,36 @@ class Measured(Record, word="Measured"):
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
-def answers_of(scores: Vectors, threshold: float | None) -> Ints:
+def scores_to_answers(scores: Vectors, threshold: float | None) -> Ints:
     """Convert scores to codes: 1 for scores at or above the threshold, 0 for scores below it.
 
-    If `threshold` is None, the scores are codes already.
+    With the threshold None, `scores` must contain codes, which are returned as integers.
 
     Example:
-        >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
+        >>> scores_to_answers(np.array([[0.1], [0.7]]), 0.5).tolist()
         [[0], [1]]
     """
     return (scores if threshold is None else scores >= threshold).astype(np.int64)
 
 
-def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
-    """Find the threshold of scores that has the best value of a measure.
+def find_threshold(scores: Vectors, truth: Ints, measure: str) -> float:
+    """Find the threshold of scores for which a measure, such as the accuracy, has its best value.
 
-    All attributes have the same threshold. It lies between two scores, or is minus infinity (1 is
-    predicted for every text) or infinity (0 is predicted for every text). If several thresholds are
-    equally good, the function returns the middle one.
+    For scores at or above the threshold, 1 is predicted. All attributes have the same threshold.
+    The threshold lies between two scores, or it is infinite. With minus infinity, 1 is predicted
+    for every text. With plus infinity, 0 is predicted for every text. If several thresholds are
+    equally good, the function returns the middle one of them.
 
     Args:
-        scores: scores of the positive value, shape (n, attributes).
+        scores: scores of the value with code 1, shape (n, attributes).
         truth: true codes, 0 or 1, shape (n, attributes).
-        measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" or "auc".
-            "true-positive rate" gives the lowest threshold with at most 1 % false positives. "auc"
-            gives the threshold with the best accuracy.
+        measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" or "auc". With
+            "true-positive rate", the result is the lowest threshold for which the false-positive
+            rate is at most 1 %. With "auc", the result is the threshold with the best accuracy.
 
     Example:
-        >>> threshold_of(np.array([[0.125], [0.25], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
-        0.5
+        >>> find_threshold(np.array([[0.25], [0.5], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
+        0.625
     """
     flat, is_positive = scores.ravel(), truth.ravel()
     order = np.argsort(-flat, kind="stable")
@@ -123,17 +124,17 @@ def find_threshold_above(scores: Vectors) -> float:
 
 
 def compare_shares(right: Any, other: Any, tail: float) -> Measured:
-    """Compute the difference of two accuracies on the same texts, with its confidence interval.
+    """Compute the first accuracy minus the second accuracy on the same texts, with its interval.
 
-    Each of the n texts has two answers. Let m be the number of texts for which exactly one of the
-    two answers is correct. Let s be the share of these m texts for which the first answer is
-    correct. Then the difference is ``m (2 s - 1) / n``. The interval comes from the exact binomial
-    interval of s, given m (McNemar, 1947).
+    Each of the n texts has two predictions, the first answer and the second answer. Let m be the
+    number of texts for which exactly one of the two answers is correct. Let s be the share of these
+    m texts for which the first answer is correct. Then the difference is ``m (2 s - 1) / n``. The
+    interval comes from the exact binomial interval of s, given m (McNemar, 1947).
 
     Args:
-        right: True for texts whose first answer is correct, shape (n,).
-        other: True for texts whose second answer is correct, shape (n,).
-        tail: error probability of each end of the interval.
+        right: mask of the texts whose first answer is correct, shape (n,).
+        other: mask of the texts whose second answer is correct, shape (n,).
+        tail: error probability of each end of the interval, such as 0.025 for an interval of 95 %.
 
     Example:
         >>> compare_shares(np.ones(8, bool), np.zeros(8, bool), 0.025).value
@@ -146,9 +147,10 @@ def compare_shares(right: Any, other: Any, tail: float) -> Measured:
 
 
 def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors:
-    """Compute the rank of each number, in [0, 1], among `others` or among `values`.
+    """Compute the rank of each number in `values` among the numbers `others`, scaled to [0, 1].
 
-    The rank of a number is the share of smaller numbers plus half the share of equal numbers.
+    The rank of a number is the share of `others` that are smaller, plus half the share that are
+    equal. If `others` is None, the ranks are among `values`.
 
     Example:
         >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
@@ -161,32 +163,44 @@ def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A measure of scores that is a sum over texts: a weight of the score times the true value.
+    """A measure of how well scores predict true values, such as the area under the ROC curve.
+
+    The measure is a sum over texts of a weight times the true value. The weight of a text depends
+    on its score. For "auc" and "correlation", the weight is the rank of the score. For the two
+    other measures, the weight is 1 if the score is at or above `threshold`, and 0 if the score is
+    below.
 
     Args:
         measure: "auc", "true-positive rate", "balanced accuracy" or "correlation".
-        threshold: scores at or above the threshold have weight 1, other scores have weight 0. The
-            measures "auc" and "correlation" ignore the threshold; the weight of a score is its
-            rank.
+        threshold: threshold of the scores. "auc" and "correlation" ignore it.
     """
 
     measure: str
     threshold: float
 
     def weigh(self, scores: Vectors) -> Vectors:
-        """Return a weight for each score: its rank in [0, 1], or 1 if it reaches the threshold."""
+        """Return the weight of each score in the sum that defines this measure, shape (n,).
+
+        For "auc" and "correlation", the weight is the rank of the score, scaled to [0, 1]. For
+        other measures, the weight is 1 for scores at or above the threshold, and 0 for other
+        scores.
+        """
         if self.measure in ("auc", CORRELATION):
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
 
     def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
-        """Return the measure minus its mean under permutations, in standard deviations.
+        """Compare this measure with its values after random permutations of the true values.
+
+        The result is the measure minus its mean over the permutations, divided by its standard
+        deviation over the permutations.
 
         Args:
             scores: scores of the texts, shape (n,).
             truth: true values, 0 or 1, or numbers in [0, 1], shape (n,).
-            cells: cell number of each text, from 0. A cell is a set of texts, such as the texts
-                with the same main label. The permutations exchange true values only within a cell.
+            cells: for each text, the index of a set of texts, from 0. A set contains for example
+                all texts with the same main label. The permutations exchange true values only
+                within a set.
         """
         weights, sizes = self.weigh(scores), np.bincount(cells)
         first, second = (
@@ -200,21 +214,25 @@ class Ranking:
 
 
 def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
-    """Sum the weights of the texts of each group, so that a permutation can move whole groups.
+    """Sum centred weights over the texts of each group, such as the texts of an author.
+
+    A permutation test can then exchange the true values of whole groups. Each text also belongs to
+    a cell. A cell is a set of texts, such as the texts with the same main label.
 
     Args:
-        weights: weights of the scores, shape (n,).
-        truth: true values, shape (n,). All texts of a group have the same true value.
-        cells: cell number of each text, from 0.
-        groups: group number of each text, such as the number of its author. All numbers from 0 to
-            the largest occur.
+        weights: weights of the texts, shape (n,).
+        truth: true values of the texts, shape (n,). All texts of a group have the same true value.
+        cells: index of the cell of each text, from 0.
+        groups: index of the group of each text, from 0, such as the index of the author. Every
+            index up to the largest must occur.
 
     Returns:
         Three arrays with one entry per group:
 
-        - the sum over its texts of the weight minus the mean weight in the cell of the text;
+        - a sum over the texts of the group: the weight of a text, minus the mean weight in its
+          cell;
         - the true value of the group;
-        - the most frequent cell number in the group.
+        - the most frequent cell index in the group.
 
     Example:
         >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
@@ -232,19 +250,19 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     """Compute the one-sided permutation p-value of the sum over texts of weight times true value.
 
     A cell is a set of texts, such as the texts with the same main label. The permutations exchange
-    true values only within a cell. Under the null hypothesis, the scores give no information on the
-    true value beyond the cell. Then all permutations are equally likely, so the p-value is valid
-    for any number of texts. The function draws fewer permutations if the p-value is large (Besag
-    and Clifford, 1991).
+    true values only within a cell. The null hypothesis is that the scores give no information on
+    the true value beyond the cell. Under this hypothesis, all permutations are equally likely.
+    Therefore the p-value is valid for any number of texts. The function stops after fewer
+    permutations if the p-value is large (Besag and Clifford, 1991).
 
     Args:
-        weights: weights of the scores, shape (n,).
-        truth: true values, 0 or 1, or numbers, shape (n,).
-        cells: cell number of each text, from 0.
+        weights: weights of the texts, computed from scores, shape (n,).
+        truth: true values of the texts, 0 or 1, or numbers, shape (n,).
+        cells: index of the cell of each text, from 0.
         seed: seed of the permutations.
 
     Returns:
-        The p-value, at least 1 / 2,000. It is small if the sum is larger than under most
+        The p-value, at least 1 / 2,000. The p-value is small if the sum is larger than under most
         permutations.
 
     Example:
@@ -274,12 +292,12 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
 
 @dataclass(frozen=True)
 class Judge:
-    """Measures of an attacker's answers and scores, compared with the true values of texts.
+    """True values of texts, and methods that measure how well an attacker infers these values.
 
     Args:
         truth: codes (0, 1, ...) of the true values, or true numbers, shape (n, attributes).
-        target: the inferred attributes.
-        measure: "accuracy" or "f1".
+        target: the attributes that the attacker infers.
+        measure: measure of the method `value`, "accuracy" or "f1".
         confidence: confidence of each interval separately.
         seed: seed of the bootstrap intervals.
     """
@@ -291,24 +309,28 @@ class Judge:
     seed: int
 
     def value(self, answers: Ints) -> float:
-        """Compute the accuracy or F1 of answers, without an interval."""
+        """Compute the accuracy or F1 of predicted codes (`answers`), without an interval."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
         return float(self._f1_from_sums(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
 
     @property
     def ranked_truth(self) -> Any:
-        """True values to compare with scores: 0 or 1, or the rank in [0, 1] of a number."""
+        """True values as numbers in [0, 1], one per text, for measures of ranked scores.
+
+        The numbers are the codes 0 and 1, or the ranks of the true numbers, scaled to [0, 1].
+        """
         truth = self.truth[:, 0]
         return compute_mid_ranks(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
-        """Compute the area under the ROC curve, with ties counted half.
+        """Compute the area under the ROC curve of scores, with its confidence interval.
 
-        The interval is from Newcombe (2006), part 2, method 5.
+        Pairs of texts with equal scores count half. The interval is from Newcombe (2006), part 2,
+        method 5.
 
         Args:
-            scores: scores of the positive value, shape (n,).
+            scores: scores of the value with code 1, one per text, shape (n,).
         """
         inside, outside = self._placement_shares(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
@@ -323,7 +345,11 @@ class Judge:
         return Measured(area, low, high, "Newcombe")
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
-        """Compute the AUC of `scores` minus the AUC of `floor` (DeLong et al., 1988)."""
+        """Compute the AUC of `scores` minus the AUC of `floor`, with its interval.
+
+        `floor` has the scores of a baseline for the same texts. The interval is from DeLong et al.
+        (1988).
+        """
         pairs = zip(self._placement_shares(scores), self._placement_shares(floor), strict=True)
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
@@ -336,14 +362,21 @@ class Judge:
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
 
-    def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
-        """Compute the true- and false-positive rate at a threshold, with exact intervals."""
+    def find_rates(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
+        """Compute the true- and the false-positive rate of scores, with exact intervals.
+
+        A text is predicted positive if its score is at or above `threshold`.
+        """
         is_above = scores >= threshold
         hits, wrong = (self._share(is_above[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
     def balanced_accuracy(self, answers: Ints) -> Measured:
-        """Compute the mean of the accuracies on texts with each of two values (Newcombe, 1998)."""
+        """Compute the balanced accuracy of predicted codes 0 and 1, with its interval.
+
+        The balanced accuracy is the mean of two accuracies: on the texts with true code 0, and on
+        the texts with true code 1. The interval is from Newcombe (1998).
+        """
         right = answers[:, 0] == self.truth[:, 0]
         first, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
         value = (first.value + other.value) / 2.0
@@ -355,7 +388,10 @@ class Judge:
         return _measure_share(right, self.confidence)
 
     def accuracy(self, answers: Ints) -> Measured:
-        """Compute the share of correct answers, as a mean over attributes if there are several."""
+        """Compute the share of predicted codes (`answers`) that are correct, with its interval.
+
+        If there are several attributes, the result is the mean of the shares of the attributes.
+        """
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
             width = len(self.target.names)
@@ -365,25 +401,30 @@ class Judge:
         return self._share(right)
 
     def f1(self, answers: Ints) -> Measured:
-        """Compute F1, with a bootstrap interval.
+        """Compute F1 of predicted codes (`answers`), with a bootstrap interval.
 
-        F1 is for the positive value of one attribute, micro F1 over several attributes, or macro F1
-        over more than two values.
+        For one attribute with two values, it is F1 of the value with code 1. For several
+        attributes, it is micro F1. For an attribute with more than two values, it is macro F1.
         """
         return self._bootstrap_f1_interval([answers], self._f1_from_sums)
 
     def top(self, ranks: Ints) -> Measured:
-        """Compute the share of texts whose true value has a rank from 1 to 5."""
+        """Compute the share of texts whose true value has a rank from 1 to 5, with its interval.
+
+        `ranks` has the rank of the true value of each text. Rank 1 is the best guess of the
+        attacker.
+        """
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
-        """Compute the mean of one number per text, such as an error, with a bootstrap interval."""
+        """Compute the mean of `values`, such as one error per text, with a bootstrap interval."""
         return self._bootstrap_interval(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:
-        """Compute Spearman's correlation of scores with the true numbers; 0 for constant scores.
+        """Compute Spearman's correlation of predicted numbers with true numbers, with its interval.
 
-        The interval is from Bonett and Wright (2000).
+        The result is 0 if all predicted numbers are equal. The interval is from Bonett and Wright
+        (2000).
 
         Args:
             scores: predicted numbers, shape (n,).
@@ -402,10 +443,11 @@ class Judge:
         )
 
     def gain(self, answers: Ints, floor: Ints) -> Measured:
-        """Compute the measure of `answers` minus the measure of `floor`, on the same texts.
+        """Compute the gain of `answers` over `floor` in accuracy or F1, on the same texts.
 
-        `floor` has the answers of a baseline, which does not use the vectors. For accuracy, the
-        interval is from a sign test. For F1, both measures use the same bootstrap samples.
+        `floor` has the predictions of a baseline that does not use the vectors of the texts. For
+        accuracy, the interval is from a sign test. For F1, the interval is from a bootstrap, with
+        the same samples of texts for both predictions.
         """
         if self.measure == "f1":
             return self._bootstrap_f1_interval(
@@ -520,17 +562,18 @@ def _mean_f1(cells: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Group(Record, word="Group"):
-    """Accuracy on the test texts with one value of an attribute.
+    """Accuracy of an attacker on the test texts that have one value of an attribute.
 
     Attributes:
         attribute: name of the attribute.
-        value: the value of the attribute that these texts have.
+        value: the value of the attribute.
         texts: number of test texts with this value.
-        attack: share of these texts for which the attacker infers the value correctly.
-        main: share of these texts for which the main label is predicted correctly. None if the
-            corpus has no labels.
-        gap: `main` minus the same share on all other test texts. None if `main` is None, or if all
-            test texts have this value.
+        attack: share of the texts with this value for which the attacker infers the value
+            correctly.
+        main: share of the texts with this value for which the main label is predicted correctly.
+            None if the corpus has no labels.
+        gap: `main` minus the same share among all other test texts. None if `main` is None, or if
+            all test texts have this value.
     """
 
     attribute: str
@@ -544,14 +587,14 @@ class Group(Record, word="Group"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record, word="MainTask"):
-    """Accuracy of predicting the main label (the labels of the corpus) from the vectors.
+    """Accuracy of predicting the main labels (the labels of the corpus) from vectors of texts.
 
     Attributes:
-        attacker: name of the classifier and transform that predict the label. It is the attacker
-            that was chosen for the private attribute or the first attacker in the list, whichever
-            has the better accuracy on validation.
+        attacker: names of the classifier and the transform that predict the label. Two candidates
+            are compared: the attacker that was chosen for the private attribute, and the first of
+            all attackers. The candidate with the better accuracy on validation is used.
         accuracy: share of test texts whose label is predicted correctly.
-        majority: share of test texts with the label that is most frequent in train.
+        majority: share of test texts with the label that is most frequent in the training texts.
         gain: `accuracy` minus `majority`, with its interval.
     """
 
@@ -562,7 +605,10 @@ class MainTask(Record, word="MainTask"):
 
     @property
     def at_floor(self) -> bool:
-        """True if the lower end of the interval of `gain` is at most 0."""
+        """True if the data do not prove that `accuracy` is above `majority`.
+
+        The value is True if the lower end of the interval of `gain` is at most 0.
+        """
         return self.gain.low <= 0.0
 
 
@@ -575,21 +621,23 @@ def main_task(
 ) -> tuple[Flags | None, MainTask | None]:
     """Predict the main labels of the test texts, with the classifiers and transforms of attackers.
 
-    One model per label separates this label from all others. The prediction is the label with the
-    highest score.
+    One model per label separates this label from all other labels. The prediction is the label
+    whose model gives the highest score.
 
     Args:
-        attackers: attackers whose estimators and transforms are used. The first is the attacker
+        attackers: attackers whose estimators and transforms are used. The first attacker is the one
             that was chosen for the private attribute.
         vectors: vectors of the texts, as three arrays for train, valid and test.
-        labels: main labels, as three arrays for train, valid and test; or None.
+        labels: main labels, as three arrays for train, valid and test, or None if the texts have no
+            main labels.
         confidence: confidence of each interval.
         seed: seed of the estimators.
 
     Returns:
-        A mask of the test texts that the first attacker predicts correctly, and the result of the
-        attacker that is best on validation. Both entries are None if `labels` is None, or if train
-        has fewer than two different labels.
+        A pair. The first entry is a mask of the test texts whose label the first attacker predicts
+        correctly. The second entry is the result of the attacker that is best on validation. Both
+        entries are None if `labels` is None, or if the training texts have fewer than two different
+        labels.
     """
     if labels is None:
         return None, None
@@ -610,18 +658,20 @@ def main_task(
     return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
 
 
-def groups_of(
+def measure_groups(
     target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
-    """Return the accuracy on the test texts with each value of the attribute.
+    """Return the accuracy of an attacker separately for the test texts with each attribute value.
 
-    For several attributes, the result has only the positive values.
+    For several attributes, the result has an entry only for the second (positive) value of each
+    attribute.
 
     Args:
-        target: the inferred attributes.
+        target: the attributes that the attacker infers.
         truth: codes of the true values of the test texts, shape (n, attributes).
         answers: codes that the attacker predicts, shape (n, attributes).
-        main: mask of the test texts whose main label is predicted correctly, or None.
+        main: mask of the test texts whose main label is predicted correctly, or None without main
+            labels.
         confidence: confidence of each interval separately.
     """
     groups = []

@@ -20,31 +20,35 @@ Bar = tuple[str, Measured, list[float]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record, word="Floor"):
-    """Baseline: the best inference that does not use the vectors.
+    """Result of a baseline: the best inference of an attribute without the vectors of the texts.
 
-    A baseline learns from the attribute values of train, and is evaluated on test.
+    The baseline learns from the attribute values of the training texts. The answers of the baseline
+    are evaluated on the test texts.
 
     Attributes:
         name: "majority" (the most frequent value) or "majority given the main label" (the most
             frequent value among texts with the same main label). If the attribute is a number:
             "median" or "median given the main label".
-        accuracy: accuracy of the baseline on test; NaN if the attribute is a number.
-        f1: F1 on test of the answers that have the best F1 on train; NaN if the attribute is a
-            number.
-        gain: advantage of the attacker over the baseline on the same test texts, with its interval.
-            If the measure is "accuracy" or "f1", `gain` is the difference of this measure. If the
-            measure is "auc", "true-positive rate" or "balanced accuracy", `gain` is the difference
-            of the areas under the ROC curve. If the attribute is a number, `gain` is the mean
-            absolute error of the baseline minus the mean absolute error of the attacker.
-        p_value: p-value of the attacker's measure by permutations of the true values. The
-            permutations exchange true values between texts (or authors) to which the baseline gives
-            the same answer. None if the measure is "accuracy" or "f1".
+        accuracy: accuracy of the baseline on the test texts; NaN if the attribute is a number.
+        f1: F1 of the baseline on the test texts. This baseline was chosen because it has the best
+            F1 on the training texts. NaN if the attribute is a number.
+        gain: advantage of the attacker over the baseline on the test texts, with its interval. If
+            the attacker is chosen by "accuracy" or "f1", `gain` is the accuracy or F1 of the
+            attacker minus the accuracy or F1 of the baseline. If the attacker is chosen by "auc",
+            "true-positive rate" or "balanced accuracy", `gain` is a difference of areas under the
+            ROC curve. If the attribute is a number, `gain` is the mean absolute error of the
+            baseline minus the mean absolute error of the attacker.
+        p_value: p-value of the hypothesis that the attacker's scores give no more information than
+            the baseline, from permutations of the true values. The permutations exchange true
+            values between texts (or authors) for which the baseline has the same answer. None if
+            the attacker is chosen by "accuracy" or "f1".
         level: largest p-value at which the attacker counts as better than the baseline.
-        top: share of test texts whose true value is among the five most frequent values of train.
-            None if the attribute does not have more than two values.
-        mean_rank: mean rank of the true value, if values are ranked by their frequency in train.
-            None if the attribute does not have more than two values.
-        error: mean absolute error of the median. None if the attribute is not a number.
+        top: share of test texts whose true value is among the five most frequent values of the
+            training texts. None if the attribute does not have more than two values.
+        mean_rank: mean rank of the true values of the test texts. Rank 1 is the most frequent value
+            of the training texts. None if the attribute does not have more than two values.
+        error: mean absolute error of the median as a prediction. None if the attribute is not a
+            number.
     """
 
     name: str
@@ -59,10 +63,10 @@ class Floor(Record, word="Floor"):
 
     @property
     def beaten(self) -> bool:
-        """True if the attacker is better than this baseline, with significance.
+        """True if the attacker is significantly better than this baseline.
 
-        The p-value must be at most `level`. If `p_value` is None, the interval of `gain` must be
-        above 0.
+        If `p_value` is a number, it must be at most `level`. If `p_value` is None, the whole
+        interval of `gain` must be above 0.
         """
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
@@ -70,16 +74,18 @@ class Floor(Record, word="Floor"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfMeasure(Record, word="OfMeasure"):
-    """Result for one of three measures: an attacker is chosen on validation and tested once.
+    """Result for one measure of scores, with an attacker that was chosen by this measure.
+
+    The attacker was chosen on the validation texts and tested once on the test texts.
 
     Attributes:
         measure: "auc", "true-positive rate" or "balanced accuracy".
-        attacker: name of the classifier that is best by this measure on validation.
-        transform: name of the transform of the vectors that this classifier reads.
-        threshold: threshold of the score, chosen on validation. The measure "auc" does not use the
-            threshold.
-        figure: the measure on the test texts, with its interval.
-        floors: the baselines, which do not use the vectors, with p-values of this measure.
+        attacker: name of the classifier of the attacker.
+        transform: name of the transform of the vectors before the classifier.
+        threshold: threshold of the scores, chosen on the validation texts. The measure "auc" does
+            not use the threshold.
+        figure: value of the measure on the test texts, with its interval.
+        floors: baselines that do not use the vectors, with p-values of this measure.
     """
 
     measure: str
@@ -93,14 +99,16 @@ class OfMeasure(Record, word="OfMeasure"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record, word="Scores"):
-    """Measures of how well the attacker's scores separate the two values of an attribute.
+    """Measures of how well an attacker's scores separate the two values of an attribute.
+
+    One value is called positive and the other value negative. All measures are for the test texts.
 
     Attributes:
         auc: area under the ROC curve.
-        balanced_accuracy: mean of the accuracies on the texts with each value.
-        found: true-positive rate at the threshold that has at most 1 % false positives on
-            validation.
-        wrong: false-positive rate on test at the threshold of `found`.
+        balanced_accuracy: mean of two accuracies: on positive texts and on negative texts.
+        found: true-positive rate at the lowest threshold with at most 1 % false positives on the
+            validation texts.
+        wrong: false-positive rate at the same threshold as `found`.
         found_alone: share of the positive texts whose scores are above the scores of all negative
             validation texts.
         wrong_alone: share of the negative texts whose scores are above the scores of all negative
@@ -118,17 +126,18 @@ class Scores(Record, word="Scores"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RankFigures(Record, word="RankFigures"):
-    """Ranks of the true value among all values of an attribute, by the attacker's scores.
+    """Ranks of the true values of test texts among all attribute values, by an attacker's scores.
 
-    Rank 1 has the highest score. If scores are equal, the value that is more frequent in train
-    comes first. The attacker cannot predict a value that does not occur in train. A text with such
-    a value counts as wrong, and its rank is 1 + `known`.
+    Rank 1 is the value with the highest score. If two scores are equal, the value that is more
+    frequent in the training texts comes first. The attacker cannot predict a value that does not
+    occur in the training texts. If a test text has such a value, the answer counts as wrong, and
+    the rank is 1 + `known`.
 
     Attributes:
         top: share of test texts whose true value has a rank from 1 to 5.
         mean_rank: mean rank of the true value over the test texts.
-        known: number of different values in train.
-        unknown_texts: number of test texts with a value that does not occur in train.
+        known: number of different values in the training texts.
+        unknown_texts: number of test texts whose value does not occur in the training texts.
     """
 
     top: Measured
@@ -139,14 +148,15 @@ class RankFigures(Record, word="RankFigures"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfAttribute(Record, word="OfAttribute"):
-    """Measures for one attribute, if several attributes are inferred together.
+    """Measures for one of several attributes that an attacker infers together.
 
     Attributes:
         name: name of the attribute.
-        positive: the value for which F1 is computed.
-        accuracy: accuracy of the attacker, with an exact interval.
-        f1: F1 of the attacker.
-        majority: accuracy on test if the answer is always the most frequent value of train.
+        positive: the value of the attribute for which F1 is computed.
+        accuracy: accuracy of the attacker for this attribute, with an exact interval.
+        f1: F1 of the attacker for this attribute.
+        majority: accuracy on the test texts if the answer is always the most frequent value of the
+            training texts.
     """
 
     name: str
@@ -158,12 +168,13 @@ class OfAttribute(Record, word="OfAttribute"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueFigures(Record):
-    """Base class of results for attributes that are not numbers.
+    """Base class of results of an attack on an attribute that is not a number.
 
     Attributes:
-        accuracy: share of correct answers. For several attributes, it is the mean of their shares.
-        f1: F1 of the positive value. For several attributes, it is micro F1. For more than two
-            values, it is macro F1.
+        accuracy: share of correct answers. For several attributes, it is the mean of the shares of
+            the attributes.
+        f1: F1 of the positive value. For several attributes, it is micro F1. For an attribute with
+            more than two values, it is macro F1.
     """
 
     accuracy: Measured
@@ -171,28 +182,38 @@ class ValueFigures(Record):
 
     @property
     def summary(self) -> str:
-        """Accuracy and F1 in one line."""
+        """Accuracy and F1 of this result as one line of text."""
         return f"accuracy {self.accuracy}, F1 {self.f1}"
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Name and value of the measure that tables show."""
+        """Pair of a name and a measure that tables show: "accuracy" and its value."""
         return "accuracy", self.accuracy
 
     def list_shares(self, f1_kind: str) -> list[Row]:
-        """Return accuracy and F1 as rows of a report; `f1_kind` describes F1, such as "micro"."""
+        """Return two rows of a report, with the accuracy and F1 of this result.
+
+        `f1_kind` is a text that describes F1, such as "micro over all attributes".
+        """
         return [
             ("accuracy", f"{self.accuracy} ({self.accuracy.how})"),
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),
         ]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Return the measures of a baseline as text, and the name of the measure in its gain."""
+        """Return two texts for a report: the measures of a baseline, and the name of a measure.
+
+        The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
+        the measure by which the attacker was chosen.
+        """
         by = "F1" if measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
         return f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """Return the bars of a chart, one for each measure."""
+        """Return the bars of a chart of this result: one for accuracy and one for F1.
+
+        Each bar has a name, a measured value, and the values of the baselines in `floors`.
+        """
         return [
             ("accuracy", self.accuracy, [floor.accuracy for floor in floors]),
             ("F1", self.f1, [floor.f1 for floor in floors]),
@@ -201,14 +222,14 @@ class ValueFigures(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TwoValues(ValueFigures, word="TwoValues"):
-    """Result for one attribute of two values.
+    """Result of an attack on one attribute with two values.
 
     Attributes:
-        threshold: threshold of the score, chosen on validation.
+        threshold: threshold of the scores, chosen on the validation texts.
         figures: measures of how well the scores separate the two values.
         measures: results for three measures: the area under the ROC curve, the true-positive rate
-            and the balanced accuracy. Each measure has its own attacker and is tested at a third of
-            the significance level. The tuple is empty if the user chose one measure.
+            and the balanced accuracy. For each measure, an attacker is chosen and tested at a third
+            of the significance level. The tuple is empty if the user chose one measure.
     """
 
     threshold: float
@@ -217,11 +238,11 @@ class TwoValues(ValueFigures, word="TwoValues"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Name and value of the measure that tables show: the area under the ROC curve."""
+        """Pair of a name and a measure that tables show: "AUC" and its value."""
         return "AUC", self.figures.auc
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """Return the measures as rows of a report."""
+        """Return the measures of this result as rows of a report."""
         figures = self.figures
         lines = [
             f"AUC {figures.auc} ({figures.auc.how}), balanced accuracy {figures.balanced_accuracy}",
@@ -234,22 +255,25 @@ class TwoValues(ValueFigures, word="TwoValues"):
         return [*rows, *self.list_shares(f"of {names[0]} = {values[0][1]}")]
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """Return the bars of a chart, one for each measure."""
+        """Return the bars of a chart of this result: accuracy, F1 and AUC.
+
+        Each bar has a name, a measured value, and values of baselines. The baseline of AUC is 0.5.
+        """
         return [*ValueFigures.list_bars(self, floors), ("AUC", self.figures.auc, [0.5])]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ManyValues(ValueFigures, word="ManyValues"):
-    """Result for one attribute of more than two values.
+    """Result of an attack on one attribute with more than two values.
 
     Attributes:
-        ranking: ranks of the true value, if values are ordered by the attacker's scores.
+        ranking: ranks of the true values, if the values are ordered by the attacker's scores.
     """
 
     ranking: RankFigures
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """Return the measures as rows of a report."""
+        """Return the measures of this result as rows of a report."""
         ranking = self.ranking
         top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
         rank = f"mean rank {ranking.mean_rank} of {ranking.known:,} ({ranking.mean_rank.how})"
@@ -257,22 +281,29 @@ class ManyValues(ValueFigures, word="ManyValues"):
         return [*shares, ("ranks", f"of the true value: {top}, {rank}")]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Return the measures of a baseline as text, and the name of the measure in its gain."""
+        """Return two texts for a report: the measures of a baseline, and the name of a measure.
+
+        The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
+        the measure by which the attacker was chosen.
+        """
         figures, by = ValueFigures.describe_floor(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """Return the bars of a chart, one for each measure."""
+        """Return the bars of a chart of this result: accuracy, F1 and the share in the top 5.
+
+        Each bar has a name, a measured value, and the values of the baselines in `floors`.
+        """
         top = [floor.top or 0.0 for floor in floors]
         return [*ValueFigures.list_bars(self, floors), (f"top-{TOP}", self.ranking.top, top)]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
-    """Result for several attributes of two values each.
+    """Result of an attack on several attributes with two values each.
 
     Attributes:
-        threshold: threshold of the scores, chosen on validation.
+        threshold: threshold of the scores of all attributes, chosen on the validation texts.
         each: measures for each attribute separately.
     """
 
@@ -280,11 +311,14 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
     each: tuple[OfAttribute, ...]
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """Return accuracy and F1 over all attributes as rows of a report."""
+        """Return the accuracy and F1 of this result, over all attributes, as rows of a report."""
         return self.list_shares("micro over all attributes")
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """Return the bars of a chart, one for each measure."""
+        """Return the bars of a chart of this result: accuracy, F1, and accuracies per attribute.
+
+        Each bar has a name, a measured value, and the values of baselines.
+        """
         each = [
             (f"accuracy, {figures.name}", figures.accuracy, [figures.majority])
             for figures in self.each
@@ -295,9 +329,9 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberFigures(Record, word="NumberFigures"):
-    """Result for an attribute that is a number, such as an age.
+    """Result of an attack on an attribute that is a number, such as an age.
 
-    The attributes `accuracy` and `f1` are NaN.
+    The values of `accuracy` and `f1` are NaN.
 
     Attributes:
         correlation: Spearman's rank correlation of the predicted and the true numbers.
@@ -311,26 +345,29 @@ class NumberFigures(Record, word="NumberFigures"):
 
     @property
     def summary(self) -> str:
-        """Correlation and error in one line."""
+        """Correlation and mean absolute error of this result as one line of text."""
         return f"correlation {self.correlation}, error {self.error}"
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Name and value of the measure that tables show: Spearman's correlation."""
+        """Pair of a name and a measure that tables show: "correlation" and its value."""
         return "correlation", self.correlation
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
-        """Return correlation and error as rows of a report."""
+        """Return the correlation and the mean absolute error of this result as rows of a report."""
         correlation = f"Spearman's {self.correlation} ({self.correlation.how})"
         error = f"mean absolute {self.error} ({self.error.how})"
         return [("correlation", correlation), ("error", error)]
 
     def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
-        """Return the measures of a baseline as text, and the name of the measure in its gain."""
+        """Return the mean absolute error of a baseline as text, and the word "error"."""
         return f"mean absolute error {floor.error:.4f}", "error"
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
-        """Return the bars of a chart, one for each measure."""
+        """Return the one bar of a chart of this result: Spearman's correlation.
+
+        The bar has a name, a measured value, and the baseline 0.
+        """
         return [("Spearman's correlation", self.correlation, [0.0])]
 
 

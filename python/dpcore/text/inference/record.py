@@ -42,19 +42,21 @@ ASSUMING: Final = (
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record, word="ScoredTexts"):
-    """Positions, true values and scores of the test texts, from the chosen attacker.
+    """Positions, true values and scores of the test texts, from the attacker that was chosen.
 
     If the attribute is a number, `truth` has the true numbers and `scores` has the predicted
     numbers.
 
     Attributes:
-        rows: positions of the texts in the corpus, shape (n,).
+        rows: positions of the test texts in the corpus, shape (n,).
         truth: codes of the true values, shape (n, attributes). A code is the position of a value in
             `Inference.values`.
-        scores: scores of the positive value, shape (n, attributes). For an attribute of more than
-            two values, `scores` has the codes of the predicted values.
-        ranks: ranks of the true value by the attacker's scores (1 for the highest), shape (n,).
-            None if the attribute does not have more than two values.
+        scores: scores of the second (positive) value of each attribute, shape (n, attributes). If
+            there is one attribute with more than two values, `scores` has the codes of the
+            predicted values.
+        ranks: for each text, the rank of the true value among all values, shape (n,). The value
+            with the attacker's highest score has rank 1. None if the attribute does not have more
+            than two values.
     """
 
     rows: npt.NDArray[np.int64]
@@ -69,10 +71,12 @@ class ScoredTexts(Record, word="ScoredTexts"):
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     def split_by_truth(self) -> tuple[Any, Any]:
-        """Return two sorted arrays: the scores of the negative and of the positive test texts.
+        """Return two sorted arrays of scores: of the negative test texts, and of the positive ones.
+
+        A text is positive if it has the second value of the attribute.
 
         Raises:
-            ValueError: if there is not exactly one attribute, with two values.
+            ValueError: if the result is not for exactly one attribute with two values.
         """
         if self.scores.shape[1] != 1 or not set(np.unique(self.truth)) <= {0, 1}:
             need = "one attribute of two values for figures of its scores"
@@ -82,47 +86,55 @@ class ScoredTexts(Record, word="ScoredTexts"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inference(Result, word="dpcore.text.inference/4"):
-    """Result of inferring a private attribute from the vectors of texts, from `infer`.
+    """Result of `infer`: how well an attacker infers a private attribute from vectors of texts.
 
-    Each interval has the coverage `confidence` separately, for this attacker and for texts from the
-    same distribution. Another attacker may infer more.
+    Each interval has the coverage `confidence` separately. The intervals are for the chosen
+    attacker, and for texts from the same distribution. Another attacker may infer more.
 
     Attributes:
         attributes: names of the inferred attributes.
-        values: values of each attribute. If an attribute has two values, the second is the positive
-            value. If the attribute is a number, its tuple of values is empty.
+        values: for each attribute, a tuple of its values. If an attribute has two values, the
+            second value is called positive. If the attribute is a number, the tuple is empty.
         attacker: name of the chosen classifier.
-        transform: name of the transform of the vectors that the classifier reads.
+        transform: name of the transform of the vectors before the classifier.
         measure: measure by which the attacker was chosen: "auc", "true-positive rate", "balanced
             accuracy", "accuracy", "f1" or "correlation". If three measures were used, `measure` is
-            the one with the largest advantage on validation over an attacker without the vectors.
-        outcome: the measures on the test texts, in a class that depends on the kind of attribute.
-            The properties of this class read these measures.
-        floors: baselines: the best inferences that do not use the vectors, with p-values of
-            `measure`.
-        groups: accuracies on the test texts with each value of the attribute.
-        main: accuracy of predicting the main label from the vectors, or None if the corpus has no
+            the measure with the largest advantage over a guess that does not use the vectors. The
+            advantages are computed on the validation texts.
+        outcome: object with the measures on the test texts. Its class depends on the kind of
+            attribute.
+        floors: results of the baselines (the best inferences that do not use the vectors), with
+            p-values of `measure`.
+        groups: accuracies of the attacker, separately for the test texts with each value of the
+            attribute.
+        main: accuracy of predicting the main label from the vectors. None if the corpus has no
             labels.
-        certified: audit whose `epsilon_lower` is a certified lower bound on epsilon, or a text with
-            the reason why no bound is certified.
-        sizes: numbers of texts of train, valid and test that were used.
+        certified: audit whose field `epsilon_lower` is a certified lower bound on epsilon. If no
+            bound is certified, `certified` is a text with the reason.
+        sizes: numbers of training texts, validation texts and test texts that were used.
         left_out: dictionary from a reason to the number of texts that were not used for this
             reason.
-        authors: number of groups (`Corpus.groups`), such as authors, among the test texts. The
-            permutations for p-values then exchange the values of whole groups. None if the corpus
-            has no groups, or if texts of one group have different values.
-        encodings: number of times that each training text was encoded, or None if vectors were
-            passed.
-        batches: result of the check that the vector of a text does not depend on the other texts of
-            a call; or None if vectors were passed.
-        tried: pairs of the name of an attacker and its value of `measure` on validation, for all
-            attackers. The largest of these values is too optimistic for test texts.
-        scored: positions, true values and scores of the test texts.
+        authors: number of groups of test texts, such as the texts of one author, from the field
+            `groups` of the corpus. The permutations for p-values exchange the values of whole
+            groups. None if the corpus has no groups, or if texts of one group have different values
+            of the attribute. With None, the permutations exchange the values of texts.
+        encodings: number of times that each training text was encoded. None if `infer` was called
+            with vectors in place of an encoder.
+        batches: result of the check that the vector of a text does not depend on the other texts in
+            the same call of the encoder. None if `infer` was called with vectors in place of an
+            encoder.
+        tried: pair for each attacker: the name of the attacker, and the number by which it was
+            compared with other attackers on the validation texts. This number is the accuracy or F1
+            if `measure` is "accuracy" or "f1". For other measures, it is the advantage over a guess
+            that does not use the vectors, in standard deviations. The largest number is too
+            optimistic for test texts.
+        scored: positions in the corpus, true values and scores of the test texts.
         confidence: confidence of each interval separately.
-        seed: seed of the training and of the bootstrap. If `seeded` is True, the seed also
-            determines the noise of the encoder.
-        seeded: True if the encoder has an argument `rng`, so that it got generators from `seed`.
-        seconds: run time in seconds. The comparison of two results with == ignores it.
+        seed: seed of the training of attackers and of the bootstrap intervals. If `seeded` is True,
+            the seed also determines the noise of the encoder.
+        seeded: True if the encoder has an argument `rng`. Then the generators that the encoder gets
+            depend only on `seed`.
+        seconds: run time in seconds. A comparison of two results with == ignores this number.
     """
 
     _INSTEAD: ClassVar[str] = "above_floor (True or False)"
@@ -151,56 +163,70 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def accuracy(self) -> Measured:
-        """Share of correct answers on test; NaN if the attribute is a number."""
+        """Share of the attacker's correct answers on the test texts; NaN for inferred numbers."""
         return self.outcome.accuracy
 
     @property
     def f1(self) -> Measured:
-        """F1 of the positive value on test.
+        """F1 of the attacker's answers on the test texts.
 
-        The value is micro F1 for several attributes, macro F1 for more than two values, and NaN for
-        a number.
+        For one attribute with two values, it is F1 of the second value. For several attributes, it
+        is micro F1. For one attribute with more than two values, it is macro F1. The value is NaN
+        if the attribute is a number.
         """
         return self.outcome.f1
 
     @property
     def threshold(self) -> float | None:
-        """Threshold of the score, chosen on validation, or None if no attribute has two values."""
+        """Threshold of the attacker's score, chosen on the validation texts.
+
+        For scores at or above the threshold, the attacker's answer is the second value of the
+        attribute. The threshold is None if no attribute has two values.
+        """
         has_scores = outcomes.TwoValues, outcomes.SeveralAttributes
         return self.outcome.threshold if isinstance(self.outcome, has_scores) else None
 
     @property
     def figures(self) -> outcomes.Scores | None:
-        """Measures of the scores, if there is one attribute of two values; otherwise None."""
+        """Measures of how well the attacker's scores separate the two values of the attribute.
+
+        The value is None, except if there is one attribute with two values.
+        """
         return self.outcome.figures if isinstance(self.outcome, outcomes.TwoValues) else None
 
     @property
     def measures(self) -> tuple[OfMeasure, ...]:
-        """Results for the three measures (AUC and two rates), or () if one measure was used."""
+        """Results for three measures: the AUC, the true-positive rate and the balanced accuracy.
+
+        The tuple is empty if the attacker was chosen by only one measure.
+        """
         return self.outcome.measures if isinstance(self.outcome, outcomes.TwoValues) else ()
 
     @property
     def ranking(self) -> outcomes.RankFigures | None:
-        """Ranks of the true value, if the attribute has more than two values; otherwise None."""
+        """Ranks of the true values of the test texts among all values, by the attacker's scores.
+
+        The value is None, except if there is one attribute with more than two values.
+        """
         return self.outcome.ranking if isinstance(self.outcome, outcomes.ManyValues) else None
 
     @property
     def each(self) -> tuple[outcomes.OfAttribute, ...]:
-        """Measures for each attribute, if there are several; otherwise ()."""
+        """Measures for each attribute separately; () if only one attribute was inferred."""
         return self.outcome.each if isinstance(self.outcome, outcomes.SeveralAttributes) else ()
 
     @property
     def number(self) -> outcomes.NumberFigures | None:
-        """Correlation and error, if the attribute is a number; otherwise None."""
+        """Correlation and error of predicted numbers, or None if the attribute is not a number."""
         return self.outcome if isinstance(self.outcome, outcomes.NumberFigures) else None
 
     @property
     def certified_leak(self) -> bool:
-        """True if the certified audit shows a leak, at half of the allowed error probability.
+        """True if the field `certified` shows a leak: a lower bound on epsilon that is above 0.
 
-        A leak means that the lower bound on epsilon is above 0. The comparison of the attacker with
-        the baselines uses the other half of this probability. Therefore the probability that one of
-        the two tests is wrong is at most 1 - `confidence`.
+        The test of the leak uses half of the allowed error probability 1 - `confidence`. The
+        comparison of the attacker with the baselines uses the other half. Therefore the probability
+        that at least one of the two tests is wrong is at most 1 - `confidence`.
         """
         audit = self.certified
         if isinstance(audit, str) or audit.doubts or audit.counts is None:
@@ -210,19 +236,20 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if the main label is not predicted significantly better than by the majority.
+        """True if the main label is not predicted significantly better than by the majority label.
 
-        Then the vectors may be useless, and an attack that fails is not evidence of privacy.
+        If this is True, the vectors may be useless. Then an attack that fails is not evidence of
+        privacy.
         """
         return self.main is not None and self.main.at_floor
 
     @property
     def above_floor(self) -> bool:
-        """True if the attacker is significantly better than every baseline, by one measure or more.
+        """True if the attacker beats every baseline significantly, by at least one measure.
 
-        A baseline is the best inference that does not use the vectors. If the certified audit shows
-        a leak, the attacker also counts as better than the baseline "majority". For the baseline
-        that knows the main label, only the attacker's own result counts.
+        A baseline is the best inference that does not use the vectors. There are one or two:
+        "majority", and "majority given the main label". If the field `certified` shows a leak, the
+        attacker also counts as better than "majority".
         """
         return not self.floors_left
 
@@ -231,7 +258,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """Names of the baselines that the attacker does not beat significantly.
 
         A baseline is the best inference that does not use the vectors. If there are three measures,
-        the result is for the measure with the fewest such baselines.
+        the result is for the measure with the fewest baselines that are not beaten.
         """
         left = [self._list_floors_left(self.floors)]
         left += [self._list_floors_left(measure.floors) for measure in self.measures]
@@ -239,7 +266,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def measures_above(self) -> tuple[str, ...]:
-        """Names of the measures by which the attacker beats every baseline significantly."""
+        """Names of the measures by which the attacker beats every baseline significantly.
+
+        A baseline is the best inference that does not use the vectors.
+        """
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
         return tuple(name for name, floors in tests if not self._list_floors_left(floors))
@@ -254,20 +284,22 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def empirical_privacy(self) -> float:
-        """1 - accuracy of the attacker, as in the literature. This number is not a guarantee."""
+        """1 minus the accuracy of the attacker, as in the literature. This is not a guarantee."""
         return 1.0 - self.accuracy.value
 
     @property
     def empirical_privacy_f1(self) -> float:
-        """1 - F1 of the attacker. This number is not a guarantee."""
+        """1 minus F1 of the attacker. This number is not a guarantee."""
         return 1.0 - self.f1.value
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve of the test scores, with ties counted half.
+        """Area under the ROC curve of the attacker's scores of the test texts.
+
+        Pairs of texts with equal scores count half.
 
         Raises:
-            ValueError: if there is not exactly one attribute, with two values.
+            ValueError: if the result is not for exactly one attribute with two values.
         """
         negative, positive = self.scored.split_by_truth()
         below = np.searchsorted(negative, positive, side="left")
@@ -275,19 +307,19 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
 
     def true_positive_rate(self, false_positive_rate: float = 0.05) -> float:
-        """Return the true-positive rate on the test texts, at a given false-positive rate.
+        """Return the attacker's true-positive rate on the test texts at a false-positive rate.
 
-        At most the given share of the negative test texts has a score above the threshold. The
-        threshold is the lowest score with this property. It is chosen on the test texts, so the
-        result is slightly too large.
+        The threshold is the lowest score for which at most the given share of the negative test
+        texts has a higher score. This threshold is chosen on the test texts. Therefore the result
+        is slightly too large.
 
         Args:
             false_positive_rate: largest share of the negative texts above the threshold, in [0, 1].
 
         Raises:
             TypeError: if the rate is not a number.
-            ValueError: if the rate is out of range, or there is not exactly one attribute, with two
-                values.
+            ValueError: if the rate is out of range, or the result is not for exactly one attribute
+                with two values.
         """
         rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
         negative, positive = self.scored.split_by_truth()
@@ -316,7 +348,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
 
 def list_rows(inference: Inference) -> list[tuple[str, str]]:
-    """Return the rows of the report, as pairs (label, text), without the run time."""
+    """Return the rows of the report on an inference, as pairs (label, text), without run time."""
     each = [
         f"{figures.name}: accuracy {figures.accuracy}, majority {figures.majority:.4f}, "
         f"F1 of {figures.name} = {figures.positive} {figures.f1}"
@@ -491,7 +523,10 @@ def _list_notes(inference: Inference) -> list[str]:
 
 
 def draw_figure(inference: Inference, ax: Any = None) -> Figure:
-    """Plot the measures of the attacker with their intervals, and the values of the baselines."""
+    """Plot the measures of an attacker with their intervals, and the values of the baselines.
+
+    The plot is drawn on the axes `ax`, or on a new figure if `ax` is None.
+    """
     lines = inference.outcome.list_bars(inference.floors)
     axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import predicted
-from ...errors import choice, claim_level, confidence_level, delta_level, invalid
+from ...errors import check_epsilon, choice, confidence_level, delta_level, invalid
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import owner_of, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
 from ...records import Ints, Pair
-from ...report.plain import declare
+from ...report.plain import register_type
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from ...suggestions import suggest_arguments
@@ -41,10 +41,10 @@ from .attackers import (
 )
 from .encodings import Encodings, copy_vectors
 from .likelihood import is_likelihood, make_likelihood, split_attackers
-from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
+from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, find_threshold, scores_to_answers
 from .outcomes import Floor, OfAttribute, OfMeasure, Scores
 from .record import Inference, ScoredTexts
-from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
+from .targets import Kind, Parts, Target, cell_shares, floor_answers, floor_ranks, target_parts
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
@@ -75,11 +75,11 @@ Cells = dict[str, Any]
 
 @dataclass(frozen=True)
 class Beyond:
-    """Set of scores at or above a threshold, or of scores below the threshold.
+    """Set of scores on one side of a threshold: at or above the threshold, or below the threshold.
 
     Args:
-        threshold: the threshold, chosen on validation.
-        above: True for scores at or above the threshold, False for scores below it.
+        threshold: the threshold, chosen on the validation texts.
+        above: True for the scores at or above the threshold, False for the scores below it.
     """
 
     threshold: float
@@ -94,11 +94,15 @@ class Beyond:
         return f"the attacker's score {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
-declare("Beyond", Beyond)
+register_type("Beyond", Beyond)
 
 
 def reason_not_certified(target: Target, neighbours: str | None, smallest: int) -> str | None:
-    """Return the reason why no bound on epsilon can be certified, or None if one can."""
+    """Return the reason why no bound on epsilon can be certified, or None if a bound is possible.
+
+    `target` has the attributes to infer. `neighbours` is the definition of neighbours of the claim.
+    `smallest` is the number of test texts with the rarest value of the attribute.
+    """
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
@@ -124,26 +128,28 @@ def certify(
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from the attacker's scores of the test texts.
 
-    Let E be an event, that is, a set of scores. If any two texts are neighbours,
-    ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for every ordered pair of texts.
-    Therefore the inequality also holds for the mean probabilities over the texts with each of the
-    two values. For each value, the number of texts with a score in E is a sum of independent bits
-    with different probabilities. This sum is closer to its mean than a binomial variable with the
-    same mean (Hoeffding, 1956). Therefore exact binomial limits hold for fixed texts. E and the
-    value in the numerator are chosen on validation texts.
+    The attribute has two values. Let E be an event (a set of scores). If any two texts are
+    neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for every ordered pair of
+    texts. The inequality also holds for two means of P(E | text). The mean on the left is over the
+    texts with one value of the attribute. The mean on the right is over the texts with the other
+    value. The bound on epsilon compares these two means. For each value, the number of texts with a
+    score in E is a sum of independent bits with different probabilities. This sum is closer to its
+    mean than a binomial variable with the same mean (Hoeffding, 1956). Therefore exact binomial
+    limits hold for fixed texts. E and the value on the left are chosen on the validation texts.
 
     Args:
-        valid: scores of the validation texts, shape (n, 1), and codes of their true values (0 or
-            1).
-        test: scores of the test texts, shape (n, 1), and codes of their true values.
+        valid: a pair for the validation texts: their scores, shape (n, 1), and the codes of their
+            true values (0 or 1).
+        test: the same pair for the test texts.
         target: the inferred attribute, with two values.
-        claim: claimed epsilon, or None.
+        claim: claimed epsilon, or None without a claim.
         delta: delta of the claim.
         confidence: probability with which the bound holds.
-        seed: seed of the random choice of the test texts that are counted.
+        seed: seed of the random choice of the test texts on which E is counted.
 
     Returns:
-        The audit. Its input x' stands for the texts with the value in the numerator.
+        The audit, with the bound. The input x' of the audit stands for the texts with the value on
+        the left.
     """
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
@@ -218,22 +224,24 @@ def infer(
 ) -> Inference:
     """Infer a private attribute from the vectors of texts, as an attacker would.
 
-    An encoder turns texts into vectors. An attacker is a transform of the vectors and a classifier.
-    `infer` fits all attackers on the training texts. It chooses the best attacker, and the
-    threshold of its score, on the validation texts. It evaluates this attacker once on the test
-    texts. A validation or test text that also occurs in an earlier part is left out. A choice of
-    the best attacker on the test texts would give results that are too good.
+    An encoder is a function from texts to vectors. An attacker is a transform of the vectors
+    together with a classifier that predicts the attribute. `infer` fits all attackers on the
+    training texts. `infer` chooses the best attacker, and the threshold of its score, on the
+    validation texts, and evaluates the chosen attacker once on the test texts. Validation texts
+    that are also training texts are left out. Test texts that are also training or validation texts
+    are left out.
 
-    The attacker can call the encoder. If the encoder has an argument `rng`, each training text is
-    encoded several times. Regressions and trees learn from all encodings, and networks use another
-    encoding in each epoch. If the distribution of the noise and the vectors without noise are
-    known, the default attackers include "likelihood". This attacker computes the likelihood of a
-    noisy vector, given the vectors of the training texts without noise. It is chosen unless another
-    attacker is better on validation by more than one standard error.
+    An attacker may call the encoder. Therefore each training text is encoded several times if the
+    encoder has an argument `rng` for its noise. Regressions and trees learn from all these
+    encodings. Networks use another encoding in each epoch. If the distribution of the noise and the
+    vectors without noise are known, the default attackers include "likelihood". The attacker
+    "likelihood" computes the likelihood of a noisy vector, given the vectors of the training texts
+    without noise. "likelihood" is chosen unless another attacker is better on validation by more
+    than one standard error.
 
-    By default, three measures are used for an attribute of two values: the area under the ROC
+    By default, three measures are used for an attribute with two values: the area under the ROC
     curve, the true-positive rate and the balanced accuracy. For each measure, an attacker and a
-    threshold are chosen, and tested once at a third of the significance level.
+    threshold are chosen, and then tested once at a third of the significance level.
 
     Args:
         encode: encoder, in one of these forms:
@@ -241,54 +249,60 @@ def infer(
             - a function list[str] -> array of shape (n, d), or an object with such a method
               `encode`;
             - a function from one text to a vector;
-            - a feature-extraction pipeline of the library transformers; its token vectors are
+            - a feature-extraction pipeline of the library transformers, whose token vectors are
               averaged;
             - a dictionary from texts to vectors.
 
-            If the encoder has an argument `rng`, each call gets its own generator. There is one
-            call for each of train, valid and test, and one call for each further encoding of train.
-            Must be None if `vectors` is given.
+            If the encoder has an argument `rng`, each call of the encoder gets a different
+            generator. There is one call for each of train, valid and test, and one call for each
+            further encoding of train. `encode` must be None if `vectors` is given.
         corpus: a `Corpus` with a split.
-        attribute: name of an attribute; or a list with one value per text; or a list of names of
-            attributes with two values each. If an attribute has more than two values, such as
-            authors, the attacker ranks the values. The report then also has the mean rank of the
-            true value, and the share of texts whose true value has a rank from 1 to 5.
+        attribute: name of an attribute of the corpus, or a list with the value of an attribute for
+            each text. A list of several names is also allowed, if each of these attributes has two
+            values. If an attribute has more than two values, such as authors, the attacker ranks
+            the values. The report then also has the mean rank of the true value, and the share of
+            texts whose true value has a rank from 1 to 5.
         kind: "number" treats the attribute as a number, such as an age, and reports Spearman's
             correlation and the mean absolute error. "values" treats every number as a separate
-            class. None means "number" for floats, and "values" for integers and strings.
-        attackers: scikit-learn classifiers (regressors for a number), `Attacker` objects, or
-            "likelihood". Each classifier is combined with six transforms of `Attacker`: "raw",
-            "centred", "row minimum subtracted", "norm-scaled", "call mean subtracted" and "row
-            summaries". The default is the attackers of `usual`, and "likelihood" if the noise is
-            known. An estimator learns from only one encoding if its class is not from scikit-learn,
-            or if it holds out training texts to compare settings.
+            class. With None, floats are numbers, and integers and strings are separate classes.
+        attackers: one attacker or a list of attackers: scikit-learn classifiers (regressors if the
+            attribute is a number), `Attacker` objects, or "likelihood". Each classifier is combined
+            with six transforms of `Attacker`: "raw", "centred", "row minimum subtracted",
+            "norm-scaled", "call mean subtracted" and "row summaries". The default is the attackers
+            of `dpcore.text.inference.usual`, and also "likelihood" if the noise is known. If the
+            class of an estimator is not from scikit-learn, the estimator learns from only one
+            encoding of each training text. The same applies if the estimator holds out training
+            texts to compare settings.
         measure: measure by which the attacker is chosen and tested: "auc", "true-positive rate" (at
-            1 % false positives), "balanced accuracy", "accuracy" or "f1". The test has the whole
-            significance level. None means the first three of these for one attribute of two values,
-            accuracy for more than two values, and F1 for several attributes. If the attribute is a
-            number, the measure is always "correlation".
+            1 % false positives), "balanced accuracy", "accuracy" or "f1". The test of one measure
+            has the whole significance level. With None, the measures depend on the attribute:
+            "auc", "true-positive rate" and "balanced accuracy" for two values, "accuracy" for more
+            than two values, and "f1" for several attributes. If the attribute is a number, the
+            measure is always "correlation".
         vectors: vectors that were computed elsewhere, shape (n, d), with one row for each text of
             the corpus. These vectors replace `encode`.
-        neighbours: definition of neighbours in the encoder's claim. With "any two texts", `infer`
-            can certify a lower bound on epsilon. With "words" (texts that differ in one word) or
-            None, `infer` certifies no bound.
-        claim: claimed epsilon. None means the epsilon that the encoder claims, if the encoder has a
+        neighbours: definition of neighbours in the privacy claim of the encoder. With "any two
+            texts", `infer` can certify a lower bound on epsilon. With "words" (texts that differ in
+            one word) or None, `infer` certifies no bound.
+        claim: claimed epsilon. With None, it is the epsilon that the encoder claims, if it has a
             claim.
-        delta: claimed delta, in [0, 1). None means the delta of the encoder's claim, or 0 if the
-            encoder has no claim.
+        delta: claimed delta, in [0, 1). With None, it is the delta that the encoder claims, or 0 if
+            the encoder has no claim.
         confidence: confidence of each interval and of the certified bound separately.
-        rounding: largest allowed distance between two vectors of the same text: one from a call
-            with only this text, and one from a call with several texts. The distance is relative to
-            the norm of the vector. None means 1e-5, or .05 for bfloat16 and float16.
-        copies: number of encodings of each training text, if the encoder has an argument `rng`. The
-            default is 10. It is smaller, but at least 2, if 10 encodings have more than 8 million
-            entries together. It is 1 if two encodings are equal, or if further encodings would take
-            more than 30 s.
-        rng: None, an int seed in [0, 2**63) or a numpy Generator. The result records the seed.
+        rounding: largest allowed distance between two vectors of the same text, relative to the
+            norm of the vector. The first vector is from a call of the encoder with only this text.
+            The second vector is from a call with several texts. With None, the distance is 1e-5, or
+            .05 for bfloat16 and float16.
+        copies: number of encodings of each training text, if the encoder has an argument `rng`.
+            With None, the number is 10, or a smaller number of at least 2 if 10 encodings have more
+            than 8 million entries together. The number is 1 if two encodings are equal, or if
+            further encodings would take more than 30 s.
+        rng: None, an int seed in [0, 2**63) or a numpy Generator. The field `seed` of the result
+            has the seed.
         progress: True shows a progress bar over the attackers, and messages about steps that take
             more than 30 s. False shows no bar and no messages. None shows the bar on a terminal.
-            Unless `progress` is False, `infer` encodes 8 training texts (and 64 if these are slow)
-            to estimate the time.
+            Unless `progress` is False, `infer` first encodes 8 training texts to estimate the time,
+            and then 64 more if the encoding of 8 texts is slow.
 
     Returns:
         The inference, with the measures of the chosen attacker on the test texts.
@@ -298,14 +312,14 @@ def infer(
         ValueError: for one of these reasons:
 
             - the corpus lacks the attribute, or lacks train, valid or test;
-            - train, valid or test has only one value of the attribute, or all its texts are left
-              out;
-            - the encoder returns a wrong number of rows, rows of different lengths, or NaN;
+            - all texts in train, valid or test have the same value of the attribute, or all texts
+              of a part are left out;
+            - the encoder returns a wrong number of vectors, vectors of different lengths, or NaN;
             - the vector of a text depends on the other texts in the same call of the encoder.
         ImportError: if an attacker needs scikit-learn, which is not installed.
 
     Source:
-        Beigi et al. (2019) and Lyu, He and Li (2020) for the attack; Cawley and Talbot (2010) for
+        Beigi et al. (2019) and Lyu, He and Li (2020) for the attack. Cawley and Talbot (2010) for
         the bias if the best of many classifiers is chosen and tested on the same data.
 
     Example:
@@ -327,7 +341,7 @@ def infer(
     """
     start, seed, confidence = time.perf_counter(), seed_of(rng), confidence_level(confidence)
     function = encoder_of(encode) if vectors is None else None
-    target, parts = parts_of(corpus, attribute, kind)
+    target, parts = target_parts(corpus, attribute, kind)
     measures = _measures_for(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = reason_not_certified(target, neighbours, smallest)
@@ -357,8 +371,8 @@ def infer(
     cells = _number_cells(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
     best = alone = _find_headline(choices)
-    if best.model.attacker.reads_call:
-        single = [pair for pair in tried if not pair[0].attacker.reads_call]
+    if best.model.attacker.uses_others:
+        single = [pair for pair in tried if not pair[0].attacker.uses_others]
         single_choices = _choose_attackers(single, judges[1], measures, cells[1])
         if single_choices:
             alone = _find_headline(single_choices)
@@ -381,7 +395,7 @@ def infer(
     scores, ranks = answered[id(best.model)]
     tested = _list_measures(judge, choices, answered, tests) if len(choices) > 1 else ()
     outcome = _measure_outcome(parts, judge, best, judges[1], scores, ranks, tested)
-    answers, attacker = answers_of(scores, best.threshold), best.model.attacker
+    answers, attacker = scores_to_answers(scores, best.threshold), best.model.attacker
     readers = [attacker, *(other for other in given_attackers[:1] if other is not attacker)]
     flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
     return Inference(
@@ -392,7 +406,7 @@ def infer(
         measure=best.measure,
         outcome=outcome,
         floors=tests[[option is best for option in choices].index(True)],
-        groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
+        groups=metrics.measure_groups(target, parts.truth[2], answers, flags, confidence),
         main=main,
         certified=reason or certify(
             (alone.scores, parts.truth[1]),
@@ -533,7 +547,7 @@ def _choose_attackers(
     cuts = np.empty(merits.shape, object)
     for row, (_, scores) in enumerate(tried):
         for column, measure in enumerate(measures):
-            cut = threshold_of(scores, valid.truth, measure) if valid.target.binary else None
+            cut = find_threshold(scores, valid.truth, measure) if valid.target.binary else None
             cuts[row, column] = cut
             if measure in (*RANKINGS, CORRELATION):
                 ranking = Ranking(measure, np.nan if cut is None else cut)
@@ -542,7 +556,7 @@ def _choose_attackers(
                     for cell in cells.values()
                 )
             else:
-                merits[row, column] = valid.value(answers_of(scores, cut))
+                merits[row, column] = valid.value(scores_to_answers(scores, cut))
     names = [str(model.attacker) for model, _ in tried]
     likely = [row for row, (model, _) in enumerate(tried) if is_likelihood(model.attacker)]
     choices = []
@@ -581,7 +595,7 @@ def _read_inference_claim(
         # An (epsilon, delta) claim that is true could be refuted if its delta were ignored.
         delta = 0.0 if own is None else mechanism_attribute(owner, "delta")
     claim = own if claim is None else claim
-    return None if claim is None else claim_level(claim), delta_level(delta)
+    return None if claim is None else check_epsilon(claim), delta_level(delta)
 
 
 def _measure_floors(
@@ -602,7 +616,7 @@ def _measure_floors(
             more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
             more["level"] = level
         if target.is_number:
-            medians = floor_scores(truth, train, test, np.median)
+            medians = cell_shares(truth, train, test, np.median)
             errors = [abs(guesses - judge.truth[:, 0]) for guesses in (medians, scores[:, 0])]
             gain, more["error"] = judge.mean(errors[0] - errors[1]), float(errors[0].mean())
             floors.append(Floor(name, np.nan, np.nan, gain, **more))
@@ -616,9 +630,9 @@ def _measure_floors(
             ranks = floor_ranks(truth, train, test, judge.truth[:, 0], len(target.values[0]))
             more |= {"top": float((ranks <= TOP).mean()), "mean_rank": float(ranks.mean())}
         gain = (
-            judge.auc_gain(scores[:, 0], floor_scores(truth, train, test))
+            judge.auc_gain(scores[:, 0], cell_shares(truth, train, test))
             if best.measure in RANKINGS
-            else judge.gain(answers_of(scores, best.threshold), by[best.measure])
+            else judge.gain(scores_to_answers(scores, best.threshold), by[best.measure])
         )
         floors.append(Floor(name, *figures, gain, **more))
     return tuple(floors)
@@ -641,7 +655,7 @@ def _measure_outcome(
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
         return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
-    answers = answers_of(scores, best.threshold)
+    answers = scores_to_answers(scores, best.threshold)
     shares = judge.accuracy(answers), judge.f1(answers)
     if best.threshold is None:
         values = np.unique(parts.truth[0])
@@ -657,13 +671,13 @@ def _measure_outcome(
 
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
     """Return measures of the scores of the test texts, at thresholds from validation."""
-    tail, balanced = (threshold_of(best.scores, valid.truth, name) for name in RANKINGS[1:])
+    tail, balanced = (find_threshold(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
         judge.auc(scores[:, 0]),
-        judge.balanced_accuracy(answers_of(scores, balanced)),
-        *judge.tail(scores[:, 0], tail),
-        *judge.tail(scores[:, 0], highest),
+        judge.balanced_accuracy(scores_to_answers(scores, balanced)),
+        *judge.find_rates(scores[:, 0], tail),
+        *judge.find_rates(scores[:, 0], highest),
     )
 
 
@@ -678,9 +692,9 @@ def _list_measures(
         if best.measure == "auc":
             figure = judge.auc(scores[:, 0])
         elif best.measure == "true-positive rate":
-            figure = judge.tail(scores[:, 0], best.threshold)[0]
+            figure = judge.find_rates(scores[:, 0], best.threshold)[0]
         else:
-            figure = judge.balanced_accuracy(answers_of(scores, best.threshold))
+            figure = judge.balanced_accuracy(scores_to_answers(scores, best.threshold))
         details = attacker.classifier, attacker.behind, best.threshold
         measures.append(OfMeasure(best.measure, *details, figure, floors))
     return tuple(measures)

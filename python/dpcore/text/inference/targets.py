@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, choice, invalid, mistyped, show
+from ...errors import choice, invalid, mistyped, show, tag
 from ...packages import has_all
 from ...records import Ints
 from ..corpus import SPLITS, Corpus, normalise_likeness
@@ -31,12 +31,13 @@ Kind = Literal["values", "number"]
 
 @dataclass(frozen=True)
 class Target:
-    """The inferred attributes and their values.
+    """Names and possible values of the attributes that an attacker infers.
 
     Args:
         names: names of the attributes.
-        values: sorted values of each attribute. If an attribute has two values, the second is the
-            positive value. If the attribute is a number, its tuple of values is empty.
+        values: for each attribute, a sorted tuple of its values. If an attribute has two values,
+            the second value is called positive. If the attribute is a number, such as an age, the
+            tuple is empty.
     """
 
     names: tuple[str, ...]
@@ -44,47 +45,53 @@ class Target:
 
     @property
     def several(self) -> bool:
-        """True if there are several attributes."""
+        """True if an attacker infers several attributes together."""
         return len(self.names) > 1
 
     @property
     def single(self) -> bool:
-        """True if there is one attribute, with two values."""
+        """True if an attacker infers exactly one attribute, and this attribute has two values."""
         return self.binary and not self.several
 
     @property
     def binary(self) -> bool:
-        """True if every attribute has two values."""
+        """True if every inferred attribute has two values."""
         return all(len(values) == 2 for values in self.values)
 
     @property
     def is_number(self) -> bool:
-        """True if the attribute is a number, such as an age."""
+        """True if the inferred attribute is a number, such as an age."""
         return not self.values[0]
 
     @property
     def is_ranked(self) -> bool:
-        """True if there is one attribute, with more than two values. Attackers rank its values."""
+        """True if the inferred attribute has more than two values and is not a number.
+
+        For such an attribute, attackers rank all values.
+        """
         return not (self.binary or self.is_number)
 
     @property
     def count(self) -> int | None:
-        """Largest number of values of an attribute, or None if the attribute is a number."""
+        """Number of values of the inferred attribute that has the most values.
+
+        The value is None if the attribute is numeric, such as an age.
+        """
         return None if self.is_number else max(map(len, self.values))
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The texts of train, valid and test that are used, and the number of other texts.
+    """The training, validation and test texts that an inference uses.
 
     Args:
         texts: the texts, as three tuples for train, valid and test.
-        rows: positions of these texts in the corpus, as three arrays.
-        truth: true values of these texts, as three arrays of shape (n, attributes). An entry is the
-            position of the value in `Target.values`. If the attribute is a number, an entry is the
-            number.
-        labels: main labels of these texts, as three arrays, or None if the corpus has no labels.
-        left_out: dictionary from a reason to the number of texts that are not used for this reason.
+        rows: positions of the used texts in the corpus, as three arrays.
+        truth: true values of the used texts, as three arrays of shape (n, attributes). An entry is
+            the position of a value in `Target.values`. If the attribute is a number, an entry is
+            the number.
+        labels: main labels of the used texts, as three arrays. None if the corpus has no labels.
+        left_out: dictionary from a reason to the number of texts that are left out for this reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
@@ -94,8 +101,8 @@ class Parts:
     left_out: dict[str, int]
 
 
-def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
-    """Return the attribute to infer and the texts to use, without repeated texts.
+def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
+    """Return the attributes to infer from texts, and the texts to use, without repeated texts.
 
     The function leaves out a validation text that also occurs in train, and a test text that also
     occurs in train or validation. If a text occurs several times in validation or in test, only the
@@ -103,17 +110,20 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
 
     Args:
         corpus: a `Corpus` with the parts train, valid and test.
-        attribute: name of an attribute, a list of several names, or a list with one value per text.
-        kind: "values" or "number". None treats columns of floats as numbers, and other columns as
-            values.
+        attribute: name of an attribute of the corpus, a list of several names, or a list with the
+            value of an attribute for each text.
+        kind: "number" if the attribute is a number, such as an age, or "values" if each value is a
+            separate class. With None, floats are numbers, and integers and strings are separate
+            classes.
 
     Returns:
-        The target and the selected texts.
+        A pair: the attributes with their values, and the selected texts.
 
     Raises:
         TypeError: if `corpus` or `attribute` has a wrong type.
-        ValueError: if train, valid or test is missing or has only one value of the attribute, the
-            corpus lacks the attribute, or `kind` is "number" and the values are strings.
+        ValueError: if train, valid or test is missing, all texts of one of these parts have the
+            same value, the corpus lacks the attribute, or `kind` is "number" and the values are
+            strings.
     """
     if not isinstance(corpus, Corpus):
         # The message does not quote texts of a list, because they may be private.
@@ -143,7 +153,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
          for column_values, column in zip(values, columns.values(), strict=True)], axis=1,
     )  # fmt: skip
     truth = tuple(codes[row] for row in rows)
-    _check_values(target, truth, left_out)
+    _require_two_values(target, truth, left_out)
     texts = tuple(tuple(corpus.texts[i] for i in row.tolist()) for row in rows)
     labels = None if corpus.labels is None else tuple(corpus.labels[row] for row in rows)
     return target, Parts(texts, tuple(rows), truth, labels, left_out)
@@ -203,7 +213,7 @@ def _select_texts(
     return kept, left_out
 
 
-def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
+def _require_two_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
     """Raise an error if a part has no texts, or only one value of an attribute."""
     for part, codes in zip(SPLITS, truth, strict=True):
         gone = ", ".join(
@@ -221,34 +231,35 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
                     f"attribute {name!r} must be of two values at least in {part}, got "
                     f"{show(values_present)} in {len(codes):,} texts{f' ({gone})' if gone else ''}"
                 )
-                raise about(ValueError(text), "attribute")
+                raise tag(ValueError(text), "attribute")
 
 
 def floor_answers(
     truth: Ints, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Ints:
-    """Return the best answers that use only the cell of each text, such as its main label.
+    """Return the best predictions of attributes that use only the cell of each text.
 
-    A cell is a set of texts. The answers are learned on train, and all texts of a cell get the same
-    answer:
+    A cell is a set of texts, for example all texts with the same main label. The predictions are
+    learned on the training texts. All texts of a cell get the same prediction:
 
-    - For accuracy, the answer is the most frequent value in the cell.
-    - For F1 of attributes with two values, each pair of a cell and an attribute has a share of
-      positive training texts. The answer is positive for the pairs with the largest shares. The
-      number of these pairs maximises F1 on train (Lipton, Elkan and Naryanaswamy, 2014).
+    - For accuracy, the prediction is the most frequent value in the cell.
+    - For F1 of attributes with two values, consider each pair of a cell and an attribute. The pair
+      has a share of positive training texts. The prediction is positive for the pairs with the
+      largest shares. The number of these pairs is the one that maximises F1 on the training texts
+      (Lipton, Elkan and Naryanaswamy, 2014).
 
-    For a cell that does not occur in train, the answer is learned on all training texts.
+    If no training text is in a cell, the prediction is learned on all training texts.
 
     Args:
-        truth: codes of the training texts, shape (n, attributes).
+        truth: codes of the true values of the training texts, shape (n, attributes).
         cells: cell of each training text: its main label, or a constant if all texts are in one
             cell.
-        asked: cells of the texts that need an answer, shape (m,).
-        target: the inferred attributes.
+        asked: cells of the texts to predict, shape (m,).
+        target: the attributes to predict.
         measure: "accuracy" or "f1".
 
     Returns:
-        Codes of the answers, shape (m, attributes).
+        Codes of the predicted values, shape (m, attributes).
 
     Example:
         >>> target = Target(("a",), ((0, 1),))
@@ -276,22 +287,24 @@ def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
     return len(distinct), place, np.where(distinct[places] == asked, places, len(distinct))
 
 
-def floor_scores(
+def cell_shares(
     truth: Any, cells: Any, asked: Any, statistic: Callable[[Any], Any] = np.mean
 ) -> npt.NDArray[np.float64]:
-    """Return, for each text, the share of positive texts among the training texts in its cell.
+    """Return, for each text, the share of positive texts among the training texts in the same cell.
+
+    A cell is a set of texts, for example all texts with the same main label.
 
     Args:
         truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
-        cells: cell (set of texts) of each training text, such as its main label.
-        asked: cells of the texts that need a score. For a cell that does not occur in train, the
-            score is the share over all training texts.
-        statistic: function of the true values in a cell, such as `np.median`. Defaults to the mean,
-            which is the share.
+        cells: cell of each training text, such as its main label.
+        asked: cells of the texts that get a score. If no training text is in a cell, the score is
+            the share over all training texts.
+        statistic: function that computes the score from the true values in a cell, such as
+            `np.median`. Defaults to the mean, which is the share.
 
     Example:
         >>> truth = np.array([[1], [1], [0], [0]])
-        >>> floor_scores(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
+        >>> cell_shares(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
         array([0.67, 0.  , 0.5 ])
     """
     count, place, is_present = _find_cells(cells, asked)
@@ -301,17 +314,19 @@ def floor_scores(
 
 
 def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: int) -> Ints:
-    """Return the rank of the true value of each text, by frequency among the texts of its cell.
+    """Return the rank of the true value of each text, by the frequency of values in its cell.
+
+    A cell is a set of texts, for example all texts with the same main label. Rank 1 is the value
+    that is most frequent among the training texts in the cell of the text.
 
     Args:
-        truth: codes of the training texts, shape (n, 1).
-        cells: cell (set of texts) of each training text, such as its main label.
-        asked: cells of the texts that need a rank. Rank 1 is the most frequent value of the cell in
-            train. For a cell that does not occur in train, the frequencies are from all training
-            texts.
-        true_values: codes of the true values of the texts in `asked`, shape (m,).
-        values: number of values. Values that do not occur in train have one common rank, after all
-            other values.
+        truth: codes of the true values of the training texts, shape (n, 1).
+        cells: cell of each training text, such as its main label.
+        asked: cells of the texts that get a rank, shape (m,). If no training text is in a cell, the
+            frequencies are from all training texts.
+        true_values: codes of the true values of these m texts, shape (m,).
+        values: number of values. Values that do not occur in the training texts have one common
+            rank, after all other values.
 
     Example:
         >>> truth, cells = np.array([[0], [0], [2]]), np.array(list("xxy"))
@@ -327,14 +342,14 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: 
 
 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
-    """Return the rank of every value in each row, 1 for the highest score.
+    """Return the rank of every value in each row of scores; rank 1 has the highest score.
 
-    If two scores of a row are equal, the value with the smaller column number comes first.
+    If two scores of a row are equal, the value in the column further left comes first.
 
     Args:
         scores: scores of all values for each text, shape (n, values).
-        is_known: mask of the values that can be predicted. All other values have one common rank,
-            after these values.
+        is_known: mask of the columns whose values can be predicted. All other values have one
+            common rank, after the values that can be predicted.
 
     Example:
         >>> rank_values(np.array([[0.5, 0.0, 0.5, 0.9]]), np.array([True, True, True, False]))

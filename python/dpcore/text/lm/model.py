@@ -19,7 +19,7 @@ import numpy as np
 from ...claims import Claim
 from ...claims import of as claim_of
 from ...errors import choice, confidence_level, instance, integer, invalid, real
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import require_module
 from ...records import Floats, Record
 from ...report.plain import encode_value
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ...training import OpacusStep
 
 _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
-"""Figures that are computed from the texts without noise. They are not saved for a private
-model."""
+"""Figures that are computed from texts without noise, and not saved for a private model."""
 _PERPLEXITY_REPLICATES: Final = 1000
 
 _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
@@ -60,21 +59,21 @@ _MAX_DEFAULT_DELTA: Final = 8e-5
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Perplexity(Record):
-    """Perplexity of a model on texts: ``exp`` of the mean loss (in nats) per predicted word.
+    """Perplexity of a next-word model on texts: ``exp`` of the mean loss (in nats) per word.
 
     Args:
         value: perplexity under the model.
-        low: lower end of the interval, from a percentile bootstrap over texts (1,000 replicates).
-        high: upper end of the interval.
+        low: lower end of the interval of `value`, from a percentile bootstrap over texts.
+        high: upper end of the interval of `value`.
         confidence: confidence of the interval.
-        unigram: perplexity if each word has its frequency in the training texts as probability, or
+        unigram: perplexity if the probability of each word is its frequency in the training texts.
             None if these frequencies are not known.
-        uniform: perplexity of the uniform distribution: the number of words with a probability.
+        uniform: perplexity if all words have the same probability: the number of words.
         texts: number of texts on which the perplexity was computed.
-        left_out: number of texts that were left out because they are training texts, or None if the
+        left_out: number of texts that were left out because they are training texts. None if the
             training texts are not known.
         targets: number of predicted words.
-        unknown: share of the words that are not in the vocabulary. They are predicted as "<unk>".
+        unknown: share of the words that are not in the vocabulary. The model reads them as "<unk>".
         seed: seed of the bootstrap.
     """
 
@@ -92,7 +91,7 @@ class Perplexity(Record):
 
     @property
     def log_value(self) -> float:
-        """Mean loss per predicted word, in nats."""
+        """Mean loss per predicted word, in nats: the logarithm of this perplexity."""
         return math.log(self.value)
 
     def __str__(self) -> str:
@@ -112,47 +111,49 @@ class Perplexity(Record):
 class NextWordModel(FitPlan):
     """A trained next-word model (an LSTM), as returned by `lm.fit`.
 
-    The state of the LSTM is zero at the start of each text. A context is the first k words of a
-    longer text. Its target is the next word.
+    The state of the LSTM is zero at the start of each text. A context is the beginning of a text.
+    The target of a context is the next word, which the model predicts.
 
     Args:
         vocabulary: mapping from words to numbers.
         length: largest number of words of a text that the model reads. Further words are left out.
-        masked: token that replaces masked words.
+        masked: token that replaces masked words in texts.
         hidden: number of entries of the LSTM state.
         layers: number of layers of the LSTM.
         dropout: share of the entries that dropout sets to 0 in training.
         optimiser: "sgd" or "adam".
         epochs: number of complete training epochs.
-        best_epoch: epoch whose weights the model has: the epoch with the lowest validation loss in
-            plain training (without privacy), and the last epoch in private training.
-        batch: number of texts per step, or expected number for Poisson batches.
+        best_epoch: epoch whose weights the model has. In training without privacy, it is the epoch
+            with the lowest validation loss. In private training, it is the last epoch.
+        batch: number of texts per step; in private training, the expected number.
         lr: learning rate of the first step.
-        steps: number of private steps, also in an epoch that Ctrl-C stopped; 0 if plain.
+        steps: number of DP-SGD steps, including those of an incomplete epoch; 0 without privacy.
         texts: number of training texts.
-        cut: number of training texts with more than `length` words, or None if not known.
-        without_target: number of training texts without a target, or None if not known.
-        valid_losses: validation loss after each epoch of plain training.
-        valid_perplexity: perplexity on the validation texts, or None if they have no targets.
-        valid_unigram: perplexity on the validation texts if each word has its frequency in the
-            training texts as probability.
+        cut: number of training texts with more than `length` words, or None if it is not known.
+        without_target: number of training texts without a word to predict, or None if not known.
+        valid_losses: validation loss after each epoch, in training without privacy.
+        valid_perplexity: perplexity on the validation texts, or None if they have no word to
+            predict.
+        valid_unigram: perplexity on the validation texts if the probability of each word is its
+            frequency in the training texts.
         has_own_vocabulary: True if the vocabulary was created from the training texts.
-        start: "drawn weights", or a description of the model that gave the initial weights.
+        start: "drawn weights", or a description of the model whose weights were the initial ones.
         partial: True if Ctrl-C stopped the training early.
-        seed: seed of the training, or None if private, because it would reveal the noise.
-        epsilon: epsilon from Opacus' PRV accountant; inf without noise, None for plain training.
+        seed: seed of the training. None if noise was added, because the seed would reveal it.
+        epsilon: epsilon from Opacus' PRV accountant; inf without noise. `epsilon` and the next five
+            fields are None for training without privacy.
         epsilon_rdp: epsilon from Opacus' RDP accountant.
         delta: delta of `epsilon` and `epsilon_rdp`.
         sigma: noise multiplier: standard deviation of the noise divided by `clip`.
         clip: largest L2 norm of the gradient of a text.
-        rate: probability that a text is in a batch (Poisson sampling).
+        rate: probability that a text is in a batch.
         network: torch module with the embedding, the LSTM and the decoder.
-        settings_tried: number of pairs of learning rate and clipping norm that a search on public
-            texts tried; 0 without a search.
+        settings_tried: number of pairs (learning rate, clipping norm) that a search on public texts
+            tried; 0 without a search.
         public_texts: number of public texts that the user passed for the search.
         public_read: number of public texts that the search used.
-        counts: how often each word is a target in the training texts, or None if not known.
-        known: hashes of the training texts, or None if not known.
+        counts: for each word, how often it is a target in the training texts, or None if not known.
+        known: hashes of the training texts, or None if the training texts are not known.
     """
 
     vocabulary: Vocabulary = field(repr=False)
@@ -181,12 +182,12 @@ class NextWordModel(FitPlan):
 
     @property
     def rows(self) -> TextRows:
-        """Converter from texts to word numbers."""
+        """Object that converts texts to the word numbers that this model reads."""
         return TextRows(self.vocabulary, self.length, self.masked)
 
     @property
     def claim(self) -> Claim | None:
-        """Privacy guarantee from Opacus' PRV accountant after all steps, or None without noise."""
+        """Privacy guarantee of the training from Opacus' PRV accountant, or None without noise."""
         if not self.sigma:
             return None
         with ignore_order_warnings():
@@ -194,17 +195,18 @@ class NextWordModel(FitPlan):
 
     @property
     def decoder_weights(self) -> Floats:
-        """Weights of the output layer, shape `(V, hidden)`, with a row for each predicted word."""
+        """Weights of the model's output layer, shape `(V, hidden)`, one row per predicted word."""
         return np.asarray(self.network.decoder.weight.detach(), dtype=np.float64)
 
     def losses(self, texts: Any) -> Floats:
-        """Compute the mean loss of each text, over its targets (the words to predict).
+        """Compute the loss of the model for each text: the mean over the words to predict.
 
         Args:
-            texts: strings. Words after the first `length` words of a text are left out.
+            texts: list of strings. Only the first `length` words of a text are used.
 
         Returns:
-            A float64 loss in nats for each text, shape `(n,)`; 0 for a text without targets.
+            Losses in nats, float64, shape `(n,)`. The loss is 0 for a text without words to
+            predict.
 
         Raises:
             TypeError: if texts are not strings.
@@ -220,23 +222,24 @@ class NextWordModel(FitPlan):
 
         Args:
             texts: test texts.
-            exclude: texts that are left out if they are among `texts`. None means the training
-                texts. If the training texts were redacted, pass the original texts. A model from a
-                folder does not know its training texts.
+            exclude: texts to leave out of `texts`. With None, they are the training texts of the
+                model. If the training texts were redacted, pass the original texts. A model that
+                was read from a folder does not know its training texts.
             confidence: confidence of the bootstrap interval.
             rng: randomness of the bootstrap: None, an int seed or a numpy Generator.
 
         Returns:
-            The perplexity of the model, and on the same texts the perplexities of the word
-            frequencies and of the uniform distribution.
+            The perplexity of the model on the texts. For comparison, the result also has two
+            perplexities without the model on the same texts: words are predicted by their
+            frequency, or all with equal probability.
 
         Raises:
             TypeError: if an argument has a wrong type.
             ValueError: if all texts are left out, or the texts have no words to predict.
         """
         level, seed = confidence_level(confidence), seed_of(rng)
-        given_texts = texts_of("texts", texts)
-        without = self.known if exclude is None else fingerprint_texts(texts_of("exclude", exclude))
+        given_texts = as_texts("texts", texts)
+        without = self.known if exclude is None else fingerprint_texts(as_texts("exclude", exclude))
         kept = [
             text
             for text in given_texts
@@ -273,41 +276,41 @@ class NextWordModel(FitPlan):
         """Compute the state of the last LSTM layer after each context (beginning of a text).
 
         Args:
-            texts: strings.
+            texts: list of strings.
 
         Returns:
-            float64, shape `(contexts, hidden)`, in the order of the texts.
+            float64, shape `(contexts, hidden)`. The contexts of the first text come first.
         """
-        return np.concatenate([states for states, _ in self.network.read_rows(self._encode(texts))])
+        return np.concatenate([states for states, _ in self.network.states_of(self._encode(texts))])
 
     def log_probabilities(self, texts: Any) -> Iterator[Floats]:
         """Yield, for each text, the log probabilities of the next word after each context.
 
         Args:
-            texts: strings.
+            texts: list of strings.
 
         Yields:
             Natural logarithms, float64, shape `(contexts, V)`. A context is a beginning of the
             text. The columns are "<unk>" and the words of the vocabulary.
         """
-        for _, logs in self.network.read_rows(self._encode(texts)):
+        for _, logs in self.network.states_of(self._encode(texts)):
             yield logs
 
     def sample(self, n: int, rng: Rng = None, *, starts: Any = None) -> list[str]:
-        """Draw random texts from the model, word by word, without "<unk>".
+        """Draw random texts from the model, word by word. "<unk>" is never drawn.
 
-        The model does not predict the first word or the length of a text.
+        The model does not predict the first word and the length of a text. Both come from `starts`.
 
         Args:
             n: number of texts, at least 1.
             rng: None, an int seed or a numpy Generator.
-            starts: texts that define first words and lengths. For each new text, one text is drawn
-                from `starts`. The new text has the same first word and the same number of words as
-                the drawn text. If `starts` is None, first words are drawn by their frequency in the
-                training texts, and each new text has `length` words.
+            starts: texts from which first words and lengths are taken. For each new text, one text
+                is drawn from `starts`. The new text has the first word and the number of words of
+                the drawn text. With None, first words are drawn by word frequency in the training
+                texts, and each new text has `length` words (a field of the model).
 
         Returns:
-            The n texts, with blanks between words.
+            List of n texts, with a blank between two words.
 
         Raises:
             TypeError: if an argument has a wrong type.
@@ -331,9 +334,9 @@ class NextWordModel(FitPlan):
         return self.vocabulary.decode([row[:k] for row, k in zip(drawn, sizes, strict=True)])
 
     def step(self) -> OpacusStep:
-        """Return one DP-SGD step that starts from this model, for `training.audit_step`.
+        """Return one DP-SGD step from the weights of this model, for `training.audit_step`.
 
-        The records of the step are texts. The audit chooses the batches.
+        One record is one text. The audit chooses the batches.
 
         Raises:
             ModuleNotFoundError: if opacus is not installed.
@@ -354,13 +357,13 @@ class NextWordModel(FitPlan):
         """Save the model to a folder, as config.json and safetensors files.
 
         The files contain no training texts and no hashes of training texts. For a private model,
-        they also contain no seed and no numbers that are computed from texts without noise.
+        the files also contain no seed and no numbers that are computed from texts without noise.
 
         Args:
             folder: folder for the files. It is created if it is missing.
 
         Returns:
-            The folder.
+            The path of the folder.
 
         Raises:
             ModuleNotFoundError: if safetensors is missing.
@@ -379,14 +382,14 @@ class NextWordModel(FitPlan):
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str]) -> Self:
-        """Read a model that `save_pretrained` saved, without pickle and without the internet.
+        """Read a model from a folder that `save_pretrained` wrote, without pickle or internet.
 
         Args:
             folder: a local folder.
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder does not contain such a model, or a key is unknown or missing.
+            ValueError: if the files are not from a `NextWordModel`, or a key is unknown or missing.
         """
         from ..systems.system import load_weights, read_mapping, read_model_folder
         from .network import make_network
@@ -408,7 +411,7 @@ class NextWordModel(FitPlan):
         return model
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all settings and results as plain data, without words and weights.
+        """Return the settings and results of this model as a dictionary, without words and weights.
 
         For a private model, numbers that are computed from texts without noise are None.
         """
@@ -470,7 +473,7 @@ class NextWordModel(FitPlan):
         yield "not covered", left
 
     def _encode(self, texts: Any) -> Rows:
-        return self.rows.encode(texts_of("texts", texts))[0]
+        return self.rows.encode(as_texts("texts", texts))[0]
 
 
 @suggest_arguments
@@ -500,53 +503,51 @@ def fit(
 ) -> NextWordModel:
     """Train a next-word model (an LSTM) on texts, without privacy or by DP-SGD.
 
-    A record is one text, without the words after the first `length` words. The state of the LSTM is
-    zero at the start of each text. The targets (the words to predict) are all words except the
-    first of a text. Masked words of redacted texts are inputs but not targets. The loss of a record
-    is the mean over its targets, or 0 without targets. Training minimises the mean of these losses.
+    A record is one text. Only its first `length` words are used. The state of the LSTM is zero at
+    the start of each text. The words to predict are all words except the first word of a text.
+    Masked words of redacted texts are inputs, but are not predicted. The loss of a text is the mean
+    over the words to predict, or 0 without such words. Training minimises the mean loss.
 
-    Plain training (without privacy) follows Gusain and Leith. Initial weights are drawn from U(-.1,
-    .1). SGD has learning rate 20, gradients are clipped to norm .25, and batches have 20 texts. The
-    learning rate is divided by 4 if the validation loss does not decrease. There are at most 20
-    epochs, and the model has the weights of the epoch with the lowest validation loss. Adam has
-    learning rate 3e-3 and batches of 64 texts. Private training uses Opacus
-    (`opacus.layers.DPLSTM`), with Poisson batches of 256 expected texts, learning rate 2 and 15
-    epochs. The model has the weights of the last epoch.
+    Training without privacy follows Gusain and Leith. Initial weights are drawn from U(-.1, .1).
+    SGD has learning rate 20 and batches of 20 texts, and clips gradients to norm .25. The learning
+    rate is divided by 4 if the validation loss does not decrease. There are at most 20 epochs. The
+    weights of the epoch with the lowest validation loss are kept. Adam has learning rate 3e-3 and
+    batches of 64 texts. Private training uses Opacus (`opacus.layers.DPLSTM`), with Poisson batches
+    of 256 texts on average, learning rate 2 and 15 epochs. The weights of the last epoch are kept.
 
-    Neighbouring training sets differ by one text, added or removed. Epsilon does not cover `valid`,
-    a vocabulary that is created from the texts, or the choice among several settings. The number of
-    texts is public. Epsilon does not cover floating-point effects of the noise, or torch's
-    generator, which is not cryptographic.
+    Neighbouring training sets differ by one text, added or removed. The number of texts is public.
+    Epsilon does not cover `valid`, a vocabulary that is created from the texts, or a choice among
+    several settings. Epsilon also assumes noise without rounding, and perfect random numbers. The
+    random generator of torch is not cryptographic.
 
     Args:
         texts: training texts: a list of strings, or a `Corpus`, whose training part is used.
-        valid: validation texts. They must be redacted if the training texts are redacted. Only
-            plain training uses them, to choose the learning rate and the epoch.
-        vocabulary: vocabulary of single words with unknown="token". None means the vocabulary of
-            `start`, or a new one with the words that occur at least twice in the training texts.
-        epsilon: a number above 0 for private training, inf for DP-SGD without noise, None for plain
-            training.
-        delta: delta of the guarantee, in (0, 1). None means the smaller of 8e-5 and 1/(2N).
+        valid: validation texts, which must be redacted if the training texts are redacted. Training
+            without privacy uses them to choose the learning rate and the epoch.
+        vocabulary: vocabulary of single words with unknown="token". With None, it is the vocabulary
+            of `start`, or a new one with all words that occur at least twice in the training texts.
+        epsilon: a number above 0 for private training, inf for DP-SGD without noise, None for
+            training without privacy.
+        delta: delta of the guarantee, in (0, 1). None means min(8e-5, 1/(2N)) for N training texts.
         clip: clipping norm of DP-SGD: largest L2 norm of the gradient of a record.
         optimiser: "sgd" or "adam"; private training requires "sgd".
-        hidden: size of the LSTM state. None means the size in `start`, or 64. The paper has 200.
-        layers: number of LSTM layers. None means the number in `start`, or 1. The paper has 2.
-        dropout: dropout rate, in [0, 1); 0 for private training. The paper has .2.
+        hidden: size of the LSTM state. With None, it is the size in `start`, or 64 without `start`.
+        layers: number of LSTM layers. With None, it is the number in `start`, or 1 without `start`.
+        dropout: dropout rate, in [0, 1); it must be 0 for private training.
         epochs: number of passes over the texts. None means the number stated above.
         batch: number of texts per step. None means the number stated above.
         lr: learning rate of the first step. None means the rate stated above.
-        rate: "fixed" uses `lr` and `clip`. "searched" chooses the learning rate and the clipping
-            norm of private training by trainings on `public`, with the same noise and number of
-            steps. The search starts from `lr` and `clip`.
+        rate: "fixed" trains with `lr` and `clip`. "searched" first searches for better values than
+            `lr` and `clip`, by trainings on `public` with the same noise and number of steps.
         public: at least 100 public texts for the search: a list of strings, or a `Corpus`, whose
-            training part is used. The search compares settings on a quarter of the texts (at most
-            400), and trains on other texts. Epsilon does not cover the public texts.
+            training part is used. A quarter of the texts (at most 400) is used to compare settings,
+            the rest to train models. Epsilon does not cover public texts.
         length: largest number of words of a text that the model reads, at least 2.
-        start: model with the initial weights, which must be trained on public texts.
+        start: model with the initial weights. It must be trained on public texts.
         masked: token that replaces masked words.
-        device: torch device of the training, None for the CPU. The result is on the CPU.
-        rng: None, an int seed or a numpy Generator. The seed of private training is not recorded,
-            because it would reveal the noise.
+        device: torch device of the training, or None for the CPU. The model is returned on the CPU.
+        rng: None, an int seed or a numpy Generator. The seed of private training is not stored in
+            the model, because it would reveal the noise.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
@@ -561,11 +562,11 @@ def fit(
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
 
     Warns:
-        UserWarning: if delta is 1/N or more, or a private step will take several seconds.
+        UserWarning: if delta is at least 1/N, or a private step will take several seconds.
 
     Source:
-        Gusain and Leith (2025), supplement, next-word prediction; Abadi et al. (2016), algorithm
-        1; Gopi, Lee and Wutschitz (2021) (the PRV accountant).
+        Gusain and Leith (2025), supplement, next-word prediction. Abadi et al. (2016), algorithm 1.
+        Gopi, Lee and Wutschitz (2021), for the PRV accountant.
 
     Example:
         >>> from dpcore.text import generated, lm
@@ -574,7 +575,7 @@ def fit(
         >>> model.epochs, model.losses(corpus.test.texts[:2]).shape
         (2, (2,))
     """
-    train, checked = training_texts(texts), texts_of("valid", valid)
+    train, checked = training_texts(texts), as_texts("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
     public_texts = check_public(rate, public, epsilon)
@@ -590,8 +591,7 @@ def fit(
     from .network import draw_weights, learn_plain, learn_private, make_network
 
     figures: dict[str, Any] = {}
-    # The device is read before any draw, because torch's generators are seeded on the devices in
-    # use.
+    # The device is read before any draw, because torch seeds the generators of devices in use.
     place, seed = device_of("cpu" if device is None else device), seed_of(rng)
     if public_texts:
         plan, figures = search_plan(
@@ -611,7 +611,7 @@ def fit(
     else:
         made = learn_plain(network, numbers, valid_numbers, plan, generator, progress)
         network.cpu()
-    counts = rows.count_targets(numbers)
+    counts = rows.count_each_target(numbers)
     return NextWordModel(
         **vars(rows) | vars(plan) | made | figures,
         has_own_vocabulary=vocabulary is None and start is None,
@@ -754,18 +754,19 @@ def _compute_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
     """Create canaries: texts of random words, which an audit inserts into the training texts.
 
-    Words are drawn independently and uniformly from the vocabulary. Therefore other texts do not
-    have the gradient of a canary. The function can also check canaries that the user has written.
+    Each word is drawn independently and uniformly from the vocabulary. Therefore the gradient of a
+    canary differs from the gradients of other texts. The function can also check canaries that the
+    user has written.
 
     Args:
         vocabulary: vocabulary of the models to audit.
-        many: number of canaries; or a list of texts to use as canaries, with words of the
+        many: number of canaries, or a list of texts to check. All their words must be in the
             vocabulary.
-        words: number of words of a canary, at least 2. Ignored if `many` is a list of texts.
+        words: number of words in a canary, at least 2. It is ignored if `many` is a list of texts.
         rng: None, an int seed or a numpy Generator.
 
     Returns:
-        The canaries, for `training.audit_run(..., canaries=)`.
+        List of canaries, for `training.audit_run(..., canaries=)`.
 
     Raises:
         TypeError: if an argument has a wrong type.
@@ -786,7 +787,7 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
     """
     vocabulary_words = _check_vocabulary(vocabulary).words
     if not isinstance(many, (int, np.integer, float)):
-        given_texts = texts_of("many", many)
+        given_texts = as_texts("many", many)
         for row, text in enumerate(given_texts):
             unknown = [word for word in vocabulary.tokenise(text) if word not in vocabulary_words]
             if unknown:

@@ -44,17 +44,16 @@ _SECONDS_PER_GRADIENT: Final = 1.2e-8
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
-    """Network that scores the next word: an embedding, an LSTM and a linear layer.
+    """Network that predicts the next word of a text: an embedding, an LSTM and a linear layer.
 
     Args:
-        words: number V of words that have a probability. Inputs are numbers from 0 to V + 1: V is a
-            masked word, and V + 1 is padding.
-        hidden: number of entries of a word vector and of the LSTM state.
+        words: number V of words that the network can predict. Inputs are numbers from 0 to V + 1.
+            Number V stands for a masked word, and number V + 1 for padding.
+        hidden: number of entries of a word vector, and of the LSTM state.
         layers: number of layers of the LSTM.
         dropout: share of the entries that are set to 0 in training, after the embedding and after
             each layer.
-        kind: class of the LSTM: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`. The two classes have
-            the same weights.
+        kind: class of the LSTM: `torch.nn.LSTM` or `opacus.layers.DPLSTM`.
     """
 
     def __init__(self, words: int, hidden: int, layers: int, dropout: float, kind: Any) -> None:
@@ -67,19 +66,24 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, ids: Any, sizes: Any) -> Any:
-        """Compute the scores (logits) of the next word at each position of each text.
+        """Compute the scores (logits) of the next word after each word of each text.
 
         Args:
-            ids: word numbers with padding, shape `(n, longest)`. The longest text comes first.
-            sizes: number of words of each text, at least 1, in descending order.
+            ids: word numbers of n texts, padded to the longest text, shape `(n, longest)`.
+            sizes: number of words of each text, at least 1. The texts must be in descending order
+                of this number.
 
         Returns:
-            Scores, shape `(n, longest, V)`.
+            Scores of the V words of the vocabulary, shape `(n, longest, V)`.
         """
         return self.decoder(self.dropout(self.states(ids, sizes)))
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the states of the last LSTM layer, shape `(n, longest, hidden)`."""
+        """Compute the states of the last LSTM layer after each word of each text.
+
+        `ids` has the word numbers of n texts, padded to the longest text. `sizes` has the number of
+        words of each text, in descending order. The result has shape `(n, longest, hidden)`.
+        """
         read = self.dropout(self.embedding(ids))
         if isinstance(self.lstm, torch.nn.LSTM):
             # Padding after the end of a text does not change the states before it, and later states
@@ -91,19 +95,20 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         packed = torch.nn.utils.rnn.pack_padded_sequence(read, sizes, batch_first=True)
         return torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
 
-    def read_rows(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
+    def states_of(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
         """Yield, for each text, the LSTM states and the log probabilities of the next word.
 
         Args:
             rows: word numbers of each text.
 
         Yields:
-            States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`. A
-            context is a beginning of a text without the last word.
+            For each text, a pair: the LSTM states, shape `(contexts, hidden)`, and the natural
+            logarithms of the probabilities, shape `(contexts, V)`. A context is a beginning of the
+            text that is not the whole text. V is the number of words that the network can predict.
         """
         self.eval()
         for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
-            ids, sizes, _ = _pad_rows(part, self.words)
+            ids, sizes, _ = _pad_with_targets(part, self.words)
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
             for row, padded in zip(part, states, strict=True):
@@ -115,9 +120,10 @@ class Network(torch.nn.Module):  # type: ignore[misc]
                 yield row_states.double().numpy(), scores.numpy()
 
     def draw_words(self, firsts: Ids, length: int, draw: Generator) -> Ids:
-        """Return random texts as word numbers, shape `(n, length)`, with given first words.
+        """Draw random texts from the network, with given first words.
 
-        Word number 0 ("<unk>") is never drawn.
+        `firsts` has the word number of the first word of each text. The result has the word numbers
+        of the texts, shape `(n, length)`. The number 0 ("<unk>") is never drawn.
         """
         self.eval()
         columns, state = [firsts], None
@@ -132,22 +138,25 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
-        """Return the losses in nats of the words to predict in each text, without masked words."""
+        """Compute the loss (in nats) of each word to predict, as one array per text.
+
+        The words to predict are all words except the first word of a text and masked words.
+        """
         losses = []
-        for row, (_, states) in zip(rows, self.read_rows(rows), strict=True):
+        for row, (_, states) in zip(rows, self.states_of(rows), strict=True):
             kept = np.flatnonzero(row[1:] < self.words)
             losses.append(-states[kept, row[1:][kept]])
         return losses
 
 
 def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
-    """Return a new network with the sizes of a plan, and with the LSTM of torch or of Opacus.
+    """Return a new next-word network. A training plan sets the sizes of the network.
 
     Args:
-        words: number V of words with a probability.
-        plan: training settings. The network uses `hidden`, `layers` and `dropout`.
-        source: network of the same sizes whose weights are copied, or None for torch's initial
-            weights.
+        words: number of words that the network can predict.
+        plan: settings of the training. Only `hidden`, `layers` and `dropout` are used.
+        source: network of the same sizes whose weights are copied. None gives the initial weights
+            of torch.
         private: True for the LSTM of Opacus, False for the LSTM of torch.
     """
     kind = require_module("opacus.layers", "lm.fit").DPLSTM if private else torch.nn.LSTM
@@ -159,7 +168,11 @@ def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = 
 
 
 def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
-    """Return Opacus' wrapper of a network, and Opacus' optimizer for the wrapper."""
+    """Return the two objects with which Opacus trains a network by DP-SGD.
+
+    The first object is a wrapper of the network that computes the gradient of each record. The
+    second object is an optimizer for the wrapper, with the settings in `plan`.
+    """
     model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
     optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
         torch.optim.SGD(network.parameters(), lr=plan.lr),
@@ -171,11 +184,11 @@ def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
 
 
 def draw_weights(network: Network, rng: Generator) -> None:
-    """Replace all weights by draws from U(-.1, .1), and all biases by 0.
+    """Replace all weights of a network by random numbers from U(-.1, .1), and all biases by 0.
 
     Args:
-        network: the network. The embedding of padding is set to zero.
-        rng: generator for the weights.
+        network: the network, which is changed in place. The embedding of padding is set to zero.
+        rng: generator of the random numbers.
     """
     with seeded_torch(rng), torch.no_grad():
         for name, weight in network.named_parameters():
@@ -189,16 +202,16 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
     """Compute the loss of each text: the mean loss (in nats) over its words to predict.
 
     Args:
-        model: a `Network`, or Opacus' wrapper of it.
-        rows: word numbers of each text, for at least one text.
-        words: number V of words that have a probability.
+        model: a `Network`, or Opacus' wrapper of a `Network`.
+        rows: list with the word numbers of each text. It has at least one text.
+        words: number of words that the model can predict.
 
     Returns:
-        A tensor of losses, shape `(n,)`, with gradients. The loss of a text without words to
-        predict is 0.
+        A tensor of losses that supports backpropagation, shape `(n,)`. The loss of a text without
+        words to predict is 0.
     """
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
-    ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
+    ids, sizes, targets = _pad_with_targets([rows[number] for number in order], words)
     place = _find_device(model)
     targets = targets.to(place)
     losses = torch.nn.functional.cross_entropy(
@@ -219,7 +232,7 @@ def _split_rows(rows: Rows, size: int) -> list[Rows]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
+def _pad_with_targets(rows: Rows, words: int) -> tuple[Any, Any, Any]:
     """Return padded inputs, text lengths and targets (the next words) of rows of word numbers."""
     table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
     for number, row in enumerate(rows):
@@ -232,23 +245,25 @@ def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
 def learn_plain(
     network: Network, rows: Rows, valid: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
-    """Train a network without privacy, in place, and keep the weights of the best epoch.
+    """Train a next-word network without privacy, in place, and keep the weights of the best epoch.
 
     Args:
         network: network with its initial weights.
         rows: training texts as word numbers.
-        valid: validation texts as word numbers. Their loss chooses the epoch and the learning rate.
+        valid: validation texts as word numbers. The best epoch has the lowest loss on these texts.
+            The learning rate decreases after an epoch in which this loss does not decrease.
         plan: settings of the training.
-        rng: generator for the order of the texts and for dropout.
+        rng: generator of the order of the texts and of dropout.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
-        A dictionary with fields of `NextWordModel`: `epochs`, `best_epoch`, `valid_losses` and
-        `partial`. `partial` is True if Ctrl-C stopped the training early.
+        A dictionary with these fields of `NextWordModel`: `epochs` (number of complete epochs),
+        `best_epoch`, `valid_losses` (one loss per epoch), and `partial` (True if Ctrl-C stopped the
+        training early).
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
-        ValueError: if the loss diverges.
+        ValueError: if the loss becomes very large or NaN.
     """
     kind = torch.optim.SGD if plan.optimiser == "sgd" else torch.optim.Adam
     optimizer = kind(network.parameters(), lr=plan.lr)
@@ -284,26 +299,29 @@ def learn_plain(
 def learn_private(
     network: Network, rows: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
-    """Train a network by DP-SGD with Opacus, in place.
+    """Train a next-word network by DP-SGD with Opacus, in place.
 
     Args:
         network: network with an `opacus.layers.DPLSTM` and initial weights.
         rows: training texts as word numbers.
-        plan: settings of the training, with the noise.
-        rng: generator for the batches and the noise.
+        plan: settings of the training, with the noise multiplier and the clipping norm.
+        rng: generator of the batches and the noise.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work.
 
     Returns:
-        A dictionary with fields of `NextWordModel`: `epochs` and `best_epoch` (both are the number
-        of complete epochs), `steps` (also in an epoch that Ctrl-C stopped), and `partial` (True if
-        Ctrl-C stopped the training early). The network has the weights of the last complete epoch.
+        A dictionary with these fields of `NextWordModel`:
+
+        - `epochs`: number of complete epochs; `best_epoch` has the same value;
+        - `steps`: number of all steps, including the steps of an incomplete epoch;
+        - `partial`: True if Ctrl-C stopped the training early. Then the network has the weights of
+          the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
-        ValueError: if the loss diverges.
+        ValueError: if the loss becomes very large or NaN.
 
     Warns:
-        UserWarning: if a step will take several seconds.
+        UserWarning: if a step on the CPU will take several seconds.
     """
     _warn_if_large(network, plan)
     model, optimizer = make_optimizer(network, plan)
@@ -360,7 +378,10 @@ def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, e
 
 
 def mean_loss(network: Network, rows: Rows) -> float:
-    """Return the mean over texts of the loss of a text (the mean over its words to predict)."""
+    """Return the loss of a text under the network, in nats, averaged over the texts.
+
+    The loss of a text is the mean over the words to predict.
+    """
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import choice, invalid
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ..corpus import Corpus, training_texts
 from .settings import FitPlan, Rows, TextRows, make_vocabulary
 
@@ -28,7 +28,10 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Return the public texts for a search, after a check; () if `rate` is "fixed"."""
+    """Check the public texts for a search of training settings, and return them as a tuple.
+
+    If `rate` is "fixed", settings are not searched, and the result is ().
+    """
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
             raise invalid("public", "left out where rate is not 'searched'", public)
@@ -37,7 +40,7 @@ def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
         raise invalid("rate", "'fixed' for a plain training, without epsilon", rate)
     if public is None:
         raise invalid("public", "public texts where rate is 'searched'", public)
-    texts = training_texts(public) if isinstance(public, Corpus) else texts_of("public", public)
+    texts = training_texts(public) if isinstance(public, Corpus) else as_texts("public", public)
     if len(texts) < _MIN_PUBLIC_TEXTS:
         raise invalid("public", f"at least {_MIN_PUBLIC_TEXTS} texts", f"{len(texts)} of them")
     return tuple(texts)
@@ -47,22 +50,23 @@ def search_plan(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Choose the learning rate and the clipping norm by trainings on public texts.
+    """Choose learning rate and clipping norm for private training, by trainings on public texts.
 
     Args:
-        public: public texts.
+        public: public texts on which the search trains and compares settings.
         texts: number of private texts. The search uses no other information on the private texts.
         plan: settings of the private training.
-        start: `NextWordModel` whose weights are the initial weights, or None for random weights.
-        rows: converter from texts to numbers, which states the largest text length and the mask
-            token.
-        device: device for the trainings.
-        seed: seed of weights, batches and noise in all trainings of the search.
+        start: `NextWordModel` whose weights are the initial weights. None gives random weights.
+        rows: converter from texts to word numbers, with the largest text length and the mask token.
+        device: torch device of the trainings.
+        seed: seed of the weights, the batches and the noise in all trainings of the search.
         progress: True shows progress bars, False shows no bars. None shows bars for long work.
 
     Returns:
-        The plan with the chosen learning rate and clipping norm, and a dictionary with the number
-        of settings tried and the numbers of public texts.
+        A pair. The first entry is the plan with the chosen learning rate and clipping norm. The
+        second entry is a dictionary: `settings_tried` (number of settings that were tried),
+        `public_texts` (number of public texts) and `public_read` (number of public texts that were
+        used).
     """
     order = np.random.default_rng(seed).permutation(len(public))
     n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), _count_search_texts(texts, plan)

@@ -29,14 +29,14 @@ _MIN_VOCABULARY_COUNT: Final = 2
 class TextRows(Shown):
     """Converter from texts to word numbers for a next-word model.
 
-    Number 0 is "<unk>", and numbers 1 to V - 1 are the words of the vocabulary. The model gives
-    these V numbers a probability. Number V is a masked word, and number V + 1 is padding. Masked
-    words and padding can be inputs, but the model never predicts them.
+    Number 0 stands for "<unk>", and numbers 1 to V - 1 for the words of the vocabulary. The model
+    predicts only these V numbers. Number V stands for a masked word, and number V + 1 for padding.
+    The numbers V and V + 1 are only inputs of the model.
 
     Args:
         vocabulary: vocabulary of single words, with "<unk>" for unknown words.
         length: largest number of words of a text that the model reads. Further words are left out.
-        masked: token that replaces masked words.
+        masked: token that replaces masked words in texts.
     """
 
     vocabulary: Vocabulary
@@ -45,11 +45,15 @@ class TextRows(Shown):
 
     @property
     def size(self) -> int:
-        """Number V of the words that have a probability, including "<unk>"."""
+        """Number V of the words that the model can predict, including "<unk>"."""
         return len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
-        """Return the word numbers of each text, and the number of texts with left-out words."""
+        """Convert each text to an array of word numbers.
+
+        The result is a pair: the list of arrays, and the number of texts that have more than
+        `length` words. Only the first `length` words of a text are converted.
+        """
         rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
         return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
@@ -65,27 +69,28 @@ class TextRows(Shown):
                 # masked.
                 yield number - first if number >= first else self.size
 
-    def count_targets(self, rows: Rows) -> Ids:
-        """Count how often each word is a target, that is, a word to predict.
+    def count_each_target(self, rows: Rows) -> Ids:
+        """Count how often each word is a word to predict, in texts that are given as word numbers.
 
         Returns:
-            Counts, shape `(V,)`. The first word of each text is not a target, and masked words are
-            not targets.
+            Counts, shape `(V,)`, one per word that the model can predict. The first word of each
+            text and masked words are not counted.
         """
         targets = np.concatenate([row[1:] for row in rows])
         return np.bincount(targets[targets < self.size], minlength=self.size)
 
     def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return the losses (in nats) of the words to predict, under word frequencies.
+        """Return the losses (in nats) of the words to predict, if words are predicted by frequency.
 
-        The frequencies are proportional to the counts plus 1 (Laplace smoothing).
+        The result is one array per text. The probability of a word is proportional to its count in
+        `counts`, plus 1 (Laplace smoothing).
         """
         law = np.log((counts + 1.0) / (counts.sum() + self.size))
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
 def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
-    """Return a vocabulary of the words that occur at least twice, without the mask token."""
+    """Return a vocabulary of the words that occur at least twice in texts, without mask tokens."""
     kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
     unmasked = [text for text in kept if text]
     if not unmasked:
@@ -95,18 +100,18 @@ def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FitPlan(Shown):
-    """Settings of a training: epochs, batch size, learning rate, model size and noise.
+    """Settings for training a next-word model: epochs, batch size, learning rate, layers and noise.
 
     Args:
         optimiser: "sgd" or "adam".
         epochs: largest number of passes over the texts.
-        batch: number of texts per step. For Poisson batches, it is the expected number.
+        batch: number of texts per step; in private training, the expected number.
         lr: learning rate of the first step.
         hidden: number of entries of the LSTM state.
         layers: number of layers of the LSTM.
         dropout: share of the entries that dropout sets to 0 in training.
-        delta: delta of the (epsilon, delta) guarantee. `delta`, `sigma`, `clip` and `rate` are None
-            for training without privacy.
+        delta: delta of the (epsilon, delta) guarantee. In training without privacy, `delta` and the
+            three fields below are None.
         sigma: noise multiplier of DP-SGD: the standard deviation of the noise divided by `clip`.
         clip: largest L2 norm of the gradient of one text (the clipping norm).
         rate: probability that a text is in a batch.
@@ -126,16 +131,16 @@ class FitPlan(Shown):
 
     @property
     def is_private(self) -> bool:
-        """True for training by DP-SGD, even if the noise is 0."""
+        """True if the training with these settings is DP-SGD, even if the noise is 0."""
         return self.sigma is not None
 
 
 def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
-    """Return an Opacus privacy accountant that has recorded a number of steps.
+    """Return an Opacus privacy accountant that has recorded a number of training steps.
 
     Args:
         plan: plan with the noise multiplier `sigma` and the sampling rate `rate`.
-        steps: number of steps.
+        steps: number of training steps.
         kind: class name of the accountant, "PRVAccountant" or "RDPAccountant".
     """
     accountant = getattr(require_module("opacus.accountants", "a private next-word model"), kind)()
@@ -145,7 +150,7 @@ def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> A
 
 @contextmanager
 def ignore_order_warnings() -> Iterator[None]:
-    """Hide Opacus' warnings about RDP orders, which do not affect its PRV accountant."""
+    """Hide the warnings of Opacus about the orders of its RDP accountant."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Optimal order is the")
         yield

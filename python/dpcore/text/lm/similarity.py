@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import instance, invalid, numeric
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...records import Floats, Record
 from ...report.plain import encode_value
 from ...report.rows import align_rows
@@ -37,22 +37,24 @@ _BASELINE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distances(Record):
-    """Three distances of two arrays of representations: CKA, PWCCA and Procrustes.
+    """Three distances between two arrays of representations: CKA, PWCCA and Procrustes.
 
     Attributes:
-        cka: 1 - linear CKA, from 0 to 1. An orthogonal map, a scale factor or a shift of an array
-            does not change this distance.
+        cka: 1 - linear CKA, from 0 to 1. This distance does not change if an array is multiplied by
+            a number or by an orthogonal matrix. The distance also does not change if the same
+            vector is added to all rows of an array.
         pwcca: 1 - projection-weighted mean of the canonical correlations, from 0 to 1. The weights
-            come from the first array, so the order of the arrays matters. An invertible linear map
-            of the second array, a scale factor or a shift of an array does not change this
-            distance.
-        procrustes: squared Frobenius distance of the normalised arrays after the best orthogonal
-            map, from 0 to 2. An orthogonal map, a scale factor or a shift of an array does not
-            change this distance.
+            come from the first array. Therefore the order of the arrays matters. This distance does
+            not change if the second array is multiplied by an invertible matrix. The distance does
+            not change if an array is multiplied by a number. The distance also does not change if
+            the same vector is added to all rows of an array.
+        procrustes: squared Frobenius distance between the normalised arrays after the best
+            orthogonal map, from 0 to 2. The same changes as for `cka` leave this distance
+            unchanged.
         rows: number of rows of each array.
-        columns: number of columns of the first array, and of the second array.
-        directions: for each array, the number of singular directions that PWCCA uses. These have
-            singular values of at least 1e-10 times the largest singular value.
+        columns: number of columns of the first array, and number of columns of the second array.
+        directions: for each array, the number of singular directions that PWCCA uses. A direction
+            is used if its singular value is at least 1e-10 times the largest singular value.
     """
 
     cka: float
@@ -63,7 +65,7 @@ class Distances(Record):
     directions: tuple[int, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data."""
+        """Return the fields of these distances as a dictionary of plain data."""
         return {name: encode_value(value) for name, value in list_shown_fields(self)}
 
     def __str__(self) -> str:
@@ -73,14 +75,16 @@ class Distances(Record):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Closeness(Record):
-    """Distances between two next-word models.
+    """Distances between two next-word models: their weights, hidden states and predictions.
 
     Attributes:
-        decoder: distances of the decoder weights. The arrays have one row per word.
-        states: distances of the hidden states. The arrays have one row per context (beginning of a
-            text). None if no texts were given.
-        kl: KL(a || b) and KL(b || a) of the next-word distributions of models a and b, in nats,
-            each as a mean over contexts. None if no texts were given.
+        decoder: distances between the weights of the two output layers. The arrays have one row per
+            word of the vocabulary.
+        states: distances between the hidden states of the two models. The arrays have one row per
+            context (beginning of a text). None if the models were compared without texts.
+        kl: mean of KL(a || b) over all contexts, and mean of KL(b || a), in nats. Here a and b are
+            the next-word distributions of the first and the second model. None if the models were
+            compared without texts.
     """
 
     decoder: Distances
@@ -88,7 +92,7 @@ class Closeness(Record):
     kl: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all distances as plain data."""
+        """Return all distances between the two models as a dictionary of plain data."""
         states = None if self.states is None else self.states.to_dict()
         return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
 
@@ -105,24 +109,26 @@ class Closeness(Record):
 
 @suggest_arguments
 def representation_distances(a: Any, b: Any) -> Distances:
-    """Compute the linear CKA, PWCCA and Procrustes distances of two arrays of representations.
+    """Compute three distances between two arrays of representations: CKA, PWCCA and Procrustes.
 
-    Columns are centred, and each array is divided by its Frobenius norm. Let ``u_a`` and ``u_b`` be
-    the left singular vectors of the arrays, and let ``|.|`` be the Frobenius norm. The distances
-    are:
+    First the columns of each array are centred, and the array is divided by its Frobenius norm. Let
+    ``u_a`` and ``u_b`` be the left singular vectors of the arrays, and let ``|.|`` be the Frobenius
+    norm. The distances are:
 
     - CKA: ``1 - |b' a|^2 / (|a' a| |b' b|)``;
     - Procrustes: ``2 - 2`` times the sum of the singular values of ``a' b``;
     - PWCCA: ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
       values of ``u_a' u_b``. Let ``h`` be the canonical directions of the first array. The weights
-      ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. An
-      orthogonal map of the first array changes these weights. PWCCA leaves out directions with a
-      singular value below 1e-10 times the largest. There are as many weights as canonical
-      correlations.
+      ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. If
+      the first array is multiplied by an orthogonal matrix, the weights change. Singular directions
+      are left out if their singular value is below 1e-10 times the largest. There are as many
+      weights as canonical correlations.
 
     Args:
-        a: array of shape `(n, d)` with n > d. Rows are words or contexts, and columns are neurons.
-        b: array of shape `(n, e)` with n > e. The rows are the same words or contexts as in `a`.
+        a: first array, shape `(n, d)` with n > d. Rows are words or contexts, and columns are
+            neurons.
+        b: second array, shape `(n, e)` with n > e. The rows are the same words or contexts as in
+            `a`.
 
     Returns:
         The three distances.
@@ -133,12 +139,12 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
             - an array is not a matrix of finite numbers;
             - an array does not have more rows than columns;
-            - all rows of an array are equal;
+            - the rows of an array are all equal;
             - the arrays have different numbers of rows.
 
     Source:
-        Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
-        Ding, Denain and Steinhardt (2021) (the three as distances).
+        Kornblith, Norouzi, Lee and Hinton (2019), for CKA. Morcos, Raghu and Bengio (2018), for
+        PWCCA. Ding, Denain and Steinhardt (2021), for all three distances.
 
     Example:
         >>> rng = np.random.default_rng(1)
@@ -148,7 +154,7 @@ def representation_distances(a: Any, b: Any) -> Distances:
         >>> max(found.cka, found.pwcca, found.procrustes) < 1e-10
         True
     """
-    first, second = _normalise_columns("a", a), _normalise_columns("b", b)
+    first, second = _centre_and_scale("a", a), _centre_and_scale("b", b)
     if len(first) != len(second):
         raise invalid("b", f"an array of as many rows as a, {len(first):,}", second.shape)
     cross = np.linalg.svd(first.T @ second, compute_uv=False)
@@ -167,17 +173,18 @@ def representation_distances(a: Any, b: Any) -> Distances:
 
 @suggest_arguments
 def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
-    """Compute the distances between the weights, states and next-word distributions of two models.
+    """Compute distances between two next-word models: weights, states and next-word distributions.
 
     Args:
-        a: a model. The weights in PWCCA (projection-weighted canonical correlation analysis) come
-            from this model.
-        b: a model with the same vocabulary as `a`.
+        a: first model. PWCCA (projection-weighted canonical correlation analysis) is a weighted
+            mean. The weights of this mean come from the first model.
+        b: second model, with the same vocabulary as `a`.
         texts: texts that are not training texts. Hidden states and next-word distributions are
-            compared on the beginnings of these texts. None compares only the decoder weights.
+            compared on the beginnings of these texts. With None, only the weights of the output
+            layers are compared.
 
     Returns:
-        The distances. If there are texts, also the mean KL divergences of the next-word
+        The distances. With texts, the result also has the mean KL divergences between the next-word
         distributions.
 
     Raises:
@@ -186,12 +193,13 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
 
             - the vocabularies have different words, or the same words in another order;
             - the models have different values of `length` or `masked`;
-            - the LSTM state of a model has at least as many entries as there are words;
-            - the decoder weights of a model have only equal rows, or are not finite;
-            - the texts have no more contexts than the LSTM state has entries.
+            - the LSTM state of a model has at least as many entries as the vocabulary has words;
+            - the weights of an output layer have only equal rows, or are not finite;
+            - the number of contexts (beginnings of texts) is not above the number of entries of the
+              LSTM state.
 
     Source:
-        Gusain and Leith (2025), supplement, figure 5 (decoders of two models).
+        Gusain and Leith (2025), supplement, figure 5, for the output layers of two models.
 
     Example:
         >>> from dpcore.text import generated, lm
@@ -206,7 +214,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
     decoder = representation_distances(a.decoder_weights, b.decoder_weights)
     if texts is None:
         return Closeness(decoder, None, None)
-    given_texts = texts_of("texts", texts)
+    given_texts = as_texts("texts", texts)
     if (a.length, a.masked) != (b.length, b.masked):
         needed = f"a model that reads {a.length:,} words of a text and masks {a.masked!r}, as a"
         raise invalid("b", needed, f"{b.length:,} and {b.masked!r}")
@@ -238,7 +246,7 @@ def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
             raise invalid(name, needed, model.hidden)
 
 
-def _normalise_columns(name: str, value: Any) -> Floats:
+def _centre_and_scale(name: str, value: Any) -> Floats:
     """Return a copy of an array with centred columns and Frobenius norm 1."""
     requirement = "a matrix of finite numbers with more rows than columns"
     array = numeric(name, requirement, value)

@@ -48,7 +48,7 @@ _ATTACKER_NEED: Final = (
 )
 
 
-def _count_columns(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
+def _count_pairs(columns: _Ints, rows: _Ints, shape: tuple[int, int]) -> Any:
     """Return a sparse matrix with the number of times that each (row, column) pair occurs."""
     keys = np.sort(rows * shape[1] + columns)
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -78,11 +78,14 @@ def _count_runs(symbols: _Ints, lengths: _Ints, sizes: Sequence[int]) -> Any:
             columns.append((mixed >> np.uint64(64 - _HASH_BITS)).astype(np.int64))
             places.append(rows[inside])
     shape = len(lengths), 2**_HASH_BITS
-    return _count_columns(np.concatenate(columns), np.concatenate(places), shape)
+    return _count_pairs(np.concatenate(columns), np.concatenate(places), shape)
 
 
-def count_words(texts: Sequence[str]) -> Any:
-    """Count n-grams of 1 to 3 tokens: words in lower case, masks and punctuation marks."""
+def count_word_ngrams(texts: Sequence[str]) -> Any:
+    """Count the n-grams of 1 to 3 tokens in each text, with one row per text.
+
+    A token is a word in lower case, a mask, or a punctuation mark. The result is a sparse matrix.
+    """
     tokens = [[token.lower() for token in _TOKEN.findall(text)] for text in texts]
     numbers = {word: _hash_word(word) for row in tokens for word in row}
     symbols = np.array([numbers[word] for row in tokens for word in row], np.int64)
@@ -94,8 +97,11 @@ def _hash_word(word: str) -> int:
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=7).digest())
 
 
-def count_characters(texts: Sequence[str]) -> Any:
-    """Count n-grams of 2 to 5 characters; one special character stands for adjacent masks."""
+def count_char_ngrams(texts: Sequence[str]) -> Any:
+    """Count the n-grams of 2 to 5 characters in each text, with one row per text.
+
+    A run of adjacent masks counts as one character. The result is a sparse matrix.
+    """
     padded = [f" {_MASK_RUN.sub(_MASK_CHARACTER, text)} " for text in texts]
     codes = "".join(padded).encode("utf-32-le", "surrogatepass")
     symbols = np.frombuffer(codes, np.uint32).astype(np.int64)
@@ -103,10 +109,11 @@ def count_characters(texts: Sequence[str]) -> Any:
 
 
 def count_places(texts: Sequence[str]) -> Any:
-    """Count masks and kept words by their position from each end of the text.
+    """Count masks and kept words in each text by their positions, with one row per text.
 
-    The function also counts runs of adjacent masks (or kept words) by length, and the total numbers
-    of masks, kept words and all words.
+    Positions are counted from both ends of the text. Other columns count runs of adjacent masks (or
+    of adjacent kept words) by their length. The last columns have the numbers of masks, of kept
+    words and of all words. The result is a sparse matrix.
     """
     words = [[word == MASK for word in split_words(text)] for text in texts]
     lengths = np.array(list(map(len, words)))
@@ -130,10 +137,10 @@ def count_places(texts: Sequence[str]) -> Any:
         for part, (numbers, kinds, _) in enumerate(parts)
     ]
     numbers = np.concatenate([part[2] for part in parts])
-    return _count_columns(np.concatenate(columns), numbers, (len(texts), width * len(parts)))
+    return _count_pairs(np.concatenate(columns), numbers, (len(texts), width * len(parts)))
 
 
-_VIEWS: Final = (count_words, count_characters, count_places)
+_VIEWS: Final = (count_word_ngrams, count_char_ngrams, count_places)
 
 
 def _weigh_inverse(counts: Any) -> _Floats:
@@ -160,14 +167,14 @@ def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
 
 
 class NGramRegression:
-    """Logistic regression on n-grams of words and characters, and on positions of masks.
+    """Attacker on redacted texts: logistic regression on n-grams and on the positions of masks.
 
     There are three groups of columns: n-grams of words, n-grams of characters, and counts of masks
-    by position. In each group, a text has TF-IDF weights with L2 norm 1. The factor of the third
-    group is chosen by cross-validation on the training texts.
+    by position. In each group, the TF-IDF weights of a text have L2 norm 1. The third group is
+    multiplied by a factor, which is chosen by cross-validation on the training texts.
 
     Source:
-        Joachims (1998) for linear classifiers on all words; Weinberger et al. (2009) for hashed
+        Joachims (1998) for linear classifiers on all words. Weinberger et al. (2009) for hashed
         columns.
 
     Example:
@@ -181,7 +188,7 @@ class NGramRegression:
     """
 
     def fit(self, texts: Sequence[str], truth: npt.NDArray[Any]) -> NGramRegression:
-        """Fit the weights of the columns and the regression.
+        """Fit the TF-IDF weights and the regression of this attacker on redacted texts.
 
         Args:
             texts: redacted texts.
@@ -190,17 +197,17 @@ class NGramRegression:
         counts = [count(texts) for count in _VIEWS]
         self._inverse = [_weigh_inverse(matrix) for matrix in counts]
         views = [_weigh_counts(*pair) for pair in zip(counts, self._inverse, strict=True)]
-        self._share = self._choose_share(views, truth)
+        self._share = self._choose_factor(views, truth)
         self._model = _make_regression().fit(_join_views(views, self._share), truth)
         return self
 
     def scores(self, texts: Sequence[str]) -> _Floats:
-        """Return a score for each text, shape (n,). A high score means a sensitive text."""
+        """Return one score per text, shape (n,). Sensitive texts should have higher scores."""
         pairs = zip(_VIEWS, self._inverse, strict=True)
         views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
-    def _choose_share(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
+    def _choose_factor(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
         """Return the factor of the mask positions with the best mean AUC in cross-validation."""
         # Each fold has every third text of each set.
         order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
@@ -231,12 +238,15 @@ def _make_regression() -> Any:
 
 
 class TextEstimator:
-    """Wrapper that gives texts to an estimator, although `infer` passes row numbers.
+    """Wrapper with which `infer` can fit an estimator on texts in place of vectors.
+
+    `infer` passes an array to the wrapper. Each row of the array has one number: the position of a
+    text in the list `texts`. The wrapper passes the texts at these positions to the estimator.
 
     Args:
         model: object with `fit(texts, truth)` and `scores(texts)`, or a scikit-learn estimator for
             texts. `infer` fits a copy of the object.
-        texts: the texts. Each row that `infer` passes contains the position of a text in this list.
+        texts: list of all texts.
     """
 
     def __init__(self, model: Any, texts: Sequence[str]) -> None:
@@ -246,7 +256,7 @@ class TextEstimator:
         return TextEstimator(copy.deepcopy(self._model, memo), self._texts)
 
     def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
-        """Fit the model on the texts with these row numbers."""
+        """Fit the estimator on those texts of the list whose positions are in `rows`."""
         self._model.fit(self._select(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
@@ -275,7 +285,9 @@ class TextEstimator:
 
 
 def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the attackers on vectors, and the attackers on texts (with a method `scores`).
+    """Return two tuples: the attackers on vectors, and the attackers on texts.
+
+    An attacker on texts has a method `scores`.
 
     Args:
         attackers: the argument `attackers` of `redaction.sweep`: an attacker or a list of

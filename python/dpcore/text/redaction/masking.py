@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import choice, flag, integer, invalid, mistyped, numeric, real
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import has_all
-from ...records import attribute_of
+from ...records import get_optional
 from ...report.shown import Shown, name_of
 from ...streams import Rng, check_size, seed_of
 from ...suggestions import suggest_arguments
@@ -51,7 +51,7 @@ _METHOD_TITLES: Final = {
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text at white space; punctuation remains with its word.
+    """Split a text into words at white space. Punctuation marks remain part of their words.
 
     Example:
         >>> split_words("She has  cancer.")
@@ -61,10 +61,10 @@ def split_words(text: str) -> list[str]:
 
 
 def spread_levels(words: int) -> Levels:
-    """Return evenly spaced levels, one for each word: ``(rank + 1/2) / words``, with rank from 0.
+    """Return the levels ``(rank + 1/2) / words`` for the ranks 0, 1, ..., `words` - 1.
 
-    A redaction at level p masks the words whose level is at most p. With these levels, it masks
-    exactly ``floor(p words + 1/2)`` words.
+    A redaction at level p masks each word whose level is at most p. If the words of a text have the
+    levels from this function, exactly ``floor(p words + 1/2)`` words are masked.
 
     Example:
         >>> spread_levels(4)
@@ -74,16 +74,19 @@ def spread_levels(words: int) -> Levels:
 
 
 class PolicyAttributes:
-    """Optional attributes of a policy, with their default values.
+    """Optional attributes of a redaction policy, with their default values.
+
+    A policy is a function that selects words of texts to mask. A policy gives each word a number,
+    the level of the word.
 
     Attributes:
-        name: name of the policy in tables. None means the name of the function.
-        needs_fit: True if the policy must be fitted on texts before its use, by its method
-            `fit(sensitive, safe, rng=)`.
-        is_fitted: True if the policy was fitted on texts, or needs no fit.
+        name: name of the policy in tables. With None, tables show the name of the function.
+        needs_fit: True if the method `fit(sensitive, safe, rng=)` of the policy must be called on
+            texts before the policy is used.
+        is_fitted: True if the policy was fitted on texts, or does not need a fit.
         fitted_on: fingerprints (hashes) of the texts on which the policy was fitted.
         is_random: True if the levels of the words depend on the random generator.
-        is_fit_random: True if the result of `fit` depends on the random generator.
+        is_fit_random: True if the result of the method `fit` depends on the random generator.
     """
 
     name: Any = None
@@ -94,12 +97,12 @@ class PolicyAttributes:
 
 
 def policy_attribute(policy: Any, name: str) -> Any:
-    """Return an optional attribute of a policy, or the default if the policy lacks it."""
-    return attribute_of(PolicyAttributes, policy, name)
+    """Return an optional attribute of a redaction policy; if it is missing, its default value."""
+    return get_optional(PolicyAttributes, policy, name)
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name of a policy for tables: its attribute `name`, or the name of the function."""
+    """Return the name of a redaction policy: its attribute `name`, or the name of the function."""
     own = policy_attribute(policy, "name")
     if not own and has_all(policy, "__name__"):
         own = policy.__name__
@@ -108,11 +111,13 @@ def policy_name(policy: Any) -> str:
 
 @suggest_arguments
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
-    """Call a policy on texts, check the levels that it returns, and return these levels.
+    """Call a redaction policy on texts, check the level of each word, and return the levels.
+
+    A redaction at level p masks the words whose level is at most p.
 
     Args:
-        policy: function `(documents, rng) -> levels`.
-        texts: list of texts that are not empty.
+        policy: function `(documents, rng) -> levels`, with one array of levels for each text.
+        texts: list of non-empty texts.
         rng: numpy Generator for the random numbers of the policy.
 
     Returns:
@@ -126,7 +131,7 @@ def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[
     """
     if isinstance(policy, type) or not callable(policy):
         raise mistyped("policy", "a function (documents, rng) -> levels", policy)
-    documents = texts_of("texts", texts)
+    documents = as_texts("texts", texts)
     name = policy_name(policy)
     stated = policy(documents, rng)
     if isinstance(stated, str) or not isinstance(stated, Sized):
@@ -154,18 +159,19 @@ def _check_levels(name: str, stated: Any, words: int) -> Levels:
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
-    """Mask, in each text, the words whose level is at most `level`.
+    """Mask each word whose level is at most `level`, and return the masked texts.
 
     Args:
         texts: list of texts.
-        levels: a list with one array for each text, with one level for each word of the text.
+        levels: a list with one array for each text. The array has one level for each word of the
+            text.
         level: largest level of a masked word, in [0, 1].
         style: "mask" replaces each masked word by the token "[MASK]". "collapse" replaces each run
-            of masked words by one such token. "drop" removes masked words, so a text may become
-            empty.
+            of adjacent masked words by one token "[MASK]". "drop" removes masked words; a masked
+            text may then be empty.
 
     Returns:
-        The masked texts, in the same order. The words of each text are joined by one blank.
+        The masked texts, in the order of `texts`. There is one blank between two words.
 
     Raises:
         ValueError: if `level` is out of range, the style is unknown, or the number of levels
@@ -201,17 +207,21 @@ def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
 
 
 def fingerprint_texts(texts: Sequence[str]) -> frozenset[int]:
-    """Return the set of hashes of the texts, which are the same in every process."""
+    """Return the set of the hashes of texts.
+
+    The amount of white space between words does not matter. The hashes are the same in every Python
+    process.
+    """
     joined = (" ".join(split_words(text)).encode("utf-8", "surrogatepass") for text in texts)
     return frozenset(int.from_bytes(blake2b(text, digest_size=8).digest()) for text in joined)
 
 
 def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) -> int:
-    """Warn if a policy was fitted on some of the texts, and return the number of these texts.
+    """Count the texts in `texts` on which a redaction policy was fitted; warn if there are any.
 
     Args:
-        policy: a policy. dpcore reads the attribute `fitted_on`. A policy without this attribute
-            counts as not fitted.
+        policy: a redaction policy. Its attribute `fitted_on` has the hashes of the texts on which
+            it was fitted. A policy without this attribute counts as not fitted.
         texts: texts that the policy redacts.
         stacklevel: argument `stacklevel` of `warnings.warn`.
 
@@ -239,34 +249,35 @@ def redact(
     style: Style = "mask",
     rng: Rng = None,
 ) -> list[str]:
-    """Mask the words of texts that a policy selects, and return the redacted texts.
+    """In each text, mask the words that a policy selects, and return the redacted texts.
 
     Words are separated by white space. The policy gives each word a level. `redact` masks the words
-    whose level is at most `level`. The words of the result are joined by one blank, so the original
+    whose level is at most `level`. A redacted text has one blank between two words. The original
     white space is lost.
 
     Args:
-        texts: list of texts that are not empty.
+        texts: list of non-empty texts.
         policy: a policy of this package, or any function `(documents, rng) -> levels`. The function
             returns an array for each text, with one level for each word. A level is in [0, 1], or
             inf for a word that is never masked.
-        level: largest level of a masked word, in [0, 1]. For the policies of this package, it is
-            the share of the words to mask. Use None for policies that always mask the same words.
-            The levels of such policies are only 0 and inf.
+        level: largest level of a masked word, in [0, 1]. For the policies of this package, `level`
+            is the share of the words to mask. Use None for a policy that always masks the same
+            words, and whose levels are only 0 and inf.
         style: "mask" (the token "[MASK]" for each masked word), "collapse" (one token for each run
             of masked words) or "drop" (no token).
         rng: None, an int seed or a numpy Generator.
 
     Returns:
-        The redacted texts, in the same order. With the style "drop", a redacted text may be empty.
+        The redacted texts, in the order of `texts`. With the style "drop", a redacted text may be
+        empty.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - a text is empty, or an argument is out of range;
-            - the policy needs a fit and is not fitted, or the number of levels differs from the
-              number of words;
+            - the policy must be fitted on texts first, but it is not fitted;
+            - the number of levels for a text differs from its number of words;
             - `level` is None, but the policy returns levels other than 0 and inf.
 
     Warns:
@@ -282,7 +293,7 @@ def redact(
         >>> redaction.redact(["one two three four"], redaction.Random(), level=0.5, rng=1)
         ['[MASK] [MASK] three four']
     """
-    documents = texts_of("texts", texts)
+    documents = as_texts("texts", texts)
     choice("style", style, STYLES)
     if level is not None:
         level = real("level", level, low=0.0, high=1.0)
@@ -297,34 +308,35 @@ def redact(
 
 @suggest_arguments
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
-    """Compute the exact delta of random masking for two texts with the same number of words.
+    """Compute the exact delta of masking random words, for two texts of equal length.
 
-    The two texts differ in k of n words. The delta is the probability that at least one differing
-    word is not masked. If all differing words are masked, the output has the same distribution on
-    the two texts. Otherwise, the output reveals the text. Therefore the delta is the same for every
-    epsilon:
+    Both texts have n words, and differ in k of these words. If all k differing words are masked,
+    the output has the same distribution for the two texts. Otherwise, the output shows which text
+    was redacted. Therefore the delta is the probability that at least one differing word is not
+    masked. This delta is the same for every epsilon:
 
     - If each word is masked independently with probability p, the delta is ``1 - p^k``.
     - If exactly m of n words are masked, the delta is ``1 - C(n-k, m-k) / C(n, m)``, with binomial
       coefficients C.
 
-    The delta is exact for the style "mask", because its output shows the places of the masks and
-    the number of words. For the styles "collapse" and "drop", the delta is an upper bound. A policy
-    that always masks the same words has delta 0 if these words include all differing words.
-    Otherwise it has delta 1.
+    The delta is exact for the style "mask", which replaces each masked word by a token. For the
+    styles "collapse" and "drop", which hide the number of masked words, the delta is an upper
+    bound. For a policy that always masks the same words, the delta is 0 if all differing words are
+    masked, and 1 otherwise.
 
     Args:
-        p: probability that a word is masked, or share of the words that are masked; in [0, 1].
+        p: probability that a word is masked, or with `exact=True` the share of the words that are
+            masked; in [0, 1].
         words: number n of words of each text.
         differing: number k of words in which the texts differ, from 1 to n.
         exact: True if exactly ``m = floor(p n + 1/2)`` words are masked, as in
             `Random(exact=True)`. False if each word is masked independently with probability p.
 
     Returns:
-        The delta, in [0, 1]. With `exact=True`, it is 1 if m is smaller than k.
+        The delta, in [0, 1]. With `exact=True`, the delta is 1 if m is smaller than k.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: if an argument is out of range.
 
     Source:
@@ -352,15 +364,17 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """Mechanism from a list of texts to the masks of their words; created by `policy_mechanism`.
+    """Mechanism from a list of texts to the masks that a redaction policy puts on words.
+
+    The function `policy_mechanism` creates mechanisms of this class.
 
     Args:
-        policy: the policy, fitted or not.
+        policy: the redaction policy, which gives each word a level.
         level: largest level of a masked word, in [0, 1].
-        safe: texts of the safe set, if the mechanism fits the policy on its input and on these
-            texts. None if the mechanism does not fit the policy.
-        words: number of output entries for each text. None means the number of words of the longest
-            text of the input.
+        safe: texts of the safe set. If they are given, the mechanism fits the policy on its input
+            and on these texts. None if the mechanism does not fit the policy.
+        words: number of output entries for each text. With None, it is the number of words of the
+            longest text of the input.
     """
 
     policy: Any
@@ -371,7 +385,10 @@ class PolicyMechanism(Shown):
 
     @property
     def name(self) -> str:
-        """Name in reports: the policy and the level, and "fitted on each input" with `safe`."""
+        """Name of this mechanism in reports, with the name of the policy and the level.
+
+        If `safe` is given, the name also has the words "fitted on each input".
+        """
         fitted = "" if self.safe is None else ", fitted on each input"
         return f"redaction.policy_mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
 
@@ -398,7 +415,7 @@ class PolicyMechanism(Shown):
             ValueError: if a text is empty, a text has more than `words` words, or the levels from
                 the policy are not valid.
         """
-        texts = texts_of("x", x)
+        texts = as_texts("x", x)
         generator = rng if isinstance(rng, np.random.Generator) else None
         generator = generator or np.random.default_rng(seed_of(rng))
         longest = max(len(split_words(text)) for text in texts)
@@ -433,42 +450,42 @@ class PolicyMechanism(Shown):
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
-    """Return a mechanism for audits: from a list of texts to the masks that a policy puts on them.
+    """Return a mechanism for audits: from a list of texts to the masks that a policy puts on words.
 
-    An audit of this mechanism can show that a policy fitted on private texts discloses information
-    about these texts: the masks of one text depend on the *other* texts of the list. The two inputs
-    of the audit are two lists of texts, which differ in one text. Choose an event (a set of
-    outputs) that depends only on the masks of the equal texts. The masks of the changed text may
-    differ even if the policy was not fitted on it.
+    If a policy is fitted on private texts, the masks of one text depend on the *other* texts of the
+    list, and disclose information about them. An audit of this mechanism can show such a
+    disclosure. The two inputs of the audit are two lists of texts that differ in one text. Choose
+    an event (a set of outputs) that depends only on the masks of the texts that are in both lists.
+    The masks of the changed text may differ even if the policy was not fitted on this text.
 
     Args:
-        policy: a policy. If `safe` is passed, the policy must have a method `fit`.
-        level: largest level of a masked word, in [0, 1]. For the policies of this package, it is
-            the share of the words to mask.
-        safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If they
-            are passed, the mechanism calls `policy.fit(x, safe)`, so the fit is a part of the
-            audited mechanism. If the fit or the policy is random, the fit runs once for each
-            output. Otherwise it runs once for each input. Use None for a policy that needs no fit,
-            or that was fitted on public texts.
-        words: largest number of words of a text. It fixes the shape of the outputs. None means the
-            number of words of the longest text of the input. With None, the longest texts of the
-            two inputs must have the same number of words.
+        policy: a redaction policy. If `safe` is passed, the policy must have a method `fit`.
+        level: largest level of a masked word, in [0, 1]. For the policies of this package, `level`
+            is the share of the words to mask.
+        safe: second argument of `policy.fit(sensitive, safe)`: the texts of the safe set. If these
+            texts are passed, the mechanism calls `policy.fit(x, safe)` for its input x. Then the
+            fit is a part of the audited mechanism. The fit runs once for each output if the fit or
+            the policy is random, and otherwise once for each input. Use None for a policy that does
+            not need a fit, or that was fitted on public texts.
+        words: largest number of words of a text, which is the last dimension of the outputs. With
+            None, it is the number of words of the longest text of the input. Then the longest texts
+            of the two inputs must have the same number of words.
 
     Returns:
-        Function `(x, size, rng) -> outputs`, for a list of texts x. The outputs are an int8 array
-        of shape `(size, texts, words)`. An entry is 1 for a masked word, 0 for a word that is not
-        masked, and -1 after the last word of a text.
+        Function `(x, size, rng) -> outputs`, for a list of texts x and a number `size` of outputs.
+        The outputs are an int8 array of shape `(size, texts, words)`. An entry is 1 for a masked
+        word, 0 for a word that is not masked, and -1 after the last word of a text.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - `level` or `words` is out of range;
             - `safe` is empty, or is passed for a policy without `fit`;
-            - the policy needs a fit, but it is not fitted, and `safe` is not passed.
+            - the policy must be fitted on texts, but it is not fitted, and `safe` is not passed.
 
     Source:
-        Dwork and Roth (2014), definition 2.4, which covers everything that is computed from private
+        Dwork and Roth (2014), definition 2.4. It covers everything that is computed from private
         data, also fitted parameters.
 
     Example:
@@ -481,7 +498,7 @@ def policy_mechanism(
     level = real("level", level, low=0.0, high=1.0)
     words = words if words is None else integer("words", words, 1, _MAX_RECORD_WORDS)
     if safe is not None:
-        safe = texts_of("safe", safe)
+        safe = as_texts("safe", safe)
         if policy_attribute(policy, "fit") is None:
             raise invalid("policy", "one with a method fit(sensitive, safe)", policy)
     elif policy_attribute(policy, "needs_fit") and not policy_attribute(policy, "is_fitted"):
@@ -498,28 +515,29 @@ def link_redacted(
     by: _LinkageMethod = "places",
     confidence: float = 0.95,
 ) -> Linkage:
-    """Link each redacted text to the originals that match it, and count the correct links.
+    """Link each redacted text to an original that matches it, and count the correct links.
 
     The attacker knows all originals and one redacted text. An original matches if it contains the
-    words that were not masked. If t originals match, the attacker names one of them at random, each
-    with probability 1/t. Each matching original with the same words as the true original therefore
-    counts 1/t. If no original matches, the link is wrong. The sum over all redacted texts is
-    rounded to the nearest whole number.
+    words that were not masked. If t originals match, the attacker draws one of them, each with
+    probability 1/t. The link is correct if the drawn text has the same words as the true original.
+    If no original matches, the link is wrong. The number of correct links is the sum of the
+    probabilities of a correct link, rounded to a whole number.
 
     Args:
         originals: list of at least two texts.
         redacted: list of redacted texts. A redacted text may be empty.
-        truth: for each redacted text, the position of its original in `originals`, from 0. None
-            means that `redacted` has one text for each original, in the same order.
+        truth: for each redacted text, the position of its original in `originals`, from 0. With
+            None, `redacted` must have one text for each original, in the same order.
         by: rule by which an original matches a redacted text:
 
             - "places", for the style "mask": the two texts have the same number of words, and each
               word that was not masked is at the same place in the original;
             - "kept_places": each word that was not masked is at the same place in the original,
               counted from the start; the numbers of words may differ;
-            - "bag", for any style: the original contains each word that was not masked at least as
-              often as the redacted text. The places of the words are ignored.
-        confidence: confidence level of the interval.
+            - "bag", for any style: the original contains each word that was not masked, and
+              contains it at least as often as the redacted text. The places of the words are
+              ignored.
+        confidence: confidence level of the interval for the share of correct links.
 
     Returns:
         The number of correct links, with a confidence interval for the share of correct links. The
@@ -528,7 +546,7 @@ def link_redacted(
         is the mean number of words that were not masked, rounded to a whole number.
 
     Raises:
-        TypeError: if an argument is of the wrong kind.
+        TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - there are fewer than two originals, or an original is empty;
@@ -536,7 +554,7 @@ def link_redacted(
             - `truth` does not have one valid position for each redacted text.
 
     Source:
-        Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of
+        Gusain and Leith (2023) for the redaction. Sweeney (2002), k-anonymity, for the number of
         originals that match.
 
     Example:
@@ -546,7 +564,7 @@ def link_redacted(
         2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
     """
     choice("by", by, get_args(_LinkageMethod))
-    words_of_originals = [split_words(text) for text in texts_of("originals", originals)]
+    words_of_originals = [split_words(text) for text in as_texts("originals", originals)]
     if len(words_of_originals) < 2:
         raise invalid("originals", "two texts or more", len(words_of_originals))
     outputs = _read_redacted(redacted)
@@ -568,12 +586,15 @@ def link_redacted(
 def index_originals(
     words_of_originals: Sequence[Sequence[str]], by: str
 ) -> Callable[[Sequence[str]], _WordIds]:
-    """Return a function from the words of a redacted text to the rows of the matching originals.
+    """Return a function that finds the originals that match a redacted text.
+
+    The argument of the function is the list of the words of a redacted text. The result is an array
+    with the positions of the matching originals.
 
     Args:
         words_of_originals: words of each original.
-        by: rule of a match: "places", "kept_places" or "bag". `link_redacted` describes these
-            rules.
+        by: rule by which an original matches: "places", "kept_places" or "bag". The docstring of
+            `link_redacted` describes these rules.
     """
     numbers = {
         word: place
@@ -587,7 +608,7 @@ def index_originals(
         if any(words[place] not in numbers for place in places):
             return np.empty(0, np.int64)
         ids = [numbers[words[place]] for place in places]
-        return index.find(places, ids, len(words) if by == "places" else None)
+        return index.find_originals(places, ids, len(words) if by == "places" else None)
 
     return find_rows
 
@@ -626,7 +647,7 @@ class _PlaceIndex:
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.words = np.array([word for numbers in rows for word in numbers])
 
-    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows of originals with these words at these places, and with `size` words."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
@@ -648,7 +669,7 @@ class _BagIndex:
                 counts.append(times)
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
-    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows of originals that contain each word at least as often as `ids` has it."""
         matches = [
             rows[counts >= times]

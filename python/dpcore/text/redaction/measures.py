@@ -44,7 +44,11 @@ _MAX_EXPOSED_WORDS: Final = 5
 
 
 class Parts(NamedTuple):
-    """Row numbers of the texts in the four parts of a split: policy, fit, choose and test."""
+    """Row numbers of the texts in the four parts of one random split of the texts.
+
+    The part `policy` fits the redaction policy, `fit` fits the attackers, `choose` chooses among
+    the attackers, and `test` tests the chosen attacker.
+    """
 
     policy: Ints
     fit: Ints
@@ -52,26 +56,32 @@ class Parts(NamedTuple):
     test: Ints
 
     @property
-    def others(self) -> Ints:
-        """Row numbers of the texts that fit, choose and test attackers, in this order."""
+    def unfitted_rows(self) -> Ints:
+        """Row numbers of all texts in the split except the texts that fit the policy.
+
+        The texts that fit the attackers come first, then the texts that choose an attacker, then
+        the test texts.
+        """
         return np.concatenate(self[1:])
 
 
 @dataclass(frozen=True)
 class Study:
-    """Texts and settings of a sweep, which are the same for all policies and levels.
+    """Texts and settings that a sweep (a comparison of redaction policies) uses for all policies.
 
     Args:
-        texts: texts of the two sets, the sensitive set first, without repeated texts.
-        rows: position of each text in the list that the user passed, shape (n,).
+        texts: texts of the sensitive set, then texts of the safe set, without repeated texts. Their
+            number is n.
+        rows: position of each text in the list that the user passed for its set, shape (n,).
         truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
-        labels: label of each text of the safe set, for the measure of utility, or None.
+        labels: label of each text of the safe set. The measure of utility predicts these labels.
+            None if the user gave no labels.
         public: public texts on which the TF-IDF weights and vectors are fitted. None means the
             texts on which the policies are fitted.
-        encode: function of the user from texts to vectors, or None.
-        attackers: attackers of the user that receive vectors. Each is an estimator, an `Attacker`
-            or "usual".
-        text_attackers: attackers of the user that receive texts.
+        encode: the user's function from texts to vectors, or None if the user gave no function.
+        attackers: attackers that the user gave and that receive vectors. Each is a scikit-learn
+            classifier, an `Attacker`, or "usual" (the default attackers of `infer`).
+        text_attackers: attackers that the user gave and that receive texts.
         confidence: confidence level of each interval and of each certified lower bound.
     """
 
@@ -88,7 +98,10 @@ class Study:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Figures(Record, word="Figures"):
-    """Measurements of one policy at one level in one split; `SweepPoint` describes them."""
+    """Measurements of one redaction policy at one level in one random split of the texts.
+
+    The documentation of `SweepPoint` describes each measurement.
+    """
 
     masked: float
     accuracy: float
@@ -117,13 +130,14 @@ class ExposedDocument(Shown):
     """A redacted test document for which the attack infers the correct set (sensitive or safe).
 
     Args:
-        row: position of the document in the list of its set that was passed to `sweep`, from 0.
-        is_sensitive: True if the document belongs to the sensitive set.
+        row: position of the document, counted from 0, in the list of sensitive texts or of safe
+            texts that was passed to `sweep`.
+        is_sensitive: True if the document belongs to the sensitive set, False for the safe set.
         score: number that the attacker gives to the document. A higher score means that the
             attacker considers the sensitive set more likely.
-        words: words of the redacted text that are the strongest evidence for the set of the
-            document, with the strongest word first.
-        redacted: redacted text, which the attacker received.
+        words: words of the redacted text from which a classifier best recognises the set of the
+            document. The word with the strongest evidence is first.
+        redacted: redacted text that the attacker received.
     """
 
     row: int
@@ -139,11 +153,11 @@ class Features(NamedTuple):
     Attributes:
         weights: sparse TF-IDF weights, with one column for each word.
         names: the words, one for each column of `weights`.
-        frequent: sparse TF-IDF weights of the words that two texts or more contain. They serve to
-            predict the labels. None without labels.
-        vectors: vectors from the user's encoder, or from `TfidfSVD`.
-        counts: number of mask tokens, number of words, and number of mask tokens divided by number
-            of words.
+        frequent: sparse TF-IDF weights, only of words that two texts or more contain. A classifier
+            predicts the labels of the texts from these weights. None if the user gave no labels.
+        vectors: one vector for each text, from the user's encoder or from `TfidfSVD`.
+        counts: three columns: number of mask tokens in the text, number of words in the text, and
+            the first number divided by the second.
     """
 
     weights: Any
@@ -156,13 +170,13 @@ class Features(NamedTuple):
 def compute_features(
     study: Study, parts: Parts, redacted: Sequence[str], background: Sequence[str], seed: int
 ) -> Features:
-    """Compute the features of all redacted texts, with weights fitted on redacted texts.
+    """Compute the TF-IDF weights, vectors and counts of words of all redacted texts.
 
-    The vectors are projections on directions. The directions are fitted only on the background
-    texts. Therefore the rows of a divergence estimate are independent. The words of the TF-IDF
-    weights come from the background texts and from the texts that fit the attackers. The policy was
-    not fitted on the texts that fit the attackers. With `TfidfSVD`, the vector of a text is zero if
-    each of its words occurs in fewer than two background texts.
+    If the user passed an encoder, the encoder computes the vectors. Otherwise `TfidfSVD` computes
+    the vectors. `TfidfSVD` is fitted only on the `background` texts, and a divergence is estimated
+    only from other texts. A vector is zero if each word of the text occurs in fewer than two
+    background texts. The TF-IDF weights are fitted on the background texts and on the redacted
+    texts that fit the attackers.
     """
     # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
@@ -222,7 +236,7 @@ class _SparseWeightClassifier:
         return self.model.predict_proba(self.weights[rows[:, 0].astype(int)])
 
 
-def _make_regression() -> Any:
+def _make_classifier() -> Any:
     linear = require_module("sklearn.linear_model", "redaction.sweep")
     return linear.LogisticRegression(C=_ATTACKER_INVERSE_PENALTY, max_iter=300)
 
@@ -230,7 +244,7 @@ def _make_regression() -> Any:
 def _make_scaled_regression() -> Any:
     pipeline = require_module("sklearn.pipeline", "redaction.sweep")
     scaling = require_module("sklearn.preprocessing", "redaction.sweep")
-    return pipeline.make_pipeline(scaling.StandardScaler(), _make_regression())
+    return pipeline.make_pipeline(scaling.StandardScaler(), _make_classifier())
 
 
 def _make_trees() -> Any:
@@ -252,18 +266,15 @@ def _make_set_attackers(
     ]
     return [
         Attacker(
-            _SparseWeightClassifier(_make_regression(), features.weights),
+            _SparseWeightClassifier(_make_classifier(), features.weights),
             name="logistic regression on words",
         ),
         *(Attacker(TextEstimator(attacker, redacted), name=name) for attacker, name in readers),
-        *(
-            _restrict_to_columns(attacker, features.vectors)
-            for attacker in (regression, *on_vectors)
-        ),
+        *(_make_row_attacker(attacker, features.vectors) for attacker in (regression, *on_vectors)),
     ]
 
 
-def _restrict_to_columns(attacker: Attacker, columns: Floats) -> Attacker:
+def _make_row_attacker(attacker: Attacker, columns: Floats) -> Attacker:
     """Return an attacker that receives row numbers of texts, and uses these rows of `columns`."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
@@ -278,10 +289,10 @@ def _restrict_to_columns(attacker: Attacker, columns: Floats) -> Attacker:
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
     """Let attackers infer the set (sensitive or safe) of each test text.
 
-    The attackers receive the row number of each text. The texts in the corpus are the original
-    texts, because `infer` removes repeated texts, and redacted texts may be equal.
+    Each attacker receives the row numbers of texts. From a row number, the attacker looks up the
+    redacted text or the features of the redacted text.
     """
-    rows = parts.others
+    rows = parts.unfitted_rows
     texts = [study.texts[row] for row in rows.tolist()]
     names = np.repeat(["train", "valid", "test"], [len(part) for part in parts[1:]])
     corpus = Corpus(texts, attributes={_SET_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
@@ -294,32 +305,37 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
 def measure_figures(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
-    """Measure redacted texts in one split: attacks, utility, and divergences between the two sets.
+    """Measure the attacks, the utility and the divergences of redacted texts in one split.
+
+    The split divides the texts into four parts. The divergences are between the redacted texts of
+    the sensitive set and of the safe set.
 
     Args:
         study: original texts and settings.
         parts: row numbers of the texts in the four parts of this split.
         features: features of all redacted texts.
         redacted: all redacted texts.
-        nulls: number of random permutations of the sets of the texts. For each permutation, the
-            divergences are estimated once more, as a baseline without a difference of the sets.
+        nulls: number of times that the texts are assigned at random to the two sets. The
+            divergences are estimated again for each assignment. These estimates show how large an
+            estimate is if the two sets do not differ.
         seed: seed of the cross-fitting folds, permutations and attackers.
 
     Returns:
-        The measurements, with NaN as the share of masked words, and the report of the main attack.
+        A pair: the measurements, and the report of the main attack. The share of masked words in
+        the measurements is NaN, because this function does not know it.
     """
     attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
-    trees = _restrict_to_columns(Attacker(_make_trees()), features.vectors)
+    trees = _make_row_attacker(Attacker(_make_trees()), features.vectors)
     counting = [
-        _restrict_to_columns(Attacker(model), features.counts)
+        _make_row_attacker(Attacker(model), features.counts)
         for model in (_make_scaled_regression(), _make_trees())
     ]
     rng = np.random.default_rng([seed, 1])
     null = np.empty((nulls, 2, len(ORDERS)))
     for attacker in null:
         permuted = study.truth.copy()
-        permuted[parts.others] = rng.permutation(permuted[parts.others])
+        permuted[parts.unfitted_rows] = rng.permutation(permuted[parts.unfitted_rows])
         attacker[:] = _estimate_set_divergences(
             parts, features.vectors, permuted, seed, ORDERS
         ).value
@@ -328,7 +344,7 @@ def measure_figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
         infer_set(study, parts, counting, seed).accuracy.value,
-        *_measure_utility(study, parts, features.frequent), divergences.value, null,
+        *_measure_label_f1(study, parts, features.frequent), divergences.value, null,
     )  # fmt: skip
     return figures, attack
 
@@ -337,7 +353,7 @@ def _estimate_set_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
     """Estimate the divergences between the two sets, from texts that did not fit the policy."""
-    rows = np.sort(parts.others)
+    rows = np.sort(parts.unfitted_rows)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
     k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
     with warnings.catch_warnings():
@@ -351,9 +367,10 @@ def _estimate_set_divergences(
 
 
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
-    """Estimate the divergences between the two sets, with error bars and certified lower bounds.
+    """Estimate Renyi divergences between the vectors of sensitive and of safe texts.
 
-    The result also states how reliable each estimate is.
+    The estimates have error bars, certified lower bounds, and a rating of their reliability. The
+    estimates use only the vectors of texts that did not fit the policy.
     """
     return _estimate_set_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
@@ -361,7 +378,7 @@ def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) 
     )  # fmt: skip
 
 
-def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
+def _measure_label_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
     """Return the macro-F1 of label predictions on safe texts, and of the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan
@@ -370,7 +387,7 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
     fit_rows, asked = (rows[study.truth[rows] == 0] for rows in (fit_rows, asked))
     labels, truth = (study.labels[rows - int(study.truth.sum())] for rows in (fit_rows, asked))
     values, counts = np.unique(labels, return_counts=True)
-    answers = _make_regression().fit(weights[fit_rows], labels).predict(weights[asked])
+    answers = _make_classifier().fit(weights[fit_rows], labels).predict(weights[asked])
     floor, own = (
         float(metrics.f1_score(truth, predicted, average="macro", zero_division=0.0))
         for predicted in (np.full(len(asked), values[counts.argmax()]), answers)
@@ -381,15 +398,16 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
 def find_exposed(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the test documents whose set the attack infers correctly, the surest inference first.
+    """Return the test documents for which the attack infers the correct set, the surest first.
 
-    For each document, the function computes the share of texts of the other set with a score that
-    is at least as extreme. The inference is the surest if this share is the smallest. The words
-    listed for a document are the words with the largest contributions to a logistic regression on
-    words.
+    For a sensitive document, the function computes the share of safe test texts with at least the
+    score of the document. For a safe document, it computes the share of sensitive test texts with
+    at most the score of the document. The document with the smallest share comes first. A logistic
+    regression on words chooses the words that are listed for a document. They are the words that
+    contribute most to the correct inference.
     """
-    model = _make_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
-    rows, scores = parts.others[attack.scored.rows], attack.scored.scores[:, 0]
+    model = _make_classifier().fit(features.weights[parts.fit], study.truth[parts.fit])
+    rows, scores = parts.unfitted_rows[attack.scored.rows], attack.scored.scores[:, 0]
     is_sensitive = study.truth[rows] == 1
     negative, positive = attack.scored.split_by_truth()
     above = 1.0 - np.searchsorted(negative, scores) / len(negative)

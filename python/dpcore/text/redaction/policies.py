@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import flag, instance, integer, invalid, mistyped, numeric, real
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import has_all, require_module
 from ...records import Floats, Record, frozen_array
 from ...report.shown import name_of
@@ -45,11 +45,12 @@ _ADDED_VARIANCE: Final = 1e-4
 
 
 class FrozenPolicy(Record):
-    """Base class of policies, with the attributes that `sweep` and `policy_mechanism` use.
+    """Base class of redaction policies (rules that choose the words to mask in a text).
 
     Attributes:
         kind: short name of the policy in tables.
-        has_levels: False if the policy masks the same words at every level.
+        has_levels: True if the level (a share of words from 0 to 1) determines how many words the
+            policy masks. False if the policy masks the same words at every level.
         needs_fit: True if `fit` must be called before the policy is used.
         is_random: True if a call of the policy draws random numbers.
         is_fit_random: True if `fit` draws random numbers.
@@ -64,7 +65,7 @@ class FrozenPolicy(Record):
 
     @property
     def name(self) -> str:
-        """Name in tables: the kind of the policy, and the settings that differ from defaults."""
+        """Name of this policy in tables: its kind, and its settings that differ from defaults."""
         # Fields that `fit` sets have an empty default; they are not settings.
         settings: Any = fields(self)  # type: ignore[arg-type]
         values = [
@@ -83,7 +84,9 @@ class FrozenPolicy(Record):
 class Random(FrozenPolicy, word="redaction.Random"):
     """Policy that masks randomly chosen words.
 
-    A redaction at level p masks about the share p of the words of each document.
+    The level p is a number from 0 to 1. At level p, approximately p n of the n words of each
+    document are masked. A call of the policy returns one number for each word. A word is masked at
+    level p if its number is at most p.
 
     Args:
         exact: True masks exactly ``floor(p n + 1/2)`` of the n words of a document at level p.
@@ -123,24 +126,24 @@ class Random(FrozenPolicy, word="redaction.Random"):
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Policy that masks first the words that best distinguish a sensitive set from a safe set.
 
-    `fit` fits a logistic regression (inverse penalty 10) that distinguishes the two sets. Its
-    inputs are TF-IDF weights of the words that occur in two texts or more. These words come from
-    the function `words_of`, which splits "well-known" into two words. A redaction masks whole
-    strings between blanks, such as "well-known". The rank of a string is the largest absolute
-    coefficient of its words. The string with the highest rank is masked first. A string without any
-    known word is masked last. A fitted policy discloses information about the texts on which it was
-    fitted.
+    `fit` fits a logistic regression (inverse penalty 10) that distinguishes the two sets. The
+    inputs of the regression are TF-IDF weights of the words that occur in two texts or more. The
+    function `words_of` finds these words, and splits "well-known" into two words. However, a
+    redaction masks whole strings between blanks, such as "well-known". The rank of a string is the
+    largest absolute coefficient among the words in the string. The string with the highest rank is
+    masked first. A string is masked last if it has only words without a coefficient. A fitted
+    policy discloses information about the texts on which it was fitted.
 
     Args:
-        per_document: True masks the share p of the words of each document at level p. False uses
-            one threshold for all documents, and masks the words whose rank is at least this
-            threshold. At level p, the threshold is chosen so that about the share p of the words of
-            the training texts is masked.
-        words: words with a coefficient, set by `fit`.
-        weights: coefficient of each word, set by `fit`. It is above 0 if the word indicates the
-            sensitive set.
-        shares: for each word, the share of the words of the training texts with at least the same
-            rank; set by `fit`.
+        per_document: True masks the share p of the words of each document at level p (a number from
+            0 to 1). False masks the words whose rank is at least a threshold. This threshold is the
+            same for all documents. It is chosen so that about the share p of all words of the
+            training texts is masked.
+        words: words with a coefficient in the regression, set by `fit`.
+        weights: coefficient of each word, set by `fit`. A coefficient above 0 means that the word
+            indicates the sensitive set.
+        shares: one number in [0, 1] for each word, set by `fit`. The number is the share of words
+            in the training texts whose rank is at least the rank of this word.
         fitted_on: fingerprints (hashes) of the training texts, set by `fit`.
 
     Raises:
@@ -183,7 +186,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         return bool(self.words)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Ranked:
-        """Return a copy of the policy that is fitted on two sets of texts.
+        """Fit a copy of this policy on two sets of texts, and return the copy.
 
         Args:
             sensitive: texts of the sensitive set. Each text has at least one word.
@@ -191,13 +194,13 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
             rng: not used, because the fit is not random.
 
         Returns:
-            A new policy; the original policy is unchanged.
+            The fitted copy. The original policy is unchanged.
 
         Raises:
             ModuleNotFoundError: if scikit-learn is missing.
             ValueError: if a set or a text is empty, or no word occurs in two texts.
         """
-        sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+        sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
         texts = [text for part in sets for text in part]
         extraction = require_module("sklearn.feature_extraction.text", "redaction.Ranked")
         linear = require_module("sklearn.linear_model", "redaction.Ranked")
@@ -225,25 +228,27 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
-            return [rank_levels(_highest_ranks(rank, text)) for text in documents]
+            return [scores_to_levels(_highest_ranks(rank, text)) for text in documents]
         # The share decreases as the weight increases.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
         return [-_highest_ranks(below, text, -1.0) for text in documents]
 
 
 def require_words(policy: Any) -> None:
-    """Raise an error if a policy is not fitted."""
+    """Raise an error if a redaction policy needs a fit but is not fitted."""
     if not policy.is_fitted:
         raise invalid("policy", "fitted before it is used: policy.fit(sensitive, safe)", policy)
 
 
-def rank_levels(scores: Levels) -> Levels:
-    """Return levels for the words of a document: the word with the highest score is masked first.
+def scores_to_levels(scores: Levels) -> Levels:
+    """Convert the scores of the words of a document to levels at which the words are masked.
 
-    If scores are equal, the earlier word is masked first.
+    A redaction at level p (from 0 to 1) masks the words whose level is at most p. The word with the
+    highest score gets the lowest level. Among words with equal scores, the first word in the
+    document gets the lowest level.
 
     Example:
-        >>> rank_levels(np.array([0.1, 2.0]))
+        >>> scores_to_levels(np.array([0.1, 2.0]))
         array([0.75, 0.25])
     """
     levels = np.empty(len(scores))
@@ -263,8 +268,9 @@ def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -
 class Keywords(FrozenPolicy, word="redaction.Keywords"):
     """Policy that masks the words and phrases of a list.
 
-    The policy ignores case, and punctuation at the start and end of words. It masks the same words
-    at every level.
+    The policy ignores upper and lower case. It also ignores punctuation at the start and end of
+    words. A call of the policy returns one number for each word: 0 for a word that is masked, and
+    infinity for any other word.
 
     Args:
         keywords: list of words and phrases to mask.
@@ -298,10 +304,11 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     """Policy that masks the names of a list if they are capitalised ("Will", but not "will").
 
-    The policy ignores the ending 's, and punctuation at the start and end of words. In a name of
-    several words, only the first word must be capitalised. The first word of a sentence is always
-    capitalised. Therefore the policy may mask a word there that is not a name, such as "Will" in
-    "Will it rain?".
+    The policy ignores the ending 's. It also ignores punctuation at the start and end of words. In
+    a name of several words, only the first word must be capitalised. The first word of a sentence
+    is always capitalised. Therefore the policy may mask a first word that is not a name, such as
+    "Will" in "Will it rain?". A call of the policy returns one number for each word: 0 for a word
+    that is masked, and infinity for any other word.
 
     Args:
         names: list of names. A name has one or several words.
@@ -338,7 +345,7 @@ def _read_phrases(name: str, stated: Any) -> tuple[str, ...]:
     requirement = "a list of at least one word or phrase"
     if isinstance(stated, (str, bytes, Mapping)) or not isinstance(stated, Iterable):
         raise mistyped(name, requirement, stated)
-    phrases = texts_of(name, sorted(stated) if isinstance(stated, (set, frozenset)) else stated)
+    phrases = as_texts(name, sorted(stated) if isinstance(stated, (set, frozenset)) else stated)
     for place, phrase in enumerate(phrases):
         if not any(map(_strip_punctuation, split_words(phrase))):
             raise invalid(f"{name}[{place}]", "a phrase with a letter or a digit", phrase)
@@ -381,16 +388,18 @@ def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = Fa
 class Spans(FrozenPolicy, word="redaction.Spans"):
     """Policy that masks the words that a function, a spaCy pipeline or a presidio analyzer finds.
 
-    The function finds spans: pairs of start and end positions of characters in the text. A word is
-    masked if it shares a character with a span.
+    A span is a part of the text, given by the position of its first character and the position
+    after its last character. A word is masked if at least one character of the word is in a span. A
+    call of the policy returns one number for each word: 0 for a word that is masked, and infinity
+    for any other word.
 
     Args:
         function: one of these:
 
-            - a function `text -> [(start, end)]`. It returns character positions, with the end
-              excluded. Its spans must not overlap;
-            - a spaCy `Language`. Its entities are masked;
-            - a presidio `AnalyzerEngine`. Its results may overlap.
+            - a function from a text to a list of spans `(start, end)`. Start and end are positions
+              of characters, with the end excluded. Two spans must not overlap;
+            - a spaCy `Language`. The entities that it finds are masked;
+            - a presidio `AnalyzerEngine`. The spans that it finds are masked, and may overlap.
         language: code of the language of the texts, such as "en". Only `AnalyzerEngine` uses it.
 
     Raises:
@@ -456,18 +465,20 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 class Learned(FrozenPolicy, word="redaction.Learned"):
     """Policy that masks first the words to which a trained neural network gives the highest rank.
 
-    The network is trained so that two sets of texts become similar if these words are masked. It
-    maps the vector of a word to a rank. It has four linear layers, with tanh after the first three
-    layers and a sigmoid after the last layer. In training, `fit` masks the words with the highest
-    ranks softly, that is, it multiplies their vectors by weights near 0. `fit` averages the vectors
-    of each text, and minimises a divergence between the averages of the two sets. Training may end
-    in a poor minimum. On generated texts in which one word reveals the set, one of ten seeds masked
-    this word last. A word without a vector is masked last. A small divergence does not show that an
-    attack fails.
+    The network maps the vector of a word to a rank. The aim of the training is that two sets of
+    texts become similar if the words with the highest ranks are masked. The network has four linear
+    layers, with tanh after the first three layers and a sigmoid after the last layer. During the
+    training, `fit` multiplies the vectors of the words with the highest ranks by weights near 0.
+    Then `fit` computes the mean vector of each text, and minimises a divergence between the mean
+    vectors of the two sets.
+
+    The training may end in a poor minimum. For example, in a test one word revealed the set of each
+    text, and one of ten seeds masked this word last. A word without a vector is masked last. A
+    small divergence does not show that an attack fails.
 
     Args:
         vectors: words in lower case, with their vectors.
-        share: share of the words of each text that is masked in training, in (0, 1).
+        share: share of the words of each text that are masked in training, in (0, 1).
         hidden: number of units in each of the three hidden layers.
         epochs: number of training passes over the smaller set of texts.
         parameters: all weights of the network in one array, set by `fit`.
@@ -478,9 +489,9 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         ValueError: if a number is out of range.
 
     Source:
-        Gusain and Leith (2025), Improving Privacy Benefits of Redaction. dpcore minimises the sum
-        of the KL divergences in the two directions, between Gaussian distributions with independent
-        entries.
+        Gusain and Leith (2025), Improving Privacy Benefits of Redaction. dpcore fits a Gaussian
+        distribution with independent entries to each set. It minimises the sum of the KL
+        divergences in the two directions.
 
     Example:
         >>> Learned(Embedding(["a", "b"], [[0.0], [1.0]])).is_fitted
@@ -514,22 +525,22 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return bool(self.parameters.size)
 
     def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Learned:
-        """Return a copy of the policy that is fitted on two sets of texts.
+        """Fit a copy of this policy on two sets of texts, and return the copy.
 
         Args:
             sensitive: texts of the sensitive set. Each text has at least one word.
             safe: texts of the safe set. Each text has at least one word.
-            rng: None, an int seed or a numpy Generator, for the initial weights and the order of
-                the texts.
+            rng: None, an int seed or a numpy Generator. It determines the initial weights of the
+                network and the order of the texts.
 
         Returns:
-            A new policy; the original policy is unchanged.
+            The fitted copy. The original policy is unchanged.
 
         Raises:
             ModuleNotFoundError: if torch is missing.
             ValueError: if a set or a text is empty.
         """
-        sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+        sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
         torch = require_module("torch", "redaction.Learned")
         generator = np.random.default_rng(seed_of(rng))
         scaled = self._scale_vectors()
@@ -564,7 +575,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         levels, scaled = [], self._scale_vectors()
         for text in documents:
             rows, is_known = self._vectors_of(text, scaled)
-            levels.append(rank_levels(np.where(is_known, self._rank(rows), -np.inf)))
+            levels.append(scores_to_levels(np.where(is_known, self._rank(rows), -np.inf)))
         return levels
 
     @property

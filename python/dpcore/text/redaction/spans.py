@@ -31,17 +31,17 @@ _NOTES: Final = (
 @suggest_arguments
 @dataclass(frozen=True, slots=True)
 class SpanScore(Record, word="SpanScore"):
-    """Numbers of predicted and true spans of one entity type.
+    """Numbers of predicted and true spans of one entity type, such as "PERSON".
 
-    A span is a part of a text, given by the positions of its characters. The properties
-    `precision`, `recall`, `overlap_precision` and `overlap_recall` are NaN if their denominator is
-    0.
+    A span is a part of a text, given by the position of its first character and the position after
+    its last character. The properties `precision` and `overlap_precision` are NaN if no span is
+    predicted. The properties `recall` and `overlap_recall` are NaN without true spans.
 
     Args:
         type: entity type.
-        predicted: number of predicted spans.
-        gold: number of true spans.
-        exact: number of spans that are predicted with the correct start, end and type.
+        predicted: number of predicted spans of this type.
+        gold: number of true spans of this type.
+        exact: number of predicted spans with the same start, end and type as a true span.
         overlapping: number of predicted spans that share a character with a true span of this type.
         reached: number of true spans that share a character with a predicted span of this type.
     """
@@ -55,27 +55,39 @@ class SpanScore(Record, word="SpanScore"):
 
     @property
     def precision(self) -> float:
-        """Share of the predicted spans with the same start, end and type as a true span."""
+        """Number of exactly predicted spans of this type, divided by the number of predicted spans.
+
+        A span is predicted exactly if a true span has the same start, end and type.
+        """
         return self.exact / self.predicted if self.predicted else np.nan
 
     @property
     def recall(self) -> float:
-        """Share of the true spans with the same start, end and type as a predicted span."""
+        """Number of exactly predicted spans of this type, divided by the number of true spans.
+
+        A span is predicted exactly if a true span has the same start, end and type.
+        """
         return self.exact / self.gold if self.gold else np.nan
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of `precision` and `recall`."""
+        """Harmonic mean of the two properties `precision` and `recall` (the F1 score)."""
         return 2.0 * self.exact / (self.predicted + self.gold)
 
     @property
     def overlap_precision(self) -> float:
-        """Share of the predicted spans that share a character with a true span of this type."""
+        """Fraction of the predicted spans that overlap a true span of the same entity type.
+
+        Two spans overlap if they have a character in common.
+        """
         return self.overlapping / self.predicted if self.predicted else np.nan
 
     @property
     def overlap_recall(self) -> float:
-        """Share of the true spans that share a character with a predicted span of this type."""
+        """Fraction of the true spans that overlap a predicted span of the same entity type.
+
+        Two spans overlap if they have a character in common.
+        """
         return self.reached / self.gold if self.gold else np.nan
 
 
@@ -84,11 +96,11 @@ class SpanScore(Record, word="SpanScore"):
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     """Precision and recall of spans by entity type; created by `score_spans`.
 
-    ``report["PERSON"]`` has the counts of the spans of type "PERSON". ``report["any type"]`` has
-    the counts of all spans, with their types ignored.
+    For an object `report` of this class, ``report["PERSON"]`` is the `SpanScore` of the entity type
+    "PERSON". ``report["any type"]`` is the `SpanScore` of all spans if their types are ignored.
 
     Attributes:
-        scores: a `SpanScore` for each type in alphabetical order. The last `SpanScore` ignores
+        scores: a `SpanScore` for each entity type in alphabetical order, and then one that ignores
             types.
         texts: number of texts.
     """
@@ -153,28 +165,29 @@ def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
 def score_spans(predicted: Any, gold: Any) -> SpanScores:
     """Compute precision and recall of predicted spans, for each entity type.
 
-    A predicted span is exact if a true span of the same text has the same start, end and type. A
-    predicted span overlaps if it shares a character with a true span of the same text and type.
-    Spans of different types never match. Only the last row of the result ignores types.
+    A span is a part of a text that names an entity. A predicted span is exact if a true span of the
+    same text has the same start, end and type. A predicted span overlaps a true span of the same
+    text and type if the two spans have a character in common. Spans of different types never match.
+    Only the entry "any type" of the result ignores types.
 
     Args:
         predicted: a list with one entry for each text. An entry is a list of spans
             ``(start, end, type)``. Start and end are positions of characters, with the end
-            excluded. The type is a string. An entry may also be a spaCy `Doc`, which stands for its
-            entities. A span may also be a result of a presidio analyzer.
+            excluded. The type is a string. An entry may also be a spaCy `Doc`; then its entities
+            are the spans. A span may also be a result of a presidio analyzer.
         gold: true spans of the same texts, in the same order.
 
     Returns:
-        The counts, precision and recall for each type.
+        The counts, precision and recall for each entity type.
 
     Raises:
         TypeError: if an argument is not a list of lists of spans.
         ValueError: for one of these reasons:
 
-            - the two arguments differ in the number of texts;
+            - `predicted` and `gold` differ in the number of texts;
             - the end of a span is not after its start;
             - a text has the same span twice;
-            - no text has a span.
+            - `predicted` and `gold` contain no span.
 
     Source:
         Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.

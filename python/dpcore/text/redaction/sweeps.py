@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ... import errors
 from ...divergence import Epsilon, Estimate
 from ...divergence.reliability import ESTIMATE
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import require_module
 from ...progress import Progress
 from ...records import Record
@@ -71,10 +71,11 @@ _DOCUMENT_NOTE: Final = (
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record, word="SweepPoint"):
-    """Measurements of one policy at one level.
+    """Measurements of one redaction policy at one level (requested share of masked words).
 
-    The texts are split several times into training and test texts. The methods `mean`, `sd` and
-    `values` use all splits. They accept the name of one of these measurements:
+    There are two sets of texts: a sensitive set and a safe set. The texts are split at random
+    several times into training and test texts, and each measurement is repeated for each split. The
+    methods `mean`, `sd` and `values` take the name of one of these measurements:
 
     - "masked": share of masked words;
     - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): success of the main
@@ -82,7 +83,7 @@ class SweepPoint(Record, word="SweepPoint"):
     - "boosted_trees": accuracy of scikit-learn's boosted trees, which infer the set from the
       vectors of the texts;
     - "counts_only": accuracy of an attacker that infers the set only from the numbers of masks and
-      words of a text; it is the better of two classifiers on validation texts;
+      words of a text. The attacker is one of two classifiers, chosen on validation texts;
     - "utility": macro-F1 of a classifier that predicts the labels of safe texts; NaN without
       labels;
     - "utility_floor": macro-F1 of a constant prediction, the most frequent label; NaN without
@@ -90,29 +91,33 @@ class SweepPoint(Record, word="SweepPoint"):
     - "divergence": estimated divergences in nats, shape (2, 2). The columns are KL and D_2 (Renyi
       divergence of order 2). The first row is the divergence of the sensitive set from the safe
       set, and the second row is the reverse direction;
-    - "null": the same divergences after a random permutation of the sets of the texts, several
-      times.
+    - "null": the same divergences if each text is assigned at random to one of the two sets. The
+      random assignment is repeated several times. Each repetition gives an array of shape (2, 2).
 
-    The attributes `divergence`, `epsilon`, `attack`, `linkages`, `empty` and `documents` use only
-    the first split.
+    The attributes `divergence`, `epsilon`, `attack`, `linkages`, `empty` and `documents` come only
+    from the first split.
 
     Attributes:
         policy: name of the policy.
         level: requested share of masked words, or None for a policy that masks the same words at
             every level.
-        splits: measurements of each split.
+        splits: the measurements of each split, in one object for each split.
         divergence: estimated divergences between the two sets, with error bars, the reliability of
             each estimate, and certified lower bounds.
-        epsilon: one certified lower bound and two estimates of epsilon, at the delta of the sweep.
-            They compare two sets of texts, and give no guarantee for a single text.
-        attack: report of the main attack, which infers the set of a text. It has confidence
-            intervals and the success of trivial guesses.
-        linkages: results of linking each redacted test text to its original. The style "mask" has
-            two results: first with the places of the words, then with the bag of words. The other
-            styles have only the result with the bag of words.
-        empty: number of redacted texts without any word. Only the style "drop" can give such texts.
-        documents: test documents whose set the attack infers correctly, with the surest inference
-            first. dpcore does not write them to files, and ignores them in comparisons.
+        epsilon: one certified lower bound and two estimates of epsilon, at the delta that was
+            passed to `sweep`. These numbers compare two sets of texts. They give no guarantee for a
+            single text.
+        attack: report of the main attack, with confidence intervals and the success of trivial
+            guesses.
+        linkages: results of an attack that looks for the original of each redacted test text. With
+            the mask style "mask", there are two results. The first attack uses the positions of the
+            words, and the second attack ignores these positions. With any other style, only the
+            second result exists.
+        empty: number of redacted texts without any word. Such texts exist only if masked words are
+            deleted (style "drop").
+        documents: test documents for which the attack infers the correct set, with the surest
+            inference first. dpcore does not write these documents to files. A comparison of two
+            objects ignores them.
     """
 
     policy: str
@@ -128,34 +133,42 @@ class SweepPoint(Record, word="SweepPoint"):
     )
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a measurement of each split, with the splits on the first axis.
+        """Return the values of one measurement, such as "accuracy", in all splits of the texts.
 
-        The name "null" returns divergences of shape (permutations, 2, 2), from all splits.
+        The first axis of the array has one entry for each split. For the name "null", the texts are
+        assigned at random to the two sets several times in each split. The first axis then has one
+        entry for each assignment.
         """
         errors.choice("name", name, FIGURES)
         figures = [getattr(split_figures, name) for split_figures in self.splits]
         return np.concatenate(figures) if name == "null" else np.array(figures)
 
     def mean(self, name: str) -> Any:
-        """Return the mean of a measurement over the splits; for "null", over the permutations."""
+        """Return the mean of one measurement, such as "accuracy", over all splits of the texts.
+
+        For "null", the mean is over the random assignments of the texts to the two sets.
+        """
         return self.values(name).mean(axis=0)
 
     def sd(self, name: str) -> Any:
-        """Return the standard deviation of a measurement over the splits; NaN for a single split.
+        """Return the standard deviation of a measurement, such as "accuracy", over all splits.
 
-        For "null", it is the standard deviation over the permutations.
+        With a single split of the texts, the result is NaN. For "null", the standard deviation is
+        over the random assignments of the texts to the two sets.
         """
         values = self.values(name)
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return test documents whose set the attack infers correctly, with their revealing words.
+        """Return redacted test documents for which the attack infers the correct set.
+
+        Each document is returned with the words that reveal its set (sensitive or safe).
 
         Args:
-            n: largest number of documents, at least 1.
+            n: largest number of returned documents, at least 1.
 
         Returns:
-            Test documents of the first split, with the surest correct inference first.
+            Test documents of the first split of the texts, with the surest correct inference first.
         """
         return self.documents[: errors.integer("n", n, 1)]
 
@@ -170,21 +183,25 @@ class SweepPoint(Record, word="SweepPoint"):
 class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction for several policies and levels; created by `sweep`.
 
-    ``sweep["ranked", 0.5]`` has the measurements of a policy at a level. ``sweep["keywords"]`` has
-    the measurements of a policy that masks the same words at every level.
+    For an object `sweep` of this class, ``sweep["ranked", 0.5]`` has the measurements of the policy
+    "ranked" at level 0.5. A level is the requested share of masked words. ``sweep["keywords"]`` has
+    the measurements of the policy "keywords", which masks the same words at every level.
 
     Attributes:
-        points: a `SweepPoint` for each policy and level, in the order of policies and levels.
-        sizes: numbers of texts of the sensitive set and the safe set, without repeated texts.
+        points: a `SweepPoint` for each policy and level. All levels of the first policy come first.
+        sizes: number of texts of the sensitive set, and number of texts of the safe set, without
+            repeated texts.
         repeated: number of texts that were left out because they repeat an earlier text.
-        rows: numbers of texts of the sensitive set and the safe set in the divergence estimates.
+        rows: number of sensitive texts, and number of safe texts, from which divergences are
+            estimated.
         tested: number of texts that test the attacks in each split.
         public: number of public texts on which the TF-IDF weights and vectors are fitted. None if
             they are fitted on the texts that fit the policies.
         style: style of the masks: "mask", "collapse" or "drop".
-        delta: delta at which epsilon is estimated in each `SweepPoint`.
-        confidence: confidence level of each interval and of each certified lower bound, separately.
-        seed: seed that repeats the sweep if it is passed as `rng`.
+        delta: the delta of (epsilon, delta)-DP at which epsilon is estimated.
+        confidence: confidence level of each single interval and of each single certified lower
+            bound.
+        seed: seed of the sweep. If it is passed to `sweep` as `rng`, the results are the same.
         partial: True if Ctrl-C stopped the sweep after some of its splits.
         seconds: run time in seconds; comparisons of two sweeps ignore it.
     """
@@ -207,11 +224,15 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Names of the policies."""
+        """Names of the policies that this sweep compares."""
         return tuple(dict.fromkeys(point.policy for point in self.points))
 
     def of(self, policy: str) -> tuple[SweepPoint, ...]:
-        """Return the measurements of a policy, in the order of its levels."""
+        """Return the measurements of one policy, a `SweepPoint` for each level in ascending order.
+
+        Args:
+            policy: name of the policy.
+        """
         errors.choice("policy", policy, self.policies)
         return tuple(point for point in self.points if point.policy == policy)
 
@@ -311,53 +332,58 @@ def sweep(
 ) -> Sweep:
     """Compare redaction policies at several levels: success of attacks, and remaining utility.
 
-    There are two sets of texts: a sensitive set and a safe set. The main attack infers from a
-    redacted text whether it is from the sensitive or the safe set. The texts are split several
-    times. Each split has four parts without common texts:
+    There are two sets of texts: a sensitive set and a safe set. A policy masks words in all texts.
+    The main attack infers from a redacted text whether it is from the sensitive or the safe set.
+    The texts are split at random several times. Each split has four parts without common texts:
 
     - 40 % of each set fit the policies;
     - 24 % of each set fit the attackers;
     - 6 % of each set choose among the attackers;
     - 30 % of each set test the chosen attacker.
 
-    TF-IDF weights are fitted on redacted texts, and a truncated SVD gives vectors with 50 entries.
-    These fits use the public texts, or without public texts the texts that fit the policies.
-    Divergences between the two sets are estimated from the other three parts. Every level uses the
-    same number of texts, because the estimates grow with the number of texts.
+    Each redacted text is converted to a vector with 50 entries by TF-IDF weights and a truncated
+    SVD. Both are fitted on the redacted public texts. Without public texts, they are fitted on the
+    redacted texts that fit the policies. Divergences between the vectors of the two sets are
+    estimated. These estimates use the last three parts.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.
         safe: texts of the safe set, at least 40 different texts. The two sets must not share texts.
         policies: a policy, or a list of policies. A policy that needs a fit and is not fitted is
             fitted in each split.
-        levels: shares of words to mask, in ascending order, in [0, 1].
-        public: texts that are in neither set, for the fit of TF-IDF weights and vectors, or None.
+        levels: shares of the words of a text to mask, in ascending order, in [0, 1].
+        public: texts that are in neither set, on which TF-IDF weights and vectors are fitted. With
+            None, the texts that fit the policies are used.
         encode: encoder of redacted texts: a function from a list of n texts to an array of shape
             (n, d), or an object whose method `encode` is such a function. None means `TfidfSVD`.
         utility: a label for each safe text. The utility is the macro-F1 of a classifier that
             predicts these labels from redacted texts. Each label must occur twice or more. None
             omits the utility.
-        delta: delta at which epsilon is estimated, in [0, 1).
+        delta: the delta of (epsilon, delta)-DP at which epsilon is estimated, in [0, 1).
         splits: number of random splits. The report shows the mean and the standard deviation over
             the splits.
-        nulls: smallest number of random permutations of the sets of the texts, over all splits. The
-            divergences after a permutation show the estimates for two sets without a difference.
+        nulls: number of times that texts are assigned at random to the two sets and the divergences
+            are estimated again. These estimates show how large an estimate is if the two sets do
+            not differ. The number is for all splits together, and is rounded up to a multiple of
+            `splits`.
         style: style of the masks: "mask" (a token for each masked word), "collapse" (one token for
             each run of masked words) or "drop" (no token).
-        attackers: an attacker, "usual", or a list of these, in addition to the default attackers.
-            The default attackers are logistic regressions on words, on n-grams with masks and their
-            places, and on vectors. An attacker on texts is an object with two methods.
-            `fit(texts, truth)` receives 1 for each sensitive text and 0 for each safe text.
-            `scores(texts)` returns a number for each text, which is higher for the sensitive set.
-            An attacker on vectors is a scikit-learn classifier or an `Attacker`. The string "usual"
-            means the default attackers of `infer`. Each attacker is copied before it is fitted.
-        confidence: confidence level of each interval and of each certified lower bound, separately.
+        attackers: an attacker, "usual", or a list of these, used in addition to the default
+            attackers. The default attackers are three logistic regressions: on words, on n-grams
+            that include masks, and on vectors. An attacker on texts is an object with two methods.
+            In `fit(texts, truth)`, `truth` has 1 for each sensitive text and 0 for each safe text.
+            `scores(texts)` returns a number for each text; a higher number means that the sensitive
+            set is more likely. An attacker on vectors is a scikit-learn classifier or an
+            `Attacker`. The string "usual" means the default attackers of `infer`. Each attacker is
+            copied before it is fitted.
+        confidence: confidence level of each single interval and of each single certified lower
+            bound.
         rng: None, an int seed or a numpy Generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal.
 
     Returns:
-        The measurements. If Ctrl-C stops the function after the first split, the result has the
-        complete splits.
+        The measurements. If Ctrl-C stops the function after the first split, the result has only
+        the splits that were complete.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is missing.
@@ -372,7 +398,7 @@ def sweep(
             - a policy or an encoder returns values that are not valid.
 
     Warns:
-        UserWarning: if a policy was fitted on some of these texts before the call.
+        UserWarning: if a policy was fitted before the call on some of the texts of the two sets.
 
     Source:
         Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the attack
@@ -539,7 +565,7 @@ def _read_study(
 
     If texts are equal, only the first text is kept.
     """
-    sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+    sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
     kept = []
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
         firsts = {normalise_likeness(text): row for row, text in reversed(list(enumerate(texts)))}
@@ -551,7 +577,7 @@ def _read_study(
     texts = tuple(
         columns[row] for columns, rows in zip(sets, kept, strict=True) for row in rows.values()
     )
-    others = None if public is None else texts_of("public", public)
+    others = None if public is None else as_texts("public", public)
     if common := sum(
         any(normalise_likeness(text) in rows for rows in kept) for text in others or ()
     ):

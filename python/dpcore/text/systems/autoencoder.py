@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ... import calibration, sensitivity
 from ...errors import choice, delta_level, flag, integer, invalid, numeric
 from ...mechanisms import positive
-from ...mechanisms.texts import Rewriter, texts_of
+from ...mechanisms.texts import Rewriter, as_texts
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
 from ...suggestions import suggest_arguments
@@ -46,12 +46,12 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 
 
 class WordNumbers:
-    """Converter from texts to rows of word numbers.
+    """Converter from texts to arrays of word numbers.
 
     Args:
-        vocabulary: mapping from words to numbers. It has numbers for padding, for the start and the
-            end of a text, and for unknown words.
-        longest: number of words after which a text is cut.
+        vocabulary: mapping from words to numbers. It also has numbers for padding, for the start of
+            a text, for the end of a text, and for unknown words.
+        longest: largest number of words of a text. Later words of a longer text are ignored.
     """
 
     def __init__(self, vocabulary: Vocabulary, longest: int) -> None:
@@ -69,7 +69,7 @@ class WordNumbers:
             UserWarning: if some texts have no known word. The warning states the number of these
                 texts.
         """
-        texts_read = texts_of("texts", texts)
+        texts_read = as_texts("texts", texts)
         rows = [ids[: self.longest] for ids in self.vocabulary.encode(texts_read, empty="keep")]
         for row, ids in enumerate(rows):
             if not len(ids):
@@ -85,12 +85,15 @@ class WordNumbers:
         return torch.from_numpy(table), sizes
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return the number of texts that are cut because they have more than `longest` words."""
+        """Return how many of the texts are cut because they have more words than the limit."""
         rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
         return sum(len(ids) > self.longest for ids in rows)
 
     def text(self, ids: Any) -> str:
-        """Convert word numbers to a text, up to the end token. An unknown word becomes "<unk>"."""
+        """Convert the word numbers of one text to a string.
+
+        The text ends at the first end token. An unknown word becomes "<unk>".
+        """
         numbers = list(ids)
         stop = numbers.index(END) if END in numbers else len(numbers)
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
@@ -110,12 +113,13 @@ def _make_lstm(width: int, hidden: int) -> Any:
 
 
 class Encoder(torch.nn.Module):
-    """Encoder from texts to vectors: the last state ``(h, c)`` of an LSTM.
+    """Encoder from texts to vectors. The vector of a text is the last state ``(h, c)`` of an LSTM.
 
     Args:
         words: converter from texts to word numbers.
         embedding: number of entries of a word vector.
-        hidden: number of entries of h, and of c. The vector of a text has ``2 hidden`` entries.
+        hidden: number of entries of h; c has the same number. The vector of a text has ``2 hidden``
+            entries.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
@@ -125,20 +129,20 @@ class Encoder(torch.nn.Module):
         self.lstm = _make_lstm(embedding, hidden)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """Return the number of texts that are cut because they have more than `longest` words."""
+        """Return how many of the texts are cut because they have more words than the limit."""
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors of texts, shape `(texts, 2 hidden)`."""
+        """Compute the vectors of texts, with one row for each text."""
         ids, sizes = self.words(texts)
         parts = zip(ids.split(_TEXTS_PER_BATCH), sizes.split(_TEXTS_PER_BATCH), strict=True)
         return torch.cat([self.states(*part) for part in parts])
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the vectors of texts from padded rows of word numbers.
+        """Compute the vectors of texts from their word numbers.
 
         Args:
-            ids: word numbers, with a row for each text.
+            ids: word numbers, with a row for each text. Short rows are padded to the same length.
             sizes: number of words of each text. Entries after the last word are ignored.
         """
         device = self.embedding.weight.device
@@ -168,27 +172,30 @@ class Decoder(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
-        """Compute the scores (logits) of the word at every place of given texts (teacher forcing).
+        """Compute the scores (logits) of every word of the vocabulary at each position in texts.
+
+        The decoder receives the true previous word at each position (teacher forcing).
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
-            ids: number of the word before each place, shape `(n, places)`.
+            ids: number of the word before each position in the text, shape `(n, places)`.
 
         Returns:
-            Scores of all words of the vocabulary at each place, shape `(n, places, words)`.
+            The scores, shape `(n, places, words)`, with one entry for each word of the vocabulary.
         """
         context = vectors.unsqueeze(1).expand(-1, ids.shape[1], -1)
         states, _ = self.lstm(torch.cat([self.embedding(ids), context], dim=2))
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
-        """Decode vectors to texts with the likeliest word at every step, up to the end token.
+        """Decode vectors to texts. At each step, the word with the highest score is written.
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
 
         Returns:
-            n texts with at most `longest` words. A text is empty if its first token is the end
+            n texts, each with at most as many words as the word converter allows. A text ends
+            before the first end token. Therefore a text is empty if the first token is the end
             token.
         """
         with torch.no_grad():
@@ -223,22 +230,23 @@ def train_autoencoder(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train the encoder and the decoder together; their weights change in place.
+    """Train the encoder and the decoder together to reproduce texts. Their weights change in place.
 
     Args:
         encoder: encoder from texts to vectors.
         decoder: decoder from vectors to texts.
-        transform: function that clips the vectors to a bounded set.
-        rows: word numbers and numbers of words of the training texts, as `WordNumbers` returns
-            them.
+        transform: function that limits the norm of the vectors between the encoder and the decoder.
+        rows: a pair for the training texts, as `WordNumbers` returns it: the word numbers, with a
+            row for each text, and the number of words of each text.
         recipe: number of epochs, batch size, learning rate and dropout.
         rng: generator for the order of the texts and for the dropout.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The mean cross entropy per word in each epoch, and True if Ctrl-C stopped the training
-        early. After Ctrl-C, the weights are those after the last complete epoch.
+        A pair: the mean cross entropy per word in each epoch, and True if Ctrl-C stopped the
+        training early. After Ctrl-C, the encoder and the decoder have the weights that they had at
+        the end of the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -277,14 +285,16 @@ def train_autoencoder(
 
 
 def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
-    """Compute the mean cross entropy of the words and end tokens of texts, by teacher forcing.
+    """Compute the mean cross entropy of the words and end tokens of texts under a decoder.
+
+    The decoder receives the true previous word at each position (teacher forcing).
 
     Args:
         decoder: decoder from vectors to texts.
         vectors: vectors of the texts, shape `(n, width)`.
-        ids: padded word numbers, shape `(n, longest)`.
+        ids: word numbers with a row for each text, shape `(n, longest)`. Short rows are padded.
         sizes: number of words of each text.
-        dropout: share of the decoder's input words that are replaced by "<unk>".
+        dropout: share of the decoder's input words that "<unk>" replaces at random.
     """
     device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
@@ -298,37 +308,40 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
 class ADePTModel(TextSystem):
     """Auto-encoder that rewrites texts with noise on their vectors; the published claim is false.
 
-    The encoder is an LSTM. The vector of a text is the last state ``z = (h, c)`` of this LSTM,
-    clipped to norm C. The model adds Laplace noise to z. A second LSTM receives the noisy vector at
-    every step, and decodes it to a text with the likeliest word at every step. The paper clips z in
-    the L2 norm and uses noise of scale ``2C/epsilon``. However, Laplace noise must be calibrated to
-    the L1 distance. Therefore the true epsilon for any two texts is ``epsilon sqrt(n)``, with n = 2
-    hidden. As in the paper, the model is trained with clipped vectors and without noise.
+    The encoder is an LSTM. The vector z of a text is the last state ``(h, c)`` of this LSTM,
+    clipped to norm C. The model adds noise to z. A second LSTM receives the noisy vector at every
+    step, and writes a text. At every step, it writes the word with the highest score. As in the
+    paper, the model is trained with clipped vectors and without noise.
 
-    The claimed epsilon is for one rewrite of one text, compared with any other text, by a fitted
-    model. For k rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on
+    The paper clips z in the L2 norm, and adds Laplace noise of scale ``2C/epsilon``. However,
+    Laplace noise must be calibrated to the L1 distance. Therefore the true epsilon for any two
+    texts is ``epsilon sqrt(n)``, where n = 2 hidden is the number of entries of z.
+
+    The claimed epsilon holds for one rewrite of one text by a fitted model. Neighbours are any two
+    texts. For k rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on
     which the model was fitted.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        variant: norm of the clip and noise:
+        variant: norm in which vectors are clipped, and noise that is added:
 
             - "published": clip in L2, Laplace noise of scale ``2C/epsilon`` (the claim is false);
             - "scaled": clip in L2, Laplace noise of scale ``2C sqrt(n)/epsilon``;
-            - "l1": clip in L1, also in training, and Laplace noise of scale ``2C/epsilon``;
+            - "l1": clip in L1 (in the training, too), Laplace noise of scale ``2C/epsilon``;
             - "gaussian": clip in L2, noise of the analytic Gaussian mechanism.
-        delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
-        hidden: number of entries of h, and of c. The vector of a text has n = 2 hidden entries.
+        delta: delta of the claim. It is in (0, 1) for "gaussian", and 0 for the other variants.
+        hidden: number of entries of h; c has the same number. The vector of a text has n = 2 hidden
+            entries.
         embedding: number of entries of a word vector.
         clip: largest norm C of the vector of a text.
-        longest: largest number of words of a text. Longer texts are cut, and the number of cut
-            training texts is recorded. Rewritten texts are not longer.
-        min_count: smallest number of occurrences of a known word in the training texts. Rarer words
-            are replaced by "<unk>".
+        longest: largest number of words of a text. Longer texts are cut, and `trained` has the
+            number of cut training texts. Rewritten texts have at most so many words.
+        min_count: a word is known if it occurs at least so many times in the training texts.
+            "<unk>" replaces any other word.
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        private: fitted encoder with clipping and noise, or None before `fit`.
+        private: fitted encoder that also clips and adds noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -394,19 +407,22 @@ class ADePTModel(TextSystem):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train the encoder and the decoder to reproduce texts, with clipping and without noise.
+        """Train the encoder and the decoder of this model to reproduce texts, without noise.
+
+        The vectors are clipped in the training.
 
         With the same seed, the variants "published", "scaled" and "gaussian" get the same weights,
-        because all of them clip in the L2 norm.
+        because each of these variants clips in the L2 norm.
 
         Args:
             corpus: a `Corpus` or a list of strings. The model is trained on the training part of a
-                `Corpus`, or on all texts if it has no split. No epsilon holds for these texts.
+                `Corpus`. If the `Corpus` has no split, the model is trained on all texts. No
+                epsilon holds for the texts of the training.
             epochs: number of passes over the texts.
             batch: number of texts per training step.
-            lr: learning rate of Adam in the first step. It decreases linearly to a tenth of this
-                value. Gradients are clipped to norm 1.
-            dropout: share of the decoder's input words that are replaced by "<unk>".
+            lr: learning rate of Adam in the first step. The rate decreases linearly to a tenth of
+                this value in the last step. Gradients are clipped to norm 1.
+            dropout: share of the decoder's input words that "<unk>" replaces at random.
             pair: True searches, after the training, for the two training texts with the largest
                 privacy loss. `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
@@ -416,8 +432,8 @@ class ADePTModel(TextSystem):
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
-            `trained.partial` is True.
+            The model itself. After Ctrl-C, the model has the weights from the end of the last
+            complete epoch, and `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -452,26 +468,36 @@ class ADePTModel(TextSystem):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The known words, as plain data for `save_pretrained`."""
+        """Words that this model knows, as data that `save_pretrained` can write to a file."""
         return {"words": list(self.encoder.words.vocabulary.words)}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The modules whose weights are saved: the encoder and the decoder."""
+        """Torch modules whose weights are saved, as a dict from the name: encoder and decoder."""
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the encoder and the decoder for saved words. Their weights are loaded later."""
+        """Create the encoder and the decoder of this model for the known words in saved data.
+
+        This method does not load the weights.
+
+        Args:
+            state: saved data, as the property `state` returns them.
+        """
         self.assemble(Vocabulary(state["words"], "token", RESERVED))
 
     def assemble(self, vocabulary: Vocabulary) -> None:
-        """Create the encoder and the decoder for a vocabulary, with random initial weights."""
+        """Create the encoder and the decoder of this model with random initial weights.
+
+        Args:
+            vocabulary: mapping from known words to numbers.
+        """
         words = WordNumbers(vocabulary, self.longest)
         self.encoder = Encoder(words, self.embedding, self.hidden)
         self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
 
     def protect(self) -> None:
-        """Set `private`: the fitted encoder, followed by clipping and noise."""
+        """Set the attribute `private` to the fitted encoder, followed by clipping and noise."""
         self.encoder.eval()
         self.decoder.eval()
         noise: Any = "gaussian" if self.variant == "gaussian" else "laplace"
@@ -487,16 +513,16 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a second model that shares the fitted weights of this model, but has other noise.
+        """Return a new model that shares the fitted weights of this model, but adds other noise.
 
         Args:
-            epsilon: claimed epsilon of the second model, in (0, 1e300].
-            variant: variant of the second model. It must clip in the same norm as this model. None
-                means the variant of this model.
-            delta: delta of the claim, in (0, 1) for "gaussian"; 0 for the other variants.
+            epsilon: claimed epsilon of the new model, in (0, 1e300].
+            variant: variant of the new model. It must clip vectors in the same norm as this model.
+                None means the variant of this model.
+            delta: delta of the claim. It is in (0, 1) for "gaussian", and 0 for the other variants.
 
         Returns:
-            The second model. It needs no training, and no weights are copied.
+            The new model. It needs no training.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -524,7 +550,7 @@ class ADePTModel(TextSystem):
         return changed_model
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
-        """Decode vectors to texts, with the likeliest word at every step.
+        """Decode each vector to a text. At every step, the word with the highest score is written.
 
         Args:
             vectors: vectors of texts, shape `(n, 2 hidden)`, with noise (the result of `encode`) or
@@ -536,8 +562,8 @@ class ADePTModel(TextSystem):
         Raises:
             TypeError: if the vectors are not numbers.
             ValueError: if the model is not fitted, the shape of the vectors is wrong, or an entry
-                is not finite. An epsilon below 1e-35 gives such entries, because the noise exceeds
-                the range of float32.
+                is not finite. With an epsilon below 1e-35, entries may be infinite, because the
+                noise exceeds the range of float32.
         """
         self.require_private("decodes")
         weight, tensor = self.decoder.scores.weight, cast(Any, vectors)
@@ -553,15 +579,15 @@ class ADePTModel(TextSystem):
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
         """Rewrite texts, with new noise in every call.
 
-        The claimed epsilon is for one rewrite of one text, compared with any other text. For k
+        The claimed epsilon holds for one rewrite of one text. Neighbours are any two texts. For k
         rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on which the
         model was fitted.
 
         Args:
-            texts: strings that are not empty.
-            rng: None uses random numbers of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
-                None for a release.
+            texts: non-empty strings.
+            rng: None takes the noise from random numbers of the operating system. With an int or a
+                Generator, the noise can be repeated. Anyone who knows this int or Generator can
+                compute the noise. Therefore use None for a release.
 
         Returns:
             The rewritten texts, in the same order. A rewritten text may be empty.
@@ -570,10 +596,10 @@ class ADePTModel(TextSystem):
             TypeError: if `texts` is a single string, or an entry is not a string.
             ValueError: if the model is not fitted, or a text is empty.
         """
-        return self.decode(self.encode(texts_of("texts", texts, fewest=0), rng=rng))
+        return self.decode(self.encode(as_texts("texts", texts, fewest=0), rng=rng))
 
     @property
     def rewriter(self) -> Rewriter:
-        """Mechanism for an audit: from a text to its rewritten text, which is the output."""
+        """Mechanism for an audit of this model. It maps a text to the rewritten text."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)

@@ -22,7 +22,7 @@ from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
 from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric
 from ...mechanisms import positive
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import torch
 from ...records import Pair
 from ...streams import Rng, seed_of, seeded_torch
@@ -56,25 +56,26 @@ SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 class TextClassifier(Labelling, Saved):
     """Base class of models with a text encoder (the extractor) and a linear classifier.
 
-    By default, the extractor is a `Bag`: the mean over trained vectors of the words and word pairs
-    of a text. The extractor and the classifier are trained together. Alternatively, the extractor
-    is any encoder with fixed weights. If a `TfidfSVD` is not fitted, it is fitted on the training
-    texts first.
+    By default, the extractor is a `Bag`: the vector of a text is the mean over trained vectors of
+    the words and word pairs of the text. The `Bag` and the classifier are trained together.
+    Alternatively, the extractor is any encoder whose weights are not trained. If this encoder is a
+    `TfidfSVD` and is not fitted, it is fitted on the training texts first.
 
     Args:
-        dim: number of entries of a vector from the bag. None means 32. With an `extractor`, it must
-            be None.
-        extractor: encoder of texts that replaces the bag, such as a `TfidfSVD` or a
-            SentenceTransformer.
-        dropout: random masking of words in the bag, or None.
-        unknown: "drop" ignores unknown words and word pairs. "token" gives all of them one vector,
-            which is not trained, as in Zouhri and Abecidan (2021).
-        min_count: smallest number of occurrences of a known word or word pair in the training
+        dim: number of entries of a vector from the `Bag`. None means 32. If you pass an
+            `extractor`, `dim` must be None.
+        extractor: encoder of texts that replaces the `Bag`, such as a `TfidfSVD` or a
+            SentenceTransformer. None means the `Bag`.
+        dropout: `WordDropout`, which masks random words of a text before the `Bag` computes the
+            vector. None masks no words.
+        unknown: "drop" ignores unknown words and word pairs. With "token", all unknown words and
+            word pairs have the same vector, which is not trained, as in Zouhri and Abecidan (2021).
+        min_count: a word or word pair is known if it occurs at least so many times in the training
             texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        labels: the labels that the model distinguishes.
+        labels: the labels that the model can predict.
     """
 
     saved_keys = frozenset({"extractor", "width", "words", "labels", "beside"})
@@ -170,23 +171,23 @@ class TextClassifier(Labelling, Saved):
     def prepare(self, corpus: Any) -> Prepared:
         """Convert the training texts to words and word pairs once, for several calls of `fit`.
 
-        Pass the result to `fit` in place of the corpus. This saves time if several models are
-        fitted to the same corpus, for example with different seeds. The fitted models are the same
-        as without `prepare`.
+        Pass the result to `fit` in place of the corpus. The fitted models are the same. Calls of
+        `fit` are faster if several models are fitted to one corpus, for example with different
+        seeds.
 
         Args:
-            corpus: a `Corpus` with labels. Its training part is converted, or all texts if it has
-                no split.
+            corpus: a `Corpus` with labels. Its training part is converted. If the corpus has no
+                split, all texts are converted.
 
         Returns:
-            The converted texts. `fit` accepts them if the model has the same `unknown` and
-            `min_count` as this model. The `dropout` of the two models must also agree:
-            `WordDropout` with `mask="zero_id"` in both or in neither.
+            The converted texts. The `fit` of another model also accepts these texts if the model
+            has the same `unknown` and `min_count` as this model. In addition, either both models or
+            neither of them must have a `WordDropout` with `mask="zero_id"`.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus has no labels or no training part, a model with other settings
-                prepared it, or this model has an `extractor`.
+            ValueError: if the corpus lacks labels or a training part, or a model with other
+                settings prepared the corpus, or the user passed an `extractor` to this model.
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
@@ -217,7 +218,11 @@ class TextClassifier(Labelling, Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Data to save: kind and output width of the extractor, words of a bag, and labels."""
+        """Data of this model that are saved in config.json.
+
+        The data are the kind of the extractor, the number of entries of a vector, the known words
+        of a `Bag`, and the labels.
+        """
         words = list[str]()
         if isinstance(self.extractor, Bag):
             vocabulary = self.extractor.vocabulary
@@ -233,12 +238,19 @@ class TextClassifier(Labelling, Saved):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The modules whose weights are saved: the classifier, and the word vectors of a bag."""
+        """Torch modules of this model whose weights are saved, by name.
+
+        They are the linear classifier and, if the extractor is a `Bag`, the word vectors.
+        """
         bag = {"bag": self.extractor.embedding} if isinstance(self.extractor, Bag) else {}
         return {"head": self.head, **bag}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the classifier and the extractor for saved data. Weights are loaded later."""
+        """Create the classifier and the extractor of this model, without their saved weights.
+
+        Args:
+            state: saved data, as the property `state` returns them.
+        """
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
@@ -248,7 +260,7 @@ class TextClassifier(Labelling, Saved):
             self.extractor = encoder_of(self.given)
 
     def write_parts(self, place: Path) -> None:
-        """Write the user's extractor to a folder inside `place`."""
+        """Save the extractor that the user passed, in a new folder inside the folder `place`."""
         if isinstance(self.given, TfidfSVD):
             self.given.save_pretrained(place / _EXTRACTOR_FOLDER)
         elif self.given is not None:
@@ -259,20 +271,20 @@ class TextClassifier(Labelling, Saved):
     def from_pretrained(
         cls, folder: str | PathLike[str], *, device: Any = None, extractor: Any = None
     ) -> Self:
-        """Read a model that `save_pretrained` wrote, without pickle files and network access.
+        """Read a model that `save_pretrained` wrote, without using pickle files or the network.
 
         Args:
             folder: a local folder.
             device: device of the model. None means the CPU.
-            extractor: function or module of the user that was the extractor of the saved model.
-                Pass it only if the saved model had such an extractor, because dpcore does not save
-                its code.
+            extractor: your own function or module that was the `extractor` of the saved model. It
+                is needed because dpcore does not save the code of a function or module. For any
+                other model, pass None.
 
         Raises:
             OSError: if the folder or a file is missing.
             ValueError: for one of these reasons:
 
-                - the folder holds a model of another class;
+                - the folder contains a model of another class;
                 - a key of config.json is unknown or missing;
                 - a file could contain a pickle;
                 - a required extractor was not passed.
@@ -283,7 +295,15 @@ class TextClassifier(Labelling, Saved):
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Create an unfitted model with the extractor of the user or from the folder."""
+        """Create a model of this class that is not fitted, from saved constructor arguments.
+
+        Args:
+            arguments: saved constructor arguments.
+            place: folder of the saved model. The extractor is read from this folder if it was
+                saved.
+            config: content of config.json.
+            **passed: the `extractor` that the user passed, or None.
+        """
         extractor = passed["extractor"]
         kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
         if kind == "tfidf" and extractor is None:
@@ -313,15 +333,16 @@ class TextClassifier(Labelling, Saved):
             return self.extractor(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Compute the vectors of texts that the model releases."""
+        """Compute the vectors that this model releases for texts."""
         raise NotImplementedError
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts from the vectors that `encode` returns.
+        """Encode texts with the method `encode`, and predict their labels from the vectors.
 
         Args:
             texts: strings that are not empty.
-            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
+            rng: None draws new noise. With the same int or Generator state, `encode` adds the same
+                noise again.
 
         Returns:
             A label for each text, shape `(len(texts),)`.
@@ -331,7 +352,7 @@ class TextClassifier(Labelling, Saved):
             ValueError: if the model is not fitted, or a text is empty.
         """
         self.require_fitted("predicts")
-        texts_read = texts_of("texts", texts, fewest=0)
+        texts_read = as_texts("texts", texts, fewest=0)
         if not texts_read:
             return self.labels[:0]
         # The `encode` of a model without noise has no argument `rng`.
@@ -339,7 +360,11 @@ class TextClassifier(Labelling, Saved):
         return self.predicted(self.encode(texts_read, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Predict the labels of texts from vectors of shape `(n, d)`, the result of `encode`."""
+        """Predict the labels of n texts from their vectors.
+
+        Args:
+            vectors: vectors of the texts, as `encode` returns them, shape `(n, d)`.
+        """
         self.require_fitted("predicts")
         weight, rows = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if rows.ndim != 2 or rows.shape[1] != weight.shape[1]:
@@ -349,7 +374,7 @@ class TextClassifier(Labelling, Saved):
         return self.label_rows(self.head, rows)
 
     def to(self, device: Any) -> Self:
-        """Move the model to a torch device, such as "cuda"."""
+        """Move this model to a torch device, such as "cuda", and return the model."""
         self.require_fitted("is moved")
         place = device_of(device)
         self.extractor.to(place)
@@ -360,44 +385,49 @@ class TextClassifier(Labelling, Saved):
 class DPNR(TextSystem, TextClassifier):
     """Differentially private neural representation, as published; its claim is false.
 
-    ``encode(text) = m(f(text)) + r``. The extractor f maps a text to a vector with d entries. The
-    transform m shifts and scales each vector so that its smallest entry is 0 and its largest entry
-    is 1. The noise r has Laplace distribution of scale b. A linear classifier is trained on the
-    result. The paper uses b = 1/epsilon, because one entry changes by at most 1. However, all d
-    entries may change. Therefore the true epsilon for any two texts is ``epsilon d``. There are two
-    repairs. With ``scale="sound"``, b is d/epsilon, and the claim holds. With a `Clip` in place of
-    min-max, the claim also holds.
+    The model computes ``encode(text) = m(f(text)) + r``. The extractor f maps a text to a vector
+    with d entries. The transform m (min-max) shifts and scales each vector so that its smallest
+    entry is 0 and its largest entry is 1. The noise r has d independent entries with Laplace
+    distribution of scale b. A linear classifier is trained on the noisy vectors.
 
-    The claimed epsilon is for one encoding of one text, compared with any other text, by a fitted
-    model. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on
+    The paper uses b = 1/epsilon, because one entry changes by at most 1. However, all d entries may
+    change. Therefore the true epsilon for any two texts is ``epsilon d``. The claim holds in two
+    repaired versions: with ``scale="sound"`` (b is d/epsilon), or with a `Clip` in place of
+    min-max.
+
+    The claimed epsilon is for one encoding of one text by a fitted model. Neighbours are any two
+    texts. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on
     which the model was fitted.
 
     Args:
-        dim: number d of entries of a vector, at least 2. None means 32. With an `extractor`, it
-            must be None.
+        dim: number d of entries of a vector, at least 2. None means 32. If you pass an `extractor`,
+            `dim` must be None.
         epsilon: claimed epsilon, in (0, 1e300].
         extractor: encoder of texts, such as `TfidfSVD(768)` or a SentenceTransformer. Its weights
             are not trained. None means the mean over trained vectors of words and word pairs.
         transform: None for min-max, a `Clip` (of `dpcore.torch` or `dpcore.sensitivity`), or
             another transform that `PrivateEncoder` accepts. With a transform other than min-max,
             `scale` must be "sound" or None.
-        noise: "iid" adds independent noise to every entry, as in the paper. "shared" adds the same
-            noise to all entries of a row, as in the released code. With "shared", subtracting the
-            smallest entry from a noisy row restores the clean row.
-        scale: "published" or "sound". None means "published" with min-max, and "sound" with another
+        noise: "iid" adds independent noise to every entry of a vector, as in the paper. "shared"
+            adds the same number to all entries of a vector, as in the released code of the paper.
+            With "shared" and min-max, the vector without noise is the noisy vector minus its
+            smallest entry.
+        scale: scale b of the noise. "published" means 1/epsilon. "sound" means a scale for which
+            the claim holds. None means "published" with min-max, and "sound" with another
             transform.
-        dropout: `WordDropout`, which masks random words in `encode`, and in training if a schedule
-            adds noise. With dropout, the exact privacy loss of two texts is not computed. The true
-            epsilon for any two texts does not decrease.
-        unknown: "drop" ignores unknown words. "token" gives all of them one vector, which is not
-            trained, as in Zouhri and Abecidan (2021).
-        min_count: smallest number of occurrences of a known word or word pair in the training
+        dropout: `WordDropout`, which masks random words of each text in `encode`. If a schedule
+            adds noise to the training, words are also masked in the training. With dropout, the
+            exact privacy loss of two texts is not computed. Dropout does not decrease the true
+            epsilon for any two texts. None masks no words.
+        unknown: "drop" ignores unknown words. With "token", all unknown words have the same vector,
+            which is not trained, as in Zouhri and Abecidan (2021).
+        min_count: a word or word pair is known if it occurs at least so many times in the training
             texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        labels: the labels that the model distinguishes.
-        private: fitted extractor, followed by transform and noise, or None before `fit`.
+        labels: the labels that the model can predict.
+        private: fitted encoder that includes the transform and the noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -458,17 +488,18 @@ class DPNR(TextSystem, TextClassifier):
         device: Any = None,
         progress: bool | None = None,
     ) -> DPNR:
-        """Train the extractor and the classifier by stochastic gradient descent on cross entropy.
+        """Train the extractor and the classifier of this model by stochastic gradient descent.
 
         Args:
             corpus: a `Corpus` with labels, or the result of `prepare`. The model is trained on the
-                training part of a `Corpus`, or on all texts if it has no split.
-            schedule: function `(epoch, epochs, rng) -> epsilon` for the training noise, with epochs
-                counted from 1. The scale of the training noise follows from this epsilon by the
-                same formula as in `encode`. None means training without noise and without masked
-                words (named "not robust" in the paper). `schedules.Constant(epsilon)` means the
-                same noise in all epochs ("robust" in the paper). Other schedules change the noise
-                over the epochs ("adaptive").
+                training part of a `Corpus`. If the `Corpus` has no split, the model is trained on
+                all texts.
+            schedule: function `(epoch, epochs, rng) -> epsilon` that returns the epsilon of the
+                training noise in an epoch. Epochs are counted from 1. The scale of the noise is
+                computed from epsilon as in `encode`. None means training without noise and without
+                masked words (in the paper: "not robust"). `schedules.Constant(epsilon)` means the
+                same scale of the noise in all epochs (in the paper: "robust"). Other schedules
+                change the scale from epoch to epoch ("adaptive").
             epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
                 number of training steps is about 2,226, as in Zouhri and Abecidan (2021).
             batch: number of texts per training step.
@@ -484,8 +515,8 @@ class DPNR(TextSystem, TextClassifier):
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
-            `trained.partial` is True.
+            The model itself. After Ctrl-C, the model has the weights from the end of the last
+            complete epoch, and `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -508,7 +539,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments as plain data, except the extractor."""
+        """Constructor arguments of this model, except the extractor, as data for config.json."""
         arguments_of_model = super().arguments | {
             "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "dropout": None if self.dropout is None else asdict(self.dropout),
@@ -517,7 +548,7 @@ class DPNR(TextSystem, TextClassifier):
         return arguments_of_model
 
     def protect(self) -> None:
-        """Set `private`: the fitted extractor, followed by transform and noise."""
+        """Set the attribute `private` to the fitted extractor, followed by transform and noise."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # While the width is determined, masks would draw from the user's generator, so they are
         # turned off.
@@ -545,14 +576,18 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def width(self) -> int | None:
-        """Number of entries of a vector; None before `fit` if the user passed an extractor."""
+        """Number of entries of the vector of a text.
+
+        It is None before `fit` if the user passed an extractor.
+        """
         return self.dim if self.private is None else self.private.width
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon for any two texts, with its derivation.
+        """True epsilon of one encoding by this model for any two texts, and its derivation.
 
-        It is None for shared noise, or if the number of entries of a vector is not known yet.
+        The property is None if the noise is "shared" or the number of entries of a vector is not
+        known yet.
         """
         if self.width is None:
             return None
@@ -561,16 +596,19 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def true_epsilon(self) -> float:
-        """True epsilon for any two texts, computed from the noise; it may exceed the claim.
+        """True epsilon of one encoding by this model for any two texts.
 
-        It is inf for shared noise. It is NaN if the number of entries of a vector is not known yet.
+        It may be larger than the claimed epsilon. It is inf if the noise is "shared". It is NaN if
+        the number of entries of a vector is not known yet.
         """
         if self.noise == "shared":
             return math.inf
         return math.nan if self.real is None else self.real.value
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Compute the vectors of texts without noise and word dropout; they are not private.
+        """Compute the vectors of texts without noise and without masked words.
+
+        These vectors are not private.
 
         Args:
             texts: strings that are not empty.
@@ -582,11 +620,11 @@ class DPNR(TextSystem, TextClassifier):
             return super().clean(texts)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact privacy loss among all pairs.
+        """Find the two texts with the largest exact privacy loss under this model.
 
         The loss is computed from the distribution of the noise, and not estimated from samples.
-        With word dropout, the method finds the two texts with the largest distance, and computes no
-        loss.
+        With word dropout, the method computes no loss. In this case, the result is the two texts
+        whose vectors without noise have the largest distance.
 
         Args:
             texts: at least two different strings.
@@ -594,7 +632,7 @@ class DPNR(TextSystem, TextClassifier):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. `print(model)` shows the last pair that was found.
+            The pair of texts. `print(model)` shows the pair that the last call found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -608,7 +646,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def name(self) -> str:
-        """Name of the model in reports: the class with its arguments."""
+        """Name of this model in reports, such as "DPNR(dim=16, epsilon=50.0)"."""
         extractor = self.given if self.extractor is None else self.extractor
         extractor_name = f"{getattr(extractor, 'name', extractor)}"
         first = f"dim={self.dim}" if self.given is None else extractor_name
@@ -624,7 +662,10 @@ class DPNR(TextSystem, TextClassifier):
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
     def details(self) -> dict[str, str]:
-        """Return the rows that `print` shows for this model: training, labels and dropout."""
+        """Return additional rows for `print` of this model: training, labels and dropout.
+
+        The keys of the dictionary are the titles of the rows.
+        """
         rows = super().details()
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (

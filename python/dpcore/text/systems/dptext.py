@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import about, choice, flag, instance, integer, invalid, mistyped
+from ...errors import choice, flag, instance, integer, invalid, mistyped, tag
 from ...mechanisms import positive
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
@@ -49,19 +49,24 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 
 
 class BagCoder:
-    """Encoder by the mean over word vectors, and linear decoder to scores of frequent words.
+    """Pair of an encoder from texts to vectors and a decoder from vectors to frequent words.
+
+    The encoder computes the mean over the vectors of the words of a text. The decoder is linear. It
+    computes a score of each frequent word from the vector.
 
     Args:
         vocabulary: mapping from words to numbers, with the most frequent word first.
         dim: number of entries of the vector of a text.
-        words: number of words that the decoder scores, from the most frequent word on.
+        words: number of words for which the decoder computes a score. They are the most frequent
+            words.
 
     Attributes:
         encoder: module from texts to vectors.
         decoder: module from noisy vectors to scores (logits) of words.
-        sparse: True if the gradients of the encoder are sparse.
-        rows: function from texts to word numbers.
-        vectors: function from a batch of word numbers to vectors of texts.
+        sparse: True, because the gradients of the encoder are sparse.
+        rows: function that converts texts to word numbers.
+        vectors: function that converts the word numbers of a batch of texts to the vectors of the
+            texts.
     """
 
     sparse = True
@@ -75,11 +80,22 @@ class BagCoder:
         self.rows, self.vectors = self.encoder.units, self.encoder
 
     def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
-        """Yield batches of `size` texts, one after another in the given order of the texts."""
+        """Yield the word numbers of texts in batches of `size` texts, in the given order.
+
+        Args:
+            rows: word numbers of all texts, as the attribute `rows` returns them.
+            order: positions of the texts, in the order in which they are yielded.
+            size: number of texts in a batch. The last batch may be smaller.
+        """
         return rows.take(order).batches(size)
 
     def loss(self, noisy: Any, batch: Units) -> Any:
-        """Compute the mean cross entropy of the words of texts that the decoder scores."""
+        """Compute the mean cross entropy of the frequent words of texts under the decoder.
+
+        Args:
+            noisy: noisy vectors of the texts.
+            batch: word numbers of the same texts.
+        """
         scores = self.decoder(noisy)
         text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
         frequent = batch.ids < scores.shape[1]
@@ -90,13 +106,15 @@ class BagCoder:
 
 
 class LSTMCoder:
-    """Encoder and decoder of ADePT: an LSTM to vectors, and a second LSTM from vectors to texts.
+    """Pair of encoder and decoder as in ADePT.
+
+    The encoder is an LSTM from texts to vectors. The decoder is an LSTM from vectors to texts.
 
     Args:
-        vocabulary: mapping from words to numbers. It has numbers for padding, for the start and the
-            end of a text, and for unknown words.
+        vocabulary: mapping from words to numbers. It also has numbers for padding, for the start of
+            a text, for the end of a text, and for unknown words.
         dim: number of entries of the vector of a text, which must be even.
-        words: number of words after which a text is cut.
+        words: largest number of words of a text. Later words of a longer text are ignored.
     """
 
     sparse = False
@@ -111,17 +129,30 @@ class LSTMCoder:
         self.rows = numbers
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Yield batches of `size` texts, one after another in the given order of the texts."""
+        """Yield the word numbers of texts in batches of `size` texts, in the given order.
+
+        Args:
+            rows: word numbers of all texts, as the attribute `rows` returns them.
+            order: positions of the texts, in the order in which they are yielded.
+            size: number of texts in a batch. The last batch may be smaller.
+        """
         ids, sizes = rows
         for places in order.split(size):
             yield ids[places, : int(sizes[places].max())], sizes[places]
 
     def vectors(self, batch: Any) -> Any:
-        """Compute the vectors of a batch of texts."""
+        """Compute the vectors of a batch of texts from their word numbers."""
         return self.encoder.states(*batch)
 
     def loss(self, noisy: Any, batch: Any) -> Any:
-        """Compute the mean cross entropy of the words and end tokens, by teacher forcing."""
+        """Compute the mean cross entropy of the words and end tokens of texts under the decoder.
+
+        The decoder receives the true previous word at each position (teacher forcing).
+
+        Args:
+            noisy: noisy vectors of the texts.
+            batch: word numbers of the same texts, and the number of words of each text.
+        """
         ids, sizes = batch
         return words_loss(self.decoder, noisy, ids, sizes, _WORD_DROPOUT_SHARE)
 
@@ -131,7 +162,7 @@ CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 
 
 def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """Return the sorted values of each attribute in the training texts.
+    """Return the sorted different values of each named attribute in the texts of `part`.
 
     Raises:
         ValueError: if the corpus lacks an attribute, or an attribute has only one value.
@@ -140,21 +171,21 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
     for name, values in distinct.items():
         if len(values) < 2:
             requirement = "of two values at least in the training texts"
-            raise about(invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute")
+            raise tag(invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute")
     return distinct
 
 
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
-    """Return integer codes of the attributes of a corpus.
+    """Convert the attributes of the texts of a corpus to integer codes.
 
-    The code of a value is its position in the sorted list of the values of the training texts.
+    The code of a value is its position in the sorted array `values[name]` of the attribute.
 
     Returns:
-        int64 array of shape `(len(corpus), attributes)`.
+        int64 array of shape `(len(corpus), attributes)`, with a row for each text.
 
     Raises:
-        ValueError: if the corpus lacks an attribute, or an attribute has a value that does not
-            occur in the training texts.
+        ValueError: if the corpus lacks an attribute, or an attribute has a value that is not in
+            `values`.
     """
     columns = []
     for name, distinct in values.items():
@@ -162,13 +193,19 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
         strange = np.setdiff1d(column, distinct)
         if strange.size:
             requirement = f"of values in the training texts, {distinct.tolist()}"
-            raise about(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
+            raise tag(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
         columns.append(np.searchsorted(distinct, column))
     return np.stack(columns, axis=1).astype(np.int64)
 
 
 def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
-    """Create a network from vectors to scores (logits), with hidden layers of ReLU units."""
+    """Create a neural network from vectors to scores (logits), with hidden layers of ReLU units.
+
+    Args:
+        width: number of entries of a vector.
+        outputs: number of scores.
+        layers: number of hidden layers. Each layer has 128 units.
+    """
     widths = [width, *[_HIDDEN_UNITS] * layers]
     hidden = [
         part
@@ -179,7 +216,7 @@ def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
 
 
 class Discriminator(torch.nn.Module):
-    """Neural network that predicts attributes of a text from its vector, with two hidden layers.
+    """Neural network with two hidden layers that predicts attributes of a text from its vector.
 
     Args:
         width: number of entries of the vector of a text.
@@ -192,7 +229,7 @@ class Discriminator(torch.nn.Module):
         self.layers = make_layers(width, sum(sizes))
 
     def forward(self, rows: Any) -> tuple[Any, ...]:
-        """Compute the scores (logits) of the values of each attribute.
+        """Compute a score (logit) of each value of each attribute for n vectors.
 
         The result is a tuple with one tensor of shape `(n, values)` for each attribute.
         """
@@ -200,18 +237,24 @@ class Discriminator(torch.nn.Module):
         return outputs
 
     def loss(self, rows: Any, targets: Sequence[Any]) -> Any:
-        """Compute the cross entropy, averaged over texts and attributes.
+        """Compute the cross entropy of this network, averaged over texts and attributes.
 
         Args:
             rows: vectors, shape `(n, width)`.
-            targets: a tensor for each attribute: true codes of shape `(n,)`, or target
-                probabilities of shape `(n, values)`.
+            targets: a tensor for each attribute. It contains the true integer codes, shape `(n,)`,
+                or target probabilities of the values, shape `(n, values)`.
         """
         pairs = zip(self(rows), targets, strict=True)
         return torch.stack([torch.nn.functional.cross_entropy(*pair) for pair in pairs]).mean()
 
     def codes(self, rows: Any) -> Any:
-        """Return the code of the value with the highest score, shape `(n, attributes)`."""
+        """Return the code of the value with the highest score for each text and each attribute.
+
+        The result has the shape `(n, attributes)`.
+
+        Args:
+            rows: vectors of n texts.
+        """
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
@@ -226,12 +269,13 @@ def descend_loss(loss: Any, *optimisers: Any) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Modules of the model, which are trained together.
+    """Modules of a `DPTextModel` that are trained together.
 
     Args:
         coder: encoder from texts to vectors, and decoder from vectors to words.
         transform: layer that clips the vectors. It has no weights.
-        noise: layer that adds noise to the clipped vectors. Its epsilon may be learned.
+        noise: layer that adds noise to the clipped vectors. The epsilon of the layer may be
+            learned.
         head: module from noisy vectors to scores (logits) of the labels.
         discriminator: module from noisy vectors to scores (logits) of the private attribute.
     """
@@ -252,11 +296,14 @@ def train_adversarially(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], tuple[float | None, ...], bool]:
-    """Train all modules in place; the discriminator and the other modules take steps in turn.
+    """Train all modules of a `DPTextModel` in place.
+
+    For each batch, first the discriminator takes a training step. Then all other modules take a
+    step.
 
     Args:
         parts: modules to train.
-        rows: word numbers of the training texts, as `parts.coder.rows` returns them.
+        rows: word numbers of the training texts, in the form that `parts.coder.rows` returns.
         labels: integer codes of the labels of the training texts, int64.
         attribute: integer codes of the private attribute of the training texts, int64.
         recipe: number of epochs, batch size, learning rate and weights of the losses.
@@ -265,9 +312,10 @@ def train_adversarially(
             terminal or in a notebook.
 
     Returns:
-        The mean cross entropy of the labels in each epoch, the learned epsilon after each epoch,
-        and True if Ctrl-C stopped the training early. After Ctrl-C, the modules have the weights
-        after the last complete epoch.
+        Three values: the mean cross entropy of the labels in each epoch, the learned epsilon after
+        each epoch (None if epsilon is not learned), and True if Ctrl-C stopped the training early.
+        After Ctrl-C, the modules have the weights that they had at the end of the last complete
+        epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -306,7 +354,10 @@ def train_adversarially(
 
 
 def current_epsilon(noise: Any) -> float | None:
-    """Return the current value of a learned epsilon, or None if epsilon is not learned."""
+    """Return the current epsilon of a noise layer that learns epsilon.
+
+    The result is None if the layer does not learn epsilon.
+    """
     if noise.epsilon is None:
         return None
     epsilon = float(noise.epsilon.detach())
@@ -354,56 +405,55 @@ def _take_adversarial_step(
 
 
 class DPTextModel(TextSystem, Labelling):
-    """Encoder of texts with noise by the published formula, for which no epsilon holds.
+    """Encoder of texts with the noise formula of a paper. With this formula, no epsilon holds.
 
-    ``encode(text) = clip(f(text)) + s``. Here f is the mean over word vectors, which is clipped to
-    L1 norm C, and s is noise of scale ``2C/epsilon``. The noise of the published formula is never
-    negative, so the true epsilon is infinite (Habernal, 2022). With `noise="repaired"`, s is
-    Laplace noise.
+    The model computes ``encode(text) = clip(f(text)) + s``. The function f computes the mean over
+    the word vectors of the text. The mean is clipped to L1 norm C. The noise s has scale
+    ``2C/epsilon``. The noise of the published formula is never negative. Therefore the true epsilon
+    is infinite (Habernal, 2022). With `noise="repaired"`, s is Laplace noise.
 
     Three networks receive the noisy vector. A decoder predicts the words of the text, a classifier
-    predicts the label, and a discriminator predicts the private attribute. The training alternates.
-    The discriminator takes one step that decreases its loss. Then all other parts take one step
-    that decreases
+    predicts the label, and a discriminator predicts the private attribute. For each batch, the
+    discriminator first takes one step that decreases its own loss. Then all other parts take one
+    step that decreases
     ``classifier loss + reconstruction * decoder loss - strength * discriminator loss``.
 
-    A learned epsilon is computed from the training texts. A claim must be fixed in advance, so
-    `claim` is None for a learned epsilon. With the repaired noise, the learned epsilon holds for
-    texts that are not training texts. The learned epsilon is at most `cap`. A fixed epsilon also
-    holds only for texts that are not training texts. For k encodings of one text, epsilon is
-    multiplied by k.
+    With `learn=True`, epsilon is learned from the training texts. A claim must be fixed before the
+    training. Therefore `claim` is None for a learned epsilon. With the repaired noise, epsilon
+    (fixed or learned) holds only for texts that are not training texts. For k encodings of one
+    text, epsilon is multiplied by k.
 
     Beigi et al. do not specify some details. dpcore chooses these details as follows:
 
-    - The encoder is the mean over the vectors of single words. Its decoder is linear, with the mean
-      cross entropy of the most frequent words as its loss. Alternatively, the encoder and the
-      decoder are the LSTMs of ADePT.
+    - The encoder is the mean over the vectors of single words. The decoder is linear. The loss of
+      the decoder is the mean cross entropy of the most frequent words. Alternatively, the encoder
+      and the decoder are the LSTMs of ADePT.
     - The discriminator has two hidden layers of 128 units.
     - Every training step draws new noise.
     - Adam trains all parts. The learning rate of a learned epsilon is ten times the learning rate
-      of the weights. A learned epsilon does not fall below .001, or below its initial value if this
-      value is smaller.
+      of the weights. The lower limit of a learned epsilon is the smaller of .001 and the initial
+      value.
     - Vectors are clipped in the L1 norm.
 
     Args:
         epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].
-        attribute: name of the private attribute.
+        attribute: name of the private attribute in the corpus.
         noise: "zero", "resample" or "repaired". The published formula is undefined for half of the
-            random draws. "zero" adds 0 for these draws. "resample" repeats these draws. "repaired"
-            adds Laplace noise.
+            random draws. "zero" uses the noise 0 for these draws. "resample" draws again until the
+            formula is defined. "repaired" uses Laplace noise in place of the formula.
         learn: True learns epsilon together with the weights, as in the paper.
-        cap: largest value of a learned epsilon, or None without a limit.
+        cap: largest value that a learned epsilon may have. None means no limit.
         extractor: "bag" for the mean over word vectors, or "lstm" for the LSTM of ADePT.
         dim: number of entries of the vector of a text, at least 2. It must be even for "lstm".
         words: for "bag", the number of words that the decoder predicts (None means 2,000). For
-            "lstm", the number of words after which a text is cut (None means 20).
-        min_count: smallest number of occurrences of a known word in the training texts.
+            "lstm", the largest number of words of a text (None means 20). Later words are ignored.
+        min_count: a word is known if it occurs at least this number of times in the training texts.
         clip: largest L1 norm C of the vector of a text.
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        labels: the labels that the model distinguishes.
-        private: fitted encoder, followed by clipping and noise, or None before `fit`.
+        labels: the labels that the model can predict.
+        private: fitted encoder that includes clipping and noise, or None before `fit`.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -476,15 +526,16 @@ class DPTextModel(TextSystem, Labelling):
         device: Any = None,
         progress: bool | None = None,
     ) -> Self:
-        """Train the encoder, the decoder, the classifier and the discriminator.
+        """Train the encoder, the decoder, the classifier and the discriminator of this model.
 
         Args:
             corpus: a `Corpus` with labels and the private attribute. The model is trained on the
-                training part of the corpus, or on all texts if it has no split. No epsilon holds
-                for these texts.
+                training part of the corpus. If the corpus has no split, the model is trained on all
+                texts. No epsilon holds for the texts of the training.
             epochs: number of passes over the texts.
             batch: number of texts per training step.
-            lr: learning rate of Adam. A learned epsilon has ten times this rate.
+            lr: learning rate of Adam for the weights. The rate for a learned epsilon is ten times
+                as large.
             strength: weight of the loss of the discriminator (lambda in the paper).
             reconstruction: weight of the loss of the decoder.
             pair: True searches, after the training, for the two training texts with the largest
@@ -496,8 +547,8 @@ class DPTextModel(TextSystem, Labelling):
                 on a terminal or in a notebook.
 
         Returns:
-            The model itself. After Ctrl-C, it has the weights after the last complete epoch, and
-            `trained.partial` is True.
+            The model itself. After Ctrl-C, the model has the weights from the end of the last
+            complete epoch, and `trained.partial` is True.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -542,7 +593,12 @@ class DPTextModel(TextSystem, Labelling):
         return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
 
     def assemble(self, vocabulary: Vocabulary, epsilon: float) -> None:
-        """Create all modules for a vocabulary and an epsilon, with random initial weights."""
+        """Create all modules of this model with random initial weights.
+
+        Args:
+            vocabulary: mapping from known words to numbers.
+            epsilon: epsilon of the noise, or initial value of a learned epsilon.
+        """
         kind = (
             LaplaceNoise if self.noise == "repaired" else partial(DPTextNoiseLayer, nan=self.noise)
         )
@@ -560,7 +616,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def modules(self) -> dict[str, Any]:
-        """Dictionary from names to the trained modules."""
+        """Torch modules of this model, by name.
+
+        The names are "encoder", "decoder", "noise", "head" (the classifier of the label) and
+        "discriminator".
+        """
         assert self.parts is not None
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")
@@ -568,7 +628,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Data to save: current epsilon, known words, labels, and values of the attribute."""
+        """Data of this model that are saved in config.json.
+
+        The data are the current epsilon, the known words, the labels, and the values of the private
+        attribute.
+        """
         assert self.parts is not None
         return {
             "learnt": self.learnt,
@@ -579,11 +643,15 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """The modules whose weights are saved: all modules except the noise."""
+        """Torch modules of this model whose weights are saved: all modules except the noise."""
         return {name: module for name, module in self.modules.items() if name != "noise"}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create all modules for saved data. Weights are loaded later."""
+        """Create all modules of this model for saved data, without their weights.
+
+        Args:
+            state: saved data, as the property `state` returns them.
+        """
         self.labels = np.array(state["labels"])
         values = read_mapping(state, "values")
         self.values = {name: np.array(column) for name, column in values.items()}
@@ -591,7 +659,7 @@ class DPTextModel(TextSystem, Labelling):
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
-        """Set `private`: the fitted encoder, followed by clipping and noise."""
+        """Set the attribute `private` to the fitted encoder, followed by clipping and noise."""
         assert self.parts is not None
         for module in self.modules.values():
             module.eval()
@@ -605,18 +673,21 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def claim(self) -> float | None:
-        """Epsilon claimed for any two texts, or None if epsilon is learned."""
+        """Epsilon that this model claims for any two texts, or None if epsilon is learned."""
         return None if self.learn else self.epsilon
 
     @property
     def learnt(self) -> float:
-        """Current value of a learned epsilon, or the fixed epsilon."""
+        """Epsilon of this model: the current learned value, or the value that the user fixed."""
         epsilon = None if self.private is None else current_epsilon(self.private.noise)
         return self.epsilon if epsilon is None else epsilon
 
     @property
     def caution(self) -> str:
-        """Warning for reports that epsilon is learned from data; empty for a fixed epsilon."""
+        """Warning for reports: epsilon is learned from the training texts.
+
+        The text is "" if epsilon is fixed.
+        """
         if not self.learn:
             return ""
         if self.private is None:
@@ -629,7 +700,11 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def verdict(self) -> str:
-        """Short statement on whether the claim holds for any two texts."""
+        """Text for reports that states whether the claimed epsilon holds for any two texts.
+
+        If epsilon is learned, the sentence states the largest epsilon that can hold for texts that
+        are encoded after the training.
+        """
         if not self.learn:
             return super().verdict
         if self.private is None:
@@ -639,11 +714,12 @@ class DPTextModel(TextSystem, Labelling):
         return f"{self.caution}; for any two later texts {later}"
 
     def predict(self, texts: Any, *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts from their noisy vectors.
+        """Encode texts with noise, and predict their labels from the noisy vectors.
 
         Args:
             texts: strings that are not empty.
-            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
+            rng: None draws new noise. With the same int or Generator state, `encode` adds the same
+                noise again.
 
         Returns:
             A label for each text, shape `(len(texts),)`.
@@ -657,7 +733,10 @@ class DPTextModel(TextSystem, Labelling):
         return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
-        """Return the rows that `print` shows for this model: epsilon, training and labels."""
+        """Return additional rows for `print` of this model: epsilon, training and labels.
+
+        The keys of the dictionary are the titles of the rows.
+        """
         rows = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
@@ -672,7 +751,10 @@ class DPTextModel(TextSystem, Labelling):
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism for an audit. Its claim is None if epsilon is learned."""
+        """Return a mechanism for an audit: its input is a text, and its output is the noisy vector.
+
+        The mechanism claims the epsilon of this model. It claims no epsilon if epsilon is learned.
+        """
         made = super().as_mechanism()
         made.claim = self.claim
         if self.learn:

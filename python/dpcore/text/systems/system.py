@@ -44,13 +44,13 @@ def _folder_format(cls: type) -> str:
 def write_folder(
     cls: type, folder: str | PathLike[str], config: dict[str, Any], parts: dict[str, Any]
 ) -> Path:
-    """Write config.json and the weights of modules to a folder.
+    """Write a model to a folder: the file config.json, and a file with the weights of its modules.
 
     Args:
         cls: class of the model.
         folder: folder for the files, created if it is missing.
-        config: configuration as plain data, for config.json.
-        parts: dictionary from names to the torch modules whose weights are written.
+        config: content of config.json, as strings, numbers, lists and dictionaries.
+        parts: torch modules whose weights are written, by name.
 
     Returns:
         The folder.
@@ -71,24 +71,36 @@ def write_folder(
 def read_model_folder(
     cls: type, folder: str | PathLike[str], keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Read config.json in the folder of a saved model; return the path and the content.
+    """Read config.json in the folder of a saved model.
+
+    Args:
+        cls: class of the model.
+        folder: folder of the saved model.
+        keys: names of the entries that config.json must have, except "format".
+
+    Returns:
+        A pair: the path of the folder, and the content of config.json.
 
     Raises:
         TypeError: if the folder is not a path.
         OSError: if the folder or its config.json is missing.
-        ValueError: if the folder holds a model of another class, or the keys of config.json differ
-            from `keys`.
+        ValueError: if the folder contains a model of another class, or config.json has other
+            entries than those in `keys`.
     """
     return read_config(folder, _folder_format(cls), {"format", *keys})
 
 
 def load_weights(place: Path, parts: dict[str, Any]) -> None:
-    """Load saved weights into modules, and check that their names and shapes match.
+    """Load the saved weights of a model into torch modules.
+
+    Args:
+        place: folder of the saved model.
+        parts: modules by name. They get the saved weights.
 
     Raises:
         ModuleNotFoundError: if safetensors is missing.
         FileNotFoundError: if the file with the weights is missing.
-        ValueError: if names or shapes of the saved weights differ from those of the modules.
+        ValueError: if the saved weights differ from the weights of the modules in names or shapes.
     """
     path = place / _WEIGHTS_FILE
     if not path.is_file():
@@ -105,7 +117,11 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
 
 def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the entry `name` of config.json, which must be a dictionary.
+    """Return a copy of the entry `name` of config.json, which must be a dictionary.
+
+    Args:
+        config: content of config.json.
+        name: name of the entry.
 
     Raises:
         TypeError: if the entry is not a dictionary.
@@ -120,7 +136,7 @@ class Saved:
 
     Attributes:
         trained: record of the training, or None before `fit`.
-        saved_keys: names of the entries of `state`.
+        saved_keys: names of the entries of the dictionary `state`.
     """
 
     trained: Trained | None = None
@@ -128,28 +144,38 @@ class Saved:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments as plain data, read from the attributes of the same names."""
+        """Constructor arguments of this model, as data that can be saved in config.json."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     @property
     def state(self) -> dict[str, Any]:
-        """Results of the training as plain data, such as the known words, without weights."""
+        """Results of the training of this model for the file config.json, such as the known words.
+
+        Weights are not included.
+        """
         raise NotImplementedError
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Dictionary from names to the modules whose weights are saved."""
+        """Dict from names to modules: the torch modules of this model with weights to save."""
         raise NotImplementedError
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the modules for a saved `state`. Their weights are loaded later."""
+        """Create the torch modules of this model from saved data. Weights are not loaded.
+
+        Args:
+            state: saved data, as the property `state` returns them.
+        """
         raise NotImplementedError
 
     def protect(self) -> None:
-        """Set up the noise after the fitted encoder. The default implementation does nothing."""
+        """Add the noise to the fitted encoder of this model.
+
+        The default implementation leaves the model unchanged.
+        """
 
     def to(self, device: Any) -> Self:
-        """Move the model to a torch device, such as "cuda"."""
+        """Move this model to a torch device, such as "cuda", and return the model."""
         raise NotImplementedError
 
     @property
@@ -157,12 +183,17 @@ class Saved:
         return self.trained is not None
 
     def require_fitted(self, what: str) -> None:
-        """Raise an error if the model is not fitted. The message names the operation `what`."""
+        """Raise an error if this model is not fitted.
+
+        Args:
+            what: operation that needs a fitted model, such as "is saved". The error message names
+                it.
+        """
         if not self._is_fitted:
             raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Save the fitted model in a folder, with config.json and safetensors files.
+        """Save this fitted model in a folder, in the file config.json and in safetensors files.
 
         Args:
             folder: folder for the files, created if it is missing.
@@ -183,11 +214,14 @@ class Saved:
         return place
 
     def write_parts(self, place: Path) -> None:
-        """Write parts of the model that are saved in folders inside `place`, if there are any."""
+        """Write the parts of this model that are saved in subfolders of the folder `place`.
+
+        The default implementation does not write any file.
+        """
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """Read a model that `save_pretrained` wrote, without pickle files and network access.
+        """Read a model that `save_pretrained` wrote, without using pickle files or the network.
 
         Args:
             folder: a local folder.
@@ -195,7 +229,7 @@ class Saved:
 
         Raises:
             OSError: if the folder or a file is missing.
-            ValueError: if the folder holds a model of another class, or a key of config.json is
+            ValueError: if the folder contains a model of another class, or a key of config.json is
                 unknown or missing.
         """
         return cls._load(folder, device)
@@ -220,7 +254,14 @@ class Saved:
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Create an unfitted model from the saved arguments and arguments of the user."""
+        """Create a model of this class that is not fitted.
+
+        Args:
+            arguments: saved constructor arguments.
+            place: folder of the saved model.
+            config: content of config.json.
+            **passed: constructor arguments from the user that a saved model does not contain.
+        """
         try:
             return cls(**arguments, **passed)
         except TypeError as error:
@@ -233,13 +274,18 @@ class Labelling:
     """Base class of models that predict the labels of texts.
 
     Attributes:
-        labels: the labels that the model distinguishes.
+        labels: the labels that the model can predict.
     """
 
     labels: npt.NDArray[Any]
 
     def label_rows(self, head: torch.nn.Linear, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return, for each vector in `rows`, the label with the highest score (logit) in `head`."""
+        """Return the label with the highest score (logit) for each vector.
+
+        Args:
+            head: linear layer that computes a score of each label from a vector.
+            rows: vectors, shape `(n, d)`.
+        """
         weight, requirement = head.weight, f"numbers of shape (n, {head.in_features})"
         vectors = numeric("rows", requirement, rows)
         if vectors.shape[1:] != (head.in_features,):
@@ -250,15 +296,16 @@ class Labelling:
         return labels
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Predict the labels of texts, as an array of shape `(len(texts),)`."""
+        """Predict the label of each text, and return an array of shape `(len(texts),)`."""
         raise NotImplementedError
 
     def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """Compute the share of texts whose label the model predicts correctly.
+        """Compute the fraction of texts for which this model predicts the correct label.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
-            rng: None, or an int or a Generator that repeats the noise, as in `encode`.
+            rng: None draws new noise. With the same int or Generator state, `encode` adds the same
+                noise again.
 
         Raises:
             TypeError: if `corpus` is not a `Corpus`.
@@ -274,12 +321,12 @@ class Labelling:
 class TextSystem(Saved, Shown):
     """Base class of models that are fitted to texts, and then release noisy vectors of texts.
 
-    A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. The other methods
-    have a default implementation. A model that rewrites texts also has a `rewriter`.
+    A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. All other methods
+    have a default implementation. A model that rewrites texts also has the attribute `rewriter`.
 
     Attributes:
-        epsilon: claimed epsilon.
-        private: fitted encoder, followed by transform and noise, or None before `fit`.
+        epsilon: epsilon that the model claims for any two texts.
+        private: fitted encoder that includes the transform and the noise, or None before `fit`.
         trained: record of the training, or None before `fit`.
     """
 
@@ -288,25 +335,29 @@ class TextSystem(Saved, Shown):
 
     @property
     def claim(self) -> float | None:
-        """Claimed epsilon for any two texts."""
+        """Epsilon that this model claims for any two texts."""
         return self.epsilon
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon for any two texts, with its derivation, or None if it is not known."""
+        """True epsilon of this model for any two texts, with its derivation.
+
+        The property is None if the true epsilon is not known.
+        """
         return None if self.private is None else self.private.real
 
     @property
     def true_epsilon(self) -> float:
-        """True epsilon for any two texts, computed from the noise; it may exceed the claim.
+        """True epsilon of this model for any two texts, computed from the noise.
 
-        It is inf if no finite epsilon holds. It is NaN before `fit`.
+        The true epsilon may be larger than the claimed epsilon. It is inf if no finite epsilon
+        holds. It is NaN before `fit`.
         """
         return math.nan if self.private is None else self.private.true_epsilon
 
     @property
     def verdict(self) -> str:
-        """Short statement on whether the claim holds for any two texts."""
+        """Text for reports that states whether the claimed epsilon holds for any two texts."""
         epsilon, claim = self.true_epsilon, self.claim
         if math.isnan(epsilon):
             return "not fitted"
@@ -330,9 +381,9 @@ class TextSystem(Saved, Shown):
 
         Args:
             texts: strings that are not empty.
-            rng: None uses random numbers of the operating system. An int or a Generator repeats the
-                noise. Anyone who knows this int or Generator can compute the noise. Therefore use
-                None for a release.
+            rng: None takes the noise from random numbers of the operating system. With an int or a
+                Generator, the noise can be repeated. Anyone who knows this int or Generator can
+                compute the noise. Therefore use None for a release.
 
         Returns:
             float32 vectors, shape `(len(texts), d)`.
@@ -344,7 +395,7 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").encode(texts, rng=rng)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact privacy loss among all pairs.
+        """Find the two texts with the largest exact privacy loss under this model.
 
         The loss is computed from the distribution of the noise, and not estimated from samples.
 
@@ -354,7 +405,7 @@ class TextSystem(Saved, Shown):
                 on a terminal or in a notebook.
 
         Returns:
-            The pair of texts. `print(model)` shows the last pair that was found.
+            The pair of texts. `print(model)` shows the pair that the last call found.
 
         Raises:
             TypeError: if `texts` is a single string, or an entry is not a string.
@@ -364,12 +415,15 @@ class TextSystem(Saved, Shown):
 
     @property
     def worst(self) -> tuple[Pair, float | None] | None:
-        """Last pair that `worst_pair` found, with its exact privacy loss; None before a call."""
+        """Pair of texts that the last call of `worst_pair` found, and its exact privacy loss.
+
+        The property is None before the first call.
+        """
         return None if self.private is None else self.private.worst
 
     @property
     def name(self) -> str:
-        """Name in reports: the class, with the arguments that differ from their defaults."""
+        """Name of this model in reports: the class, and the arguments that differ from defaults."""
         usual = {
             parameter.name: parameter.default
             for parameter in signature(type(self)).parameters.values()
@@ -378,20 +432,23 @@ class TextSystem(Saved, Shown):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
-        """Return additional rows that `print` shows: the training, and the labels if any."""
+        """Return additional rows for `print` of this model: the training, and the labels if any.
+
+        The keys of the dictionary are the titles of the rows.
+        """
         rows = {"trained": str(self.trained)}
         if isinstance(self, Labelling):
             rows["labels"] = ", ".join(map(str, self.labels))
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return the mechanism for an audit: from a text to its noisy vector."""
+        """Return a mechanism for an audit: its input is a text, and its output the noisy vector."""
         made = self.require_private("is audited").as_mechanism()
         made.name = self.name
         return made
 
     def to(self, device: Any) -> Self:
-        """Move the model to a torch device, such as "cuda"."""
+        """Move this model to a torch device, such as "cuda", and return the model."""
         self.require_private("is moved").to(device)
         for module in self.saved_modules.values():
             module.to(device_of(device))
@@ -402,9 +459,10 @@ class TextSystem(Saved, Shown):
         return self.private is not None
 
     def require_private(self, what: str) -> PrivateEncoder:
-        """Return the fitted private encoder, or raise an error before `fit`.
+        """Return the fitted private encoder of this model, or raise an error before `fit`.
 
-        The message names the operation `what`.
+        Args:
+            what: operation that needs the encoder, such as "encodes". The error message names it.
         """
         self.require_fitted(what)
         assert self.private is not None

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import AssumptionWarning, choice, instance, integer, invalid, real
 from ...mechanisms.callables import set_torch_threads
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...packages import torch
 from ...progress import Progress
 from ...report.shown import Shown
@@ -56,18 +56,20 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
 @suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
-    """Random masking of words of a text, and of the word pairs that contain masked words.
+    """Setting that masks random words of a text before a `Bag` computes the vector of the text.
+
+    The vector of the text is the mean over the vectors of its words and word pairs.
 
     Args:
-        mu: share of masked words, in [0, 1).
+        mu: share of the words of a text that are masked, in [0, 1).
         masks: "bernoulli" masks each word independently with probability mu. "exact" masks exactly
             ``floor(mu n + 1/2)`` of the n words of a text, as in the paper. The epsilon from
             `dpcore.calibration.word_dropout` holds only for "bernoulli".
-        mask: "leave_out" removes masked words, and word pairs with a masked word, from the mean.
-            "zero_id" follows the code of Zouhri and Abecidan (2021), for comparison. It masks words
-            and word pairs independently, and replaces each masked word or pair by number 0. The
-            vector of number 0 is a part of the mean. Therefore a masked word can remain visible in
-            a word pair.
+        mask: "leave_out" leaves masked words out of the mean, and also each word pair that contains
+            a masked word. "zero_id" is for comparisons with the code of Zouhri and Abecidan (2021).
+            With "zero_id", words and word pairs are masked independently. Therefore a masked word
+            can remain visible in a word pair. Each masked word or word pair is replaced by number 0
+            of the vocabulary. The vector of number 0 is included in the mean.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -94,13 +96,14 @@ class WordDropout(Shown):
         choice("mask", self.mask, MASKED)
 
     def masked(self, sizes: torch.Tensor) -> Any:
-        """Draw random masks with torch's default generator.
+        """Draw at random which words of texts are masked, with torch's default generator.
 
         Args:
-            sizes: number of entries of each text, int64, shape `(texts,)`.
+            sizes: number of words of each text, int64, shape `(texts,)`.
 
         Returns:
-            Masks of all texts one after another, bool, shape `(sum of sizes,)`. True means masked.
+            A bool for each word, True if the word is masked, shape `(sum of sizes,)`. The words of
+            the first text come first, then those of the second text, and so on.
         """
         total = int(sizes.sum())
         # float64 gives the share of masked words a precision of 53 bits.
@@ -121,16 +124,16 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """Words and word pairs of several texts as numbers, one text after another.
+    """Words and word pairs (here called units) of several texts as numbers.
 
-    A unit is a word or a word pair.
+    The units of all texts are joined in one array, in the order of the texts.
 
     Args:
         ids: number of each unit in the vocabulary, int64, shape `(units,)`.
-        spans: start and end of each unit, counted in words of its text, with the end excluded;
-            shape `(units, 2)`.
-        sizes: number of known units of each text, shape `(texts,)`.
-        words: number of words of each text, known and unknown, shape `(texts,)`.
+        spans: position of the first word of each unit in its text, and position after the last word
+            of the unit, shape `(units, 2)`.
+        sizes: number of units of each text, shape `(texts,)`.
+        words: number of words of each text, including unknown words, shape `(texts,)`.
     """
 
     ids: Any
@@ -143,7 +146,12 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: torch.Tensor) -> Units:
-        """Return the texts with these row numbers, in the order of `rows`; rows may repeat."""
+        """Return the words and word pairs of only some of the texts, as numbers.
+
+        Args:
+            rows: positions of the texts to return, in the order of the result. A position may
+                repeat.
+        """
         sizes = self.sizes[rows]
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
         begin = torch.cumsum(sizes, 0) - sizes
@@ -157,7 +165,10 @@ class Units(Shown):
         )
 
     def batches(self, size: int) -> Iterator[Units]:
-        """Yield consecutive batches of `size` texts; the last batch may be smaller."""
+        """Split the texts into consecutive batches of `size` texts, and yield each batch.
+
+        The last batch may be smaller.
+        """
         ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
         for start in range(0, len(self), size):
             stop = min(start + size, len(self))
@@ -168,21 +179,24 @@ class Units(Shown):
 class Bag(torch.nn.Module):
     """Encoder of texts: the mean over the vectors of the words and word pairs of a text.
 
-    Unknown words and masked words do not count in the mean. If a text has no known word, its vector
-    is zero, and dpcore warns.
+    Unknown words and masked words are left out of the mean, unless the vocabulary or `dropout`
+    assigns a number to them. If all words of a text are left out, its vector is zero. dpcore warns
+    if a text has no known word.
 
     Args:
         vocabulary: mapping from words and word pairs to numbers. If `dropout` replaces masked words
-            by number 0, no word may have this number.
+            by number 0, no known word may have number 0.
         dim: number of entries of a vector.
-        dropout: random masking of words in every call. None masks no words.
+        dropout: `WordDropout`, which masks random words in every call. None masks no words.
 
     Attributes:
-        random: True if two calls on the same text may differ, because words are masked at random.
+        random: True if two calls on the same text may return different vectors, because words are
+            masked at random.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1, or a word has the number 0 that replaces masked words.
+        ValueError: if `dim` is below 1, or number 0 replaces masked words but is also the number of
+            a known word.
 
     Source:
         Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
@@ -212,12 +226,15 @@ class Bag(torch.nn.Module):
 
     @property
     def random(self) -> bool:
-        """True if words are masked at random, so two calls on the same text may differ."""
+        """True if this encoder masks random words.
+
+        Two calls on the same text may then return different vectors.
+        """
         return self.dropout is not None
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Return a context manager that turns off the masking of words."""
+        """Return a context manager. Inside its `with` block, this encoder masks no words."""
         kept, self.dropout = self.dropout, None
         try:
             yield
@@ -225,7 +242,7 @@ class Bag(torch.nn.Module):
             self.dropout = kept
 
     def units(self, texts: Sequence[str]) -> Units:
-        """Return the words and word pairs of texts as numbers.
+        """Return the words and word pairs of texts as numbers of the vocabulary of this encoder.
 
         Args:
             texts: strings that are not empty.
@@ -237,10 +254,10 @@ class Bag(torch.nn.Module):
         return units_of(self.vocabulary, texts)
 
     def forward(self, texts: Any) -> Any:
-        """Compute the vectors of texts.
+        """Compute the mean vector of the words and word pairs of each text.
 
         Args:
-            texts: strings, or the result of `units` for these strings.
+            texts: strings, or the result of the method `units` for these strings.
 
         Returns:
             float32 vectors, shape `(len(texts), dim)`.
@@ -267,13 +284,17 @@ class Bag(torch.nn.Module):
         return units.ids[stays], sizes
 
     def extra_repr(self) -> str:
-        """Return the settings that torch shows in `repr`."""
+        """Return the text that torch shows in the `repr` of this encoder: the setting `dropout`."""
         return f"dropout={self.dropout!r}"
 
 
 def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
-    """Return the words and word pairs of texts as numbers, with a warning for unknown texts."""
-    texts_read = texts_of("texts", texts)
+    """Return the words and word pairs of texts as numbers of a vocabulary.
+
+    Warns:
+        UserWarning: if some texts have no known word. The warning states the number of these texts.
+    """
+    texts_read = as_texts("texts", texts)
     # In an audit, the same text occurs many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(texts_read))}
     ids, spans, sizes, words = [], [], [], []
@@ -297,7 +318,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Settings of a training. A setting is None if the model has no such setting.
+    """Settings of the training of a model. A setting is None if the model does not use it.
 
     Attributes:
         epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
@@ -305,7 +326,7 @@ class Recipe(Shown):
         batch: number of texts per training step.
         lr: learning rate of the first epoch.
         decay: factor by which the learning rate is multiplied after every epoch.
-        dropout: share of the input words of the decoder that are replaced by "<unk>".
+        dropout: share of the input words of the decoder that "<unk>" replaces at random.
         strength: weight of the loss of the discriminator.
         reconstruction: weight of the loss of the decoder.
     """
@@ -319,7 +340,10 @@ class Recipe(Shown):
     reconstruction: float | None = None
 
     def epochs_for(self, texts: int) -> int:
-        """Return the number of epochs of a training on this number of texts.
+        """Return the number of epochs that these settings give for a number of training texts.
+
+        Args:
+            texts: number of training texts.
 
         Example:
             >>> recipe = make_recipe(None, 64, 2.0)
@@ -333,7 +357,13 @@ class Recipe(Shown):
 
 
 def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
-    """Check the settings of a training and return them.
+    """Check the settings of the training of a model, and return them as a `Recipe`.
+
+    Args:
+        epochs: number of passes over the texts, or None for a number that depends on the texts.
+        batch: number of texts per training step.
+        lr: learning rate of the first epoch.
+        **others: other settings, such as `decay`.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -347,20 +377,20 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trained(Recipe):
-    """Record of a training: its settings and its results.
+    """Record of the training of a model: the settings and the results.
 
     Attributes:
         texts: number of training texts.
-        cut: number of training texts that were cut because they have too many words. None if the
-            model never cuts texts.
-        schedule: description of the training noise; empty without noise.
-        seed: seed that repeats the training.
-        threads: number of torch threads on the CPU.
-        losses: mean cross entropy in each epoch. It is the cross entropy of the labels, or per word
-            for a model without labels.
+        cut: number of training texts that were cut because they have too many words. None if models
+            of this class never cut texts.
+        schedule: description of the noise in the training, or "" if the training had no noise.
+        seed: seed of the training. The same seed repeats the training.
+        threads: number of torch threads on the CPU during the training.
+        losses: mean cross entropy in each epoch. For a model with labels, it is the cross entropy
+            of the labels. For a model without labels, it is the cross entropy per word.
         epsilons: epsilon after each epoch. Empty if the model cannot learn epsilon.
-        partial: True if Ctrl-C stopped the training early. The record is then for the complete
-            epochs.
+        partial: True if Ctrl-C stopped the training early. The results are then those of the
+            complete epochs.
     """
 
     texts: int = 0
@@ -374,7 +404,11 @@ class Trained(Recipe):
 
     @classmethod
     def from_plain(cls, words: dict[str, Any]) -> Self:
-        """Create the record from the data that `save_pretrained` wrote."""
+        """Create the record of a training from the data that `save_pretrained` wrote.
+
+        Args:
+            words: the entry "trained" of config.json.
+        """
         try:
             values = {field.name: words[field.name] for field in fields(cls)}
             lists = {name: tuple(values[name]) for name in ("losses", "epsilons")}
@@ -398,7 +432,10 @@ class Trained(Recipe):
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Limit torch to one thread, so that the results do not depend on the number of threads."""
+    """Return a context manager. Inside its `with` block, torch uses only one thread.
+
+    Therefore the results do not depend on the number of threads.
+    """
     return set_torch_threads(1)
 
 
@@ -411,22 +448,23 @@ def run_epochs(
     *,
     patience: float = math.inf,
 ) -> tuple[tuple[float, ...], bool]:
-    """Run the epochs of a training on one torch thread.
+    """Train for several epochs on one torch thread.
 
-    After Ctrl-C, the function restores the weights after the last complete epoch.
+    After Ctrl-C, the function resets `weights` to the values at the end of the last complete epoch.
 
     Args:
-        run_epoch: function that trains for one epoch and returns the mean loss. Its argument is the
-            number of the epoch, from 1.
-        epochs: number of epochs.
+        run_epoch: function that trains for one epoch and returns the mean loss. The argument of the
+            function is the number of the epoch, counted from 1.
+        epochs: largest number of epochs.
         weights: tensors that are trained.
         rng: generator that seeds torch's default generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
-        patience: the training stops if more than so many epochs in a row have no new smallest loss.
+        patience: number of successive epochs without a new smallest loss after which the training
+            stops.
 
     Returns:
-        The loss of each complete epoch, and True if Ctrl-C stopped the training early.
+        A pair: the loss of each complete epoch, and True if Ctrl-C stopped the training early.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -454,7 +492,16 @@ def run_epochs(
 def require_convergence(
     is_small: bool, lr: float, epoch: int, strength: float | None = None
 ) -> None:
-    """Raise an error with the epoch and the learning rate, unless `is_small` is True."""
+    """Raise an error about a training that diverges, unless `is_small` is True.
+
+    Args:
+        is_small: True if the loss or the weights are small enough. Then the function raises no
+            error.
+        lr: learning rate, for the error message.
+        epoch: number of the epoch, for the error message.
+        strength: weight of the loss of an adversary, for the error message, or None without
+            adversary.
+    """
     if not is_small:
         also = f", as the strength must, {strength:g}" if strength else ""
         need = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
@@ -475,32 +522,33 @@ def train_classifier(
     adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train a text encoder (the extractor) and a classifier together; weights change in place.
+    """Train a text encoder (the extractor) and a classifier together. Weights change in place.
 
     Args:
-        extractor: module from `Units` to vectors of texts, with gradients. It is the identity if
-            `units` is a tensor of vectors.
-        transform: function that maps the vectors to a bounded set.
-        head: module from vectors to a score (logit) for each label.
+        extractor: torch module that computes the vectors of texts from `Units`. It is the identity
+            if `units` is a tensor of vectors.
+        transform: function that maps the vectors to a bounded set (for example, by clipping).
+        head: torch module that computes a score (logit) for each label from a vector.
         units: `Units` of the training texts, or a tensor with a vector for each training text.
         codes: integer code of the label of each text, int64, shape `(texts,)`.
         noise: function from an epsilon to a layer that adds noise of this epsilon.
-        schedule: function `(epoch, epochs, rng) -> epsilon` for the training noise, or None without
-            noise.
+        schedule: function `(epoch, epochs, rng) -> epsilon` that gives the epsilon of the training
+            noise in an epoch. None means training without noise.
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
-        adversary: object that is trained against the extractor, or None. Its attribute `weights`
-            has the tensors to train. Its method `step(rows, batch)` takes a training step on the
-            vectors `rows` of the texts with numbers `batch`, without gradients for the extractor.
-            Its method `penalty(rows, batch)` returns a number that is added to the loss. This
-            method must not change the extractor or the classifier. Its attribute `strength`, the
-            weight of the penalty, is used in error messages.
+        adversary: object that is trained against the extractor, or None to train without such an
+            object. The attribute `weights` of the adversary contains the tensors to train. Its
+            method `step(rows, batch)` takes a training step of the adversary. `rows` are vectors,
+            and `batch` has the row numbers of the texts with these vectors. Its method
+            `penalty(rows, batch)` returns a number that is added to the loss of the classifier.
+            `penalty` must not change the extractor or the classifier. The attribute `strength` is
+            the weight of the penalty, for error messages.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
 
     Returns:
-        The mean cross entropy of the labels in each epoch, and True if Ctrl-C stopped the training
-        early. After Ctrl-C, the modules have the weights after the last complete epoch.
+        A pair: the mean cross entropy of the labels in each epoch, and True if Ctrl-C stopped the
+        training early. After Ctrl-C, the weights are those at the end of the last complete epoch.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
@@ -566,14 +614,14 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """Training texts that `TextClassifier.prepare` converted to numbers.
+    """Training texts that the method `TextClassifier.prepare` converted to numbers of words.
 
     Attributes:
-        part: training texts with labels.
+        part: the training texts, with their labels.
         vocabulary: mapping from the words and word pairs of these texts to numbers.
         units: words and word pairs of these texts as numbers.
-        kind: settings of the vocabulary: treatment of unknown words, smallest number of occurrences
-            of a known word, and names of reserved numbers.
+        kind: three settings of the vocabulary: how unknown words are treated ("drop" or "token"),
+            the smallest number of occurrences of a known word, and the names of reserved numbers.
     """
 
     part: Corpus
@@ -587,7 +635,10 @@ class Prepared(Shown):
 
 
 def training_part(corpus: Any) -> Corpus:
-    """Return the training part of a labelled corpus, or the whole corpus if it has no split."""
+    """Return the training texts of a corpus, with their labels.
+
+    If the corpus has no split into parts, all texts are returned.
+    """
     whole = instance("corpus", corpus, Corpus)
     part: Corpus = whole if whole.split is None else whole.train
     if part.labels is None:
@@ -596,9 +647,10 @@ def training_part(corpus: Any) -> Corpus:
 
 
 def labels_of(part: Corpus) -> tuple[Any, Any]:
-    """Return the distinct labels, sorted, and the integer code of the label of each text.
+    """Return the different labels of texts, and an integer code of the label of each text.
 
-    The code is the position of the label in the sorted labels, as an int64 tensor.
+    The labels are sorted. The codes are an int64 tensor. The code of a text is the position of its
+    label in the sorted labels.
 
     Raises:
         ValueError: if all texts have the same label.

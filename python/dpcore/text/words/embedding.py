@@ -34,7 +34,7 @@ _CANCELLATION_SHARE: Final = 1e-6
 
 @suggest_arguments
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
-    r"""Read a JavaScript file of word vectors, with one word per line.
+    r"""Read words and their vectors from a JavaScript file with one word per line.
 
     Args:
         path: a file such as wordvecs1000.js. The first line is `var NAME={`, and the last line is
@@ -45,8 +45,8 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line has another form, a word is repeated, two vectors differ in length, or
-            a number is not finite. The message names the file and the line.
+        ValueError: if a line does not have the described form, a word is repeated, two vectors
+            differ in length, or a number is not finite. The message names the file and the line.
 
     Example:
         >>> import tempfile
@@ -87,9 +87,9 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
     """Read words and their vectors from a text file in the format of GloVe or word2vec.
 
     Args:
-        path: a file with one word per line. A line has a word and the numbers of its vector,
-            separated by blanks. In the format of word2vec, the first line has only two whole
-            numbers: the number of words and the length of a vector.
+        path: a file with one word per line. A line has a word and the entries of its vector,
+            separated by blanks. In the format of word2vec, there is an additional first line with
+            two whole numbers: the number of words and the number of entries of a vector.
         limit: largest number of words to read, from the start of the file. None means all words.
 
     Returns:
@@ -146,14 +146,16 @@ def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding(Record):
-    """Words with one vector for each word.
+    """List of words, with one vector for each word.
 
     Args:
         words: the words, without repetition.
         vectors: finite numbers, shape `(words, dim)`; stored as float64.
-        origin: source of the vectors (for example, the name of the file), for reports.
-        claimed: claimed epsilon of the noise on the vectors, or None if the vectors have no noise.
-        real: true epsilon of the noise on the vectors, for any two words; None without noise.
+        origin: text for reports that states the source of the vectors, such as the name of a file.
+        claimed: epsilon that was claimed for the noise that was added to the vectors. None if no
+            noise was added.
+        real: true epsilon of the noise that was added to the vectors, for any two words. None if no
+            noise was added.
 
     Raises:
         TypeError: if `words` are not strings or `vectors` are not numbers.
@@ -194,13 +196,11 @@ class Embedding(Record):
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
-        """Create an embedding from gensim's `KeyedVectors`, or from a gensim model.
-
-        The `KeyedVectors` of a model are its attribute `wv`.
+        """Create an `Embedding` from gensim's `KeyedVectors`, or from a trained gensim model.
 
         Raises:
-            TypeError: if the argument is not `KeyedVectors` and has no attribute `wv` of this
-                class.
+            TypeError: if the argument is neither `KeyedVectors` nor a model with `KeyedVectors` as
+                its attribute `wv`.
         """
         vectors = model.wv if has_all(model, "wv") else model
         if not has_all(vectors, "index_to_key", "vectors"):
@@ -216,9 +216,9 @@ class Embedding(Record):
         Args:
             path: a file in one of these formats:
 
-                - a text file of GloVe: each line has a word and the numbers of its vector;
-                - a text file of word2vec: the same, with a first line that has the number of words
-                  and the length of a vector;
+                - a text file of GloVe: each line has a word and the entries of its vector;
+                - a text file of word2vec: as for GloVe, with an additional first line. It has the
+                  number of words and the number of entries of a vector;
                 - a `.js` file: the first line is `var NAME={`, the last line is `};`, and each
                   other line has a word in quotes, a colon, a list of numbers and a comma.
             limit: largest number of words to read, from the start of the file. None means all
@@ -226,7 +226,7 @@ class Embedding(Record):
             normalise: True divides each vector by its Euclidean length.
 
         Returns:
-            The embedding, with the words in the order of the file.
+            An `Embedding` with the words in the order of the file.
 
         Raises:
             FileNotFoundError: if the file is missing.
@@ -270,10 +270,10 @@ class Embedding(Record):
         return made
 
     def require_distinct(self, name: str) -> None:
-        """Check that no two words have the same vector.
+        """Check that no two words of this embedding have the same vector.
 
         Args:
-            name: name of the vectors in the error message.
+            name: name that the error message gives to the vectors.
 
         Raises:
             ValueError: if two words have the same vector; the message names the two words.
@@ -286,26 +286,24 @@ class Embedding(Record):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 hash of the words and vectors, as 64 hexadecimal digits."""
+        """SHA-256 hash of the words and vectors of this embedding, as 64 hexadecimal digits."""
         digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self.vectors, "<f8").tobytes())
         return digest.hexdigest()
 
     @property
     def dim(self) -> int:
-        """Number of entries of a vector."""
+        """Number of entries of each vector of this embedding."""
         return int(self.vectors.shape[1])
 
     def distances(self, numbers: npt.NDArray[np.int64]) -> Floats:
-        """Compute the Euclidean distances of some words to all words.
+        """Compute the Euclidean distances from n words to all V words of this embedding.
 
         Args:
-            numbers: positions of some words in the list of words, shape `(n,)`.
+            numbers: positions of the n words in the list `words`, shape `(n,)`.
 
         Returns:
-            Distances of shape `(n, V)` for V words in all. The distance of a word to itself is
-            exactly 0. Small distances are computed from differences of vectors, because a matrix
-            product would give only few correct digits.
+            The distances, shape `(n, V)`. The distance of a word to itself is exactly 0.
 
         Example:
             >>> Embedding(("bad", "good"), [[0.0], [1.5]]).distances(np.array([1]))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped, real
-from ...mechanisms.texts import texts_of
+from ...mechanisms.texts import as_texts
 from ...progress import Progress
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, seed_of
@@ -48,16 +48,20 @@ _COMPARISON_HEADER: Final = (
 
 
 class MetricExponential(MetricMechanism, TableMechanism):
-    """The exponential mechanism for a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
+    """Exponential mechanism on words: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x) for a metric m.
 
-    Here x is the word of the text, y is the new word, and Z(x) normalises the probabilities. The
-    privacy loss of x against x' is ln P(y | x)/P(y | x'). By the triangle inequality, this loss is
-    largest at the output y = x. The largest loss is ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
+    The mechanism replaces a word x of a text by a random word y. Z(x) normalises the probabilities.
+    The privacy loss of x against another word x' at the output y is ``ln(P(y | x)/P(y | x'))``. By
+    the triangle inequality, the privacy loss is largest at the output y = x. There it is
+    ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
     """
 
     @property
     def gamma(self) -> float:
-        """Distance beyond which all words have the same probability; infinite without a limit."""
+        """Distance from a word x beyond which all words are equally probable replacements of x.
+
+        It is infinite for a mechanism without such a distance.
+        """
         return math.inf
 
     def _scores_of(self, numbers: Ints, sign: float = -1.0) -> Floats:
@@ -78,16 +82,16 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, Ints]:
-        """Compute the largest privacy loss of some words x against all words x', in nats.
+        """Compute the largest privacy losses of several words x against all V words x', in nats.
 
         Args:
             start: position of the first word x.
             stop: position after the last word x.
 
         Returns:
-            Two arrays of shape `(stop - start, V)`. The first array is the maximum over outputs y
-            of ``ln P(y | x)/P(y | x')``. The second array is the position of an output y with this
-            maximum. This output is the word x.
+            Two arrays of shape `(stop - start, V)`. The first array contains the maximum of
+            ``ln(P(y | x)/P(y | x'))`` over all outputs y. The second array contains the position of
+            an output y that attains the maximum, which is always the word x.
 
         Raises:
             ValueError: if `start` or `stop` is out of range.
@@ -99,18 +103,19 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
 
     def worst_loss(self) -> float:
-        """Compute the largest privacy loss between any two words, in nats."""
+        """Compute the largest privacy loss of this mechanism between any two words, in nats."""
         parts = split_rows(*self.shape)
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
     def largest_losses(self, numbers: Ints) -> Floats:
-        """Compute the largest privacy loss between each of some words and any other word.
+        """Compute the largest privacy loss between each of n words and any other word.
 
         Args:
             numbers: positions of the words, shape `(n,)`.
 
         Returns:
-            Losses in nats, shape `(n,)`. Each loss is the larger of the two directions.
+            Losses in nats, shape `(n,)`. Each loss is the maximum over all other words and over
+            both directions of a pair of words.
         """
         largest = np.empty(len(numbers))
         for i, number in enumerate(numbers.tolist()):
@@ -133,8 +138,8 @@ def _log_sums(scores: Floats) -> Floats:
 class SanText(MetricExponential):
     """SanText: replaces x by y with probability proportional to exp(-epsilon d(x, y)/2).
 
-    Here x and y are words, and d is the Euclidean distance of their vectors. A new word y is drawn
-    for each word x of a text.
+    Here x is a word of a text, y is a word with a vector, and d is the Euclidean distance between
+    the vectors of x and y. Each word of a text is replaced independently.
 
     Args:
         vectors: the words and their vectors.
@@ -162,20 +167,20 @@ class SanText(MetricExponential):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TEM(MetricExponential):
-    """The truncated exponential mechanism: words farther than gamma from x are equally probable.
+    """Truncated exponential mechanism (TEM), which replaces a word x of a text by a random word y.
 
-    Here x is the word of the text, d is the Euclidean distance of vectors, and
-    ``gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta)``. A word within distance gamma of x has the
-    score -d. The n other words share one element with the score ``-gamma + 2 ln(n)/epsilon``. The
-    mechanism draws an element with probability proportional to ``exp(epsilon score/2)``. If the
-    shared element is drawn, the mechanism chooses one of the n words uniformly. The result is the
-    exponential mechanism with the metric min(d, gamma).
+    The probability of y is proportional to ``exp(-epsilon min(d, gamma)/2)``. Here d is the
+    Euclidean distance between the vectors of x and y, and
+    ``gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta)``. Therefore all words farther than gamma from
+    x are equally probable. The mechanism of the paper draws from the same distribution in two
+    steps. It first draws a word within distance gamma, or the set of all farther words. If it draws
+    the set, it then chooses a word of the set uniformly.
 
     Args:
         vectors: the V words and their vectors.
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
-        beta: largest probability that the new word is farther than gamma from x, in (0, 1). It must
-            be so small that gamma is above 0.
+        beta: largest probability that y is farther than gamma from x, in (0, 1). It must be so
+            small that gamma is above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -205,7 +210,7 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """Distance from the word of the text beyond which all words are equally probable."""
+        """Distance from a word x beyond which all words are equally probable replacements of x."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
@@ -215,8 +220,8 @@ class TEM(MetricExponential):
 class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: always replaces sensitive words, and replaces other words with probability p.
 
-    The new words are always sensitive words. The claimed epsilon holds only for two sensitive
-    words. If a word that is not sensitive is not replaced, the output reveals this word. Therefore
+    Every replacement is a sensitive word. The claimed epsilon holds only for two sensitive words. A
+    word that is not sensitive may remain unchanged. The output then reveals this word. Therefore
     the privacy loss between this word and any other word is infinite.
 
     Args:
@@ -224,8 +229,9 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
         sensitive: the sensitive words. Words that are not in `vectors` are ignored.
         p: probability that a word that is not sensitive is replaced, in (0, 1].
-        from_texts: True if `sensitive` was computed from private texts. The claimed epsilon then
-            does not include the information in this list, and reports state this limit.
+        from_texts: True if the list `sensitive` was computed from private texts. The claimed
+            epsilon then does not cover what the list reveals about these texts, and reports state
+            this limit.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -264,16 +270,18 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def rarest(
         cls, vectors: Embedding, epsilon: float, texts: Any, *, share: float = 0.9, p: float = 0.3
     ) -> SanTextPlus:
-        """Create a mechanism whose sensitive words are the rarest words of some texts.
+        """Create a SanText+ mechanism. Its sensitive words are the rarest words of given texts.
 
-        The mechanism has `from_texts=True`, because the sensitive words depend on the texts.
+        The mechanism has `from_texts=True`, because the list of sensitive words depends on the
+        texts.
 
         Args:
             vectors: the words and their vectors.
             epsilon: privacy parameter per unit of Euclidean distance, above 0.
-            texts: a list of strings, or a `Corpus` (only its training part is read).
+            texts: texts in which the words are counted: a list of strings, or a `Corpus` (only its
+                training part is read).
             share: share of the words of `vectors` that become sensitive, in (0, 1].
-            p: probability that a word that is not sensitive is replaced.
+            p: probability that a word that is not sensitive is replaced, in (0, 1].
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -281,14 +289,14 @@ class SanTextPlus(MetricMechanism, TableMechanism):
                 same vector.
         """
         share = real("share", share, low=0.0, high=1.0, open_low=True)
-        words = map(words_of, texts_of("texts", training_texts(texts)))
+        words = map(words_of, as_texts("texts", training_texts(texts)))
         counts = Counter(chain.from_iterable(words))
         order = sorted(vectors.words, key=lambda word: (counts[word], word))
         number = max(1, round(share * len(order)))
         return cls(vectors, epsilon, tuple(order[:number]), p, from_texts=True)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes on the limits of the claim, for the report on two words or texts."""
+        """Return sentences for the report on two words or texts, about limits of the claim."""
         notes = super().notes_on(pair)
         if not self.from_texts:
             return notes
@@ -313,22 +321,26 @@ class SanTextPlus(MetricMechanism, TableMechanism):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class CusText(TableMechanism):
-    """CusText: replaces a word x by a word y from a list of k words near x.
+    """CusText: replaces a word x of a text by a word y from a list of k words near x.
 
     The probability of y is proportional to ``exp(epsilon u(y)/2)``. The score u is 1 for the word
-    of the list that is nearest to x, and 0 for the farthest word of the list. The score decreases
-    linearly with the Euclidean distance from x. The claimed epsilon holds only for two words with
-    the same list (`same_list`). The privacy loss between two words with different lists is
-    infinite. The distance between two texts is the number of places at which their words differ.
+    of the list that is nearest to x, and 0 for the farthest word of the list. Between these two
+    words, u decreases linearly with the Euclidean distance from x.
+
+    The claimed epsilon holds only for two words with the same list (see `same_list`). The privacy
+    loss between two words with different lists is infinite. The distance between two texts is the
+    number of positions at which their words differ. The claim for two texts is epsilon times this
+    distance. It holds only if the two words at each position have the same list.
 
     Args:
         vectors: the V words and their vectors.
         epsilon: claimed epsilon for two words with the same list, above 0.
         k: number of words in a list, from 1 to V.
         mapping: "conservative" splits the words into clusters of k words. The list of a word is its
-            cluster. A cluster has the first word that is not in an earlier cluster, and the k - 1
-            nearest words that are not in an earlier cluster. The last cluster may be smaller.
-            "aggressive" gives each word a list of the k nearest words, which include the word.
+            cluster. Clusters are formed one after another, from words that are not yet in a
+            cluster. A cluster has the first such word and the k - 1 nearest such words. The last
+            cluster may be smaller. "aggressive" gives each word the list of its k nearest words,
+            including the word itself.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -366,9 +378,9 @@ class CusText(TableMechanism):
 
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:
-        """Boolean matrix, shape `(V, V)`: True for two words with the same list.
+        """Boolean matrix, shape `(V, V)`: True for two words with the same list of replacements.
 
-        The claimed epsilon holds only for two such words.
+        The claimed epsilon holds only for two words with the same list.
         """
         numbers = np.unique(np.sort(self._output_lists, axis=1), axis=0, return_inverse=True)[
             1
@@ -377,7 +389,7 @@ class CusText(TableMechanism):
         return is_same
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes on the limits of the claim, for the report on two words or texts."""
+        """Return sentences for the report on two words or texts, about limits of the claim."""
         notes = super().notes_on(pair)
         if self.loss(pair) == float("inf"):
             notes += ("the words have different lists of outputs: the loss is infinite",)
@@ -422,13 +434,13 @@ class CusText(TableMechanism):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordCalibration(Record):
-    """A mechanism that replaces words, with the epsilon that `calibrate` found.
+    """Result of `calibrate`: a mechanism that replaces words, and its largest privacy loss.
 
     Args:
-        mechanism: the mechanism with this epsilon.
+        mechanism: the mechanism, with the epsilon that `calibrate` found.
         loss: largest privacy loss between any two words, in nats.
-        is_exact: True if `loss` is exact. False if `loss` is an upper bound: the privacy loss of
-            the noisy vector. The choice of a word from the noisy vector cannot increase the loss.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound. The bound is the
+            privacy loss of the noisy vector from which the mechanism chooses a word.
     """
 
     mechanism: WordMechanism
@@ -443,20 +455,20 @@ class WordCalibration(Record):
 
 @suggest_arguments
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
-    """Find the epsilon at which the largest privacy loss between any two words has a given value.
+    """Find the epsilon at which the largest loss of a word mechanism for two words is `loss`.
 
     Args:
-        kind: class of the mechanism. For `SanText` and `TEM`, the loss of the result is exact. For
-            `MetricLaplace` and `Vickrey`, `calibrate` uses an upper bound on the loss: epsilon
-            times the largest distance between two words. For one-dimensional vectors, these two
-            classes have a table of probabilities. The result then has the exact loss, which is
-            below the bound.
+        kind: class of the mechanism. For `SanText` and `TEM`, the mechanism has exactly the given
+            loss. For `MetricLaplace` and `Vickrey`, an upper bound on the loss has the given value.
+            The bound is epsilon times the largest distance between two words. If the vectors are
+            one-dimensional, the result also contains the exact loss of `MetricLaplace` or
+            `Vickrey`. This loss may be below the given value.
         vectors: the words and their vectors.
-        loss: largest privacy loss in nats, above 0.
+        loss: largest privacy loss between any two words, in nats, above 0.
         **settings: further arguments of the class, such as `beta` of `TEM`.
 
     Returns:
-        The mechanism and its largest loss.
+        The mechanism with the epsilon that was found, and its largest privacy loss.
 
     Raises:
         TypeError: if `kind` is not a class of this package or `vectors` is not an `Embedding`.
@@ -502,22 +514,24 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
-    """Measurements of one mechanism: its privacy loss, and its effect on words.
+    """Measurements of one mechanism that replaces words: its privacy loss, and its effect on words.
 
     Args:
         name: name of the class of the mechanism.
-        epsilon: privacy parameter of the mechanism.
+        epsilon: claimed epsilon of the mechanism, per unit of distance between two words.
         loss: largest privacy loss between any two words, in nats.
-        is_exact: True if `loss` is exact. False if it is an upper bound.
-        ratio: largest privacy loss per unit of distance, divided by the claimed epsilon. A ratio
-            above 1 refutes the claim. None if the mechanism has no table of probabilities.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound.
+        ratio: the privacy loss of two words is divided by the claimed loss of the two words.
+            `ratio` is the largest such quotient over all pairs of words. A ratio above 1 refutes
+            the claim. None if the probabilities of the outputs are not known.
         infinite_share: share of the ordered pairs of words whose privacy loss is infinite.
-        delta: largest delta of a pair of words at the claimed epsilon.
-        kept: mean probability that a word is not changed.
-        support: for each word, the smallest number of outputs with probability .95 together; the
-            median over the words.
-        is_counted: True if `kept` and `support` are estimates from 1,000 draws for each of 100
-            words. False if they are exact.
+        delta: smallest delta for which the claimed epsilon holds for every pair of words. It is 0
+            if the claim is not refuted.
+        kept: probability that a word is not changed, averaged over the words.
+        support: a median over all words. For each word, it contains the smallest number of outputs
+            that together have probability .95 or more.
+        is_counted: True if `kept` and `support` are estimated from 1,000 random outputs for each of
+            at most 100 words. False if `kept` and `support` are exact.
         words_per_second: number of words that the mechanism replaces in one second on this machine.
     """
 
@@ -551,8 +565,9 @@ class WordComparison(Record):
     """Comparison of mechanisms with the same largest privacy loss between any two words.
 
     Args:
-        loss: largest privacy loss of all mechanisms, in nats.
-        vectors: number of words, number of entries of a vector, and SHA-256 hash of the vectors.
+        loss: the common largest privacy loss between any two words, in nats.
+        vectors: text that states the number of words, the number of entries of a vector, and the
+            SHA-256 hash of the vectors.
         rows: measurements of each mechanism.
     """
 
@@ -576,14 +591,16 @@ def compare(
 ) -> WordComparison:
     """Compare mechanisms that replace words, at the same largest privacy loss between two words.
 
-    `SanText` and `TEM` have exactly this loss. `MetricLaplace` and `Vickrey` have at most this
-    loss. For `CusText`, words with different lists have an infinite loss, so its epsilon is set to
-    this loss. `SanTextPlus` is not compared, because it needs a list of sensitive words.
+    `SanText` and `TEM` have exactly the largest loss `loss`. `MetricLaplace` and `Vickrey` have at
+    most this loss. For `CusText`, words with different lists have an infinite loss. Therefore the
+    epsilon of `CusText` is set to the number `loss`. `SanTextPlus` is not compared, because it
+    needs a list of sensitive words.
 
     Args:
         vectors: the words and their vectors.
-        loss: largest privacy loss in nats, above 0.
-        rng: None, an int seed or a numpy Generator, for measurements that are estimated from draws.
+        loss: largest privacy loss between any two words, in nats, above 0.
+        rng: None, an int seed or a numpy Generator, for measurements that are estimated from random
+            outputs.
         progress: True shows a progress bar, False shows no bar. None shows a bar on a terminal for
             long work.
 
@@ -592,7 +609,7 @@ def compare(
 
     Raises:
         TypeError: if `vectors` is not an `Embedding` or `loss` is not a number.
-        ValueError: if no epsilon gives this loss.
+        ValueError: if no epsilon gives the loss `loss`.
 
     Example:
         >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])

@@ -54,24 +54,26 @@ _UNKNOWN_WORD_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextLoss(Record):
-    """Privacy losses of a mechanism between two texts with the same number of words, in nats.
+    """Privacy losses in nats between two texts, under a mechanism that replaces each word.
 
     Args:
-        words: number of words of each text.
-        changed: number of places at which the two texts have different words.
-        claimed: claimed bound on the loss: epsilon times the sum of the distances between the words
-            at these places. It is infinite if a word at these places has no vector, because the
-            claim does not include such a word.
-        one_word: largest loss at one of these places.
-        whole: loss of the whole texts: the sum of the losses at these places, in the direction with
-            the larger sum.
-        delta: delta of `at_delta` and `one_word_at_delta`.
-        at_delta: upper bound on the loss of the whole texts at `delta`. It is never above `whole`.
-        one_word_at_delta: upper bound on the largest loss at one place at `delta`. It is never
-            above `one_word`.
-        is_exact: True if `one_word` and `whole` are exact. False if they are upper bounds: the
-            losses of the noisy vectors. The choice of a word from a noisy vector cannot increase
-            the loss.
+        words: number of words of each of the two texts.
+        changed: number of positions at which the two texts have different words.
+        claimed: claimed upper bound on the loss between the two texts. At each position, the
+            distance between the two words is computed. `claimed` is epsilon times the sum of these
+            distances. It is infinite if a word that differs has no vector, because the claim does
+            not cover such words.
+        one_word: largest loss between the two words at one position.
+        whole: loss between the whole texts. It is the sum of the losses at all positions. The sum
+            is computed in each of the two directions, and the larger sum is taken.
+        delta: the delta for which `at_delta` and `one_word_at_delta` are computed.
+        at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the whole texts. It is
+            never above `whole`.
+        one_word_at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the two words
+            at one position, for the position with the largest value. It is never above `one_word`.
+        is_exact: True if `one_word` and `whole` are exact. False if these two numbers are upper
+            bounds. The bounds are the losses of the noisy vectors from which the mechanism chooses
+            words.
     """
 
     words: int
@@ -100,19 +102,20 @@ class TextLoss(Record):
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordReport(Record, word="WordReport"):
-    """Measurements of one word of a text.
+    """Measurements of one word of a text, under a mechanism that replaces words at random.
 
     Args:
         word: the word, or "<unknown>" for words without a vector.
         times: number of occurrences of this word in the text.
-        kept: probability N_w that the mechanism does not change the word. It is exact, or a share
-            of draws.
+        kept: probability N_w that the mechanism does not change the word. It is exact, or estimated
+            as the share of random outputs that are equal to the word.
         kept_limits: limits of the 95 % confidence interval for `kept`. If `kept` is exact, the two
             limits are equal to `kept`.
-        support: smallest number S_w of outputs with probability .95 together. If this number is
-            estimated from draws, it may be too small, because draws miss rare outputs.
-        loss: largest privacy loss between this word and any other word, in nats, in the direction
-            with the larger loss. It is an upper bound if `TextReport.is_exact` is False.
+        support: smallest number S_w of output words that together have probability .95 or more. If
+            S_w is estimated from random outputs, it may be too small, because rare outputs may not
+            occur among them.
+        loss: largest privacy loss between this word and any other word, in nats, over both
+            directions. It is an upper bound if `TextReport.is_exact` is False.
     """
 
     word: str
@@ -129,16 +132,18 @@ class TextReport(Record, word="TextReport"):
     """Report on one text: which words a mechanism leaves unchanged, and the largest privacy loss.
 
     Args:
-        mechanism: name of the mechanism: its constructor call, with the number and the SHA-256 hash
-            of the vectors.
-        words: measurements of each different word, in the order of the text.
-        length: number of words that are replaced. The output reveals this number.
-        unknown: treatment of words without a vector: "error", "drop", "keep" or "uniform".
-        strange: number of occurrences of words without a vector.
-        is_exact: True if all measurements are exact. False if `kept` and `support` are estimated
-            from draws, and losses are upper bounds.
-        draws: number of draws for each word; 0 if the measurements are exact.
-        seed: seed that repeats the draws, or None if the measurements are exact.
+        mechanism: name of the mechanism: its constructor call as text. The text states the number
+            and the SHA-256 hash of the vectors.
+        words: measurements of each different word of the text, in the order of the text.
+        length: number of words of the text that are replaced. The output reveals this number.
+        unknown: treatment of words without a vector. "error" raises an error, "drop" removes the
+            words, "keep" leaves the words unchanged, "uniform" replaces each of the words by a
+            uniformly random word.
+        strange: number of words of the text without a vector. Each occurrence is counted.
+        is_exact: True if all measurements are exact. False if `kept` and `support` of each word are
+            estimated from random outputs, and losses are upper bounds.
+        draws: number of random outputs for each word, or 0 if the measurements are exact.
+        seed: seed of the random outputs, or None if the measurements are exact.
     """
 
     mechanism: str
@@ -157,19 +162,23 @@ class TextReport(Record, word="TextReport"):
 
     @property
     def one_word(self) -> float:
-        """Largest privacy loss if one word of the text is replaced by another, in nats."""
+        """Largest privacy loss in nats between this text and any text that differs in one word."""
         return max(word.loss for word in self.words)
 
     @property
     def any_text(self) -> float:
-        """Largest privacy loss between this text and any text with as many words, in nats.
+        """Largest privacy loss in nats between this text and any text with equally many words.
 
-        The value is the sum of the largest losses at all places of the text.
+        The loss is a sum over all positions in the text. Each term is the largest loss between the
+        word at the position and any other word.
         """
         return math.fsum(word.times * word.loss for word in self.words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields and losses as plain data for JSON, with infinite losses as "inf"."""
+        """Return this report as data for JSON, including the losses `one_word` and `any_text`.
+
+        An infinite loss is returned as the string "inf".
+        """
         derived = {"one_word": self.one_word, "any_text": self.any_text}
         return {
             **encode_value(self),
@@ -207,9 +216,12 @@ def _describe_exactness(is_exact: bool) -> str:
 
 
 def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> TextLoss:
-    """Compute the privacy losses between the two texts a and b, for `WordMechanism.text_loss`."""
+    """Compute the privacy losses between two texts under a mechanism that replaces words.
+
+    The method `WordMechanism.text_loss` describes the arguments.
+    """
     delta = confidence_level(delta, "delta")
-    first, second, differ = mechanism._read_both_inputs(a, b, choice("unknown", unknown, UNKNOWN))
+    first, second, differ = mechanism._read_and_compare(a, b, choice("unknown", unknown, UNKNOWN))
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
     is_known = pairs.max() < size
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
@@ -243,7 +255,15 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
 def make_text_report(
     mechanism: Any, numbers: list[int], unknown: str, strange: int, rng: Rng
 ) -> TextReport:
-    """Compute the report on one text, for `WordMechanism.text_report`."""
+    """Compute the report on one text under a mechanism that replaces words.
+
+    Args:
+        mechanism: a word mechanism, such as `SanText`.
+        numbers: word numbers of those words of the text that the mechanism replaces.
+        unknown: treatment of words without a vector, for the report.
+        strange: number of words of the text without a vector.
+        rng: None, an int seed or a numpy Generator, for measurements that are estimated.
+    """
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else seed_of(rng)
@@ -291,10 +311,14 @@ def _compare_words(
 def measure_words(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Return `kept`, `kept_limits` and `support` of words, as `WordReport` defines them.
+    """Measure how a mechanism replaces each of n words.
 
-    The limits have shape `(n, 2)`. Without a table of probabilities, the values are estimated from
-    draws.
+    If the probabilities of outputs are known, the measurements are exact. Otherwise they are
+    estimated from `draws` random outputs of each word.
+
+    Returns:
+        Three arrays, as `WordReport` defines them for each word: `kept` of shape `(n,)`,
+        `kept_limits` of shape `(n, 2)`, and `support` of shape `(n,)`.
     """
     size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
     kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
@@ -340,7 +364,12 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
 
 
 def split_rows(rows: int, width: int) -> list[slice]:
-    """Split the rows of a matrix with `width` columns into slices of at most 16 MiB each."""
+    """Split a float64 matrix with `width` columns into slices of rows, each of at most 16 MiB.
+
+    Args:
+        rows: number of rows of the matrix.
+        width: number of columns of the matrix.
+    """
     step = max(1, _MAX_ROW_ENTRIES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
@@ -348,7 +377,10 @@ def split_rows(rows: int, width: int) -> list[slice]:
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
     """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S.
 
-    P and Q are given by the logarithms of their probabilities.
+    Args:
+        log_p: logarithms of the probabilities of all outputs under P.
+        log_q: logarithms of the probabilities of the same outputs under Q.
+        delta: the delta, in [0, 1).
     """
     possible = log_p > -np.inf
     log_p, log_q = log_p[possible], log_q[possible]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core, errors
-from ...mechanisms.texts import Rewriter, texts_of
+from ...mechanisms.texts import Rewriter, as_texts
 from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ...suggestions import suggest_arguments
@@ -41,9 +41,10 @@ _MAX_LINKED_TEXTS: Final = 2**53
 class WordMechanism(Record):
     """Base class of mechanisms that replace words at random, `(x, size, rng) -> word numbers`.
 
-    Each word has a vector. The number of a word is its row in `vectors`. An input x is a word, the
-    number of a word, or a text. A text is a list of words, or a string that the function `words_of`
-    splits into words. The mechanism replaces the words of a text independently.
+    A mechanism is called with an input, a number of outputs and a numpy Generator. Each word has a
+    vector. The number of a word is its row in `vectors`. An input x is a word, the number of a
+    word, or a text. A text is a list of words, or a string that the function `words_of` splits into
+    words. Each word of a text is replaced independently.
 
     Args:
         vectors: the words and their vectors: at least two words, all vectors different.
@@ -74,22 +75,28 @@ class WordMechanism(Record):
 
     @property
     def claim(self) -> float:
-        """Claimed epsilon per unit of distance between two inputs (`pair(a, b).distance`)."""
+        """Epsilon that this mechanism claims per unit of distance between two words or texts.
+
+        The distance between a and b is `pair(a, b).distance`.
+        """
         return self.epsilon
 
     @property
     def words(self) -> Sequence[str]:
-        """All words that have a vector; an input word and an output word are among these words."""
+        """All words that have a vector. Input words and output words are among these words."""
         return self.vectors.words
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of input words and number of output words."""
+        """Number of possible input words and number of possible output words."""
         return len(self.vectors), len(self.vectors)
 
     @cached_property
     def name(self) -> str:
-        """Constructor call as text, with number, dimension and SHA-256 digest of the vectors."""
+        """Constructor call of this mechanism as text, with a short description of the vectors.
+
+        The description has the number, the dimension and the SHA-256 hash of the vectors.
+        """
         about = f"<{len(self.vectors):,} words, dim={self.vectors.dim}, sha256 "
         parts = [f"{about}{self.vectors.sha256[:16]}>"]
         for field in fields(self)[1:]:
@@ -123,14 +130,14 @@ class WordMechanism(Record):
         return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Ints:
-        """Replace each of several words by one random output.
+        """Replace each of several words by one random word.
 
         Args:
-            numbers: word numbers, shape `(n,)`.
+            numbers: numbers of the n words, shape `(n,)`.
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Numbers of the outputs, shape `(n,)`.
+            Numbers of the new words, shape `(n,)`.
 
         Raises:
             TypeError: if `numbers` are not whole numbers.
@@ -146,27 +153,29 @@ class WordMechanism(Record):
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
-        """Create a pair of two inputs; the claim for the pair is epsilon times its distance.
+        """Create a pair of two inputs. The claim for the pair is epsilon times their distance.
 
         Args:
             a: a word or a text.
-            b: another input with the same number of words.
+            b: a second word or text, with the same number of words as a.
 
         Returns:
             The pair. The distance of two words is the distance of their vectors. The distance of
-            two texts is the sum of the distances between the words at the same place.
+            two texts is the sum of the distances between the words at the same position.
 
         Raises:
             TypeError: if an input is neither a word nor a text.
             ValueError: if a word has no vector, the two inputs have the same words, or the texts
-                have different lengths. For texts of different lengths the privacy loss is infinite,
-                so no claim covers the pair.
+                have different numbers of words. In the last case, the privacy loss is infinite.
         """
-        first, second, _ = self._read_both_inputs(a, b)
+        first, second, _ = self._read_and_compare(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return notes for a report on a pair, such as that the number of words is released."""
+        """Return sentences for the report on a pair of inputs, about limits of the claim.
+
+        For texts, one sentence states that the output reveals the number of words.
+        """
         return (_LENGTH_NOTE,) if self._is_text(pair.x) or self._is_text(pair.x_prime) else ()
 
     def rewrite(
@@ -180,15 +189,15 @@ class WordMechanism(Record):
         """Replace each word of each text by a random word.
 
         The words of each output are joined by single blanks. The default of `tokenise` removes
-        punctuation and changes capital letters to small letters. Each output reveals the number
-        of words of its text.
+        punctuation and changes capital letters to small letters. An output reveals the number of
+        words of the text.
 
         Args:
             texts: list of texts that are not empty.
             unknown: treatment of words without a vector. "error" raises an error. "drop" removes
-                these words, so the length of the output reveals their number. "keep" leaves these
-                words unchanged, so their privacy loss is infinite. "uniform" replaces such a word
-                by any word that has a vector, with equal probability.
+                the words; the length of the output then reveals how many words remain. "keep"
+                leaves the words unchanged; their privacy loss is infinite. "uniform" replaces each
+                of the words by a random word that has a vector, with equal probabilities.
             rng: None, an int seed or a numpy Generator.
             tokenise: function from a text to its words.
 
@@ -204,7 +213,7 @@ class WordMechanism(Record):
         flat: list[str] = []
         numbers: list[int] = []
         lengths = []
-        for row, text in enumerate(texts_of("texts", texts)):
+        for row, text in enumerate(as_texts("texts", texts)):
             words, word_numbers = self._number_words(
                 f"texts[{row}]", text, split_text(tokenise, text), unknown
             )
@@ -221,38 +230,39 @@ class WordMechanism(Record):
 
     @property
     def rewriter(self) -> Rewriter:
-        """The same mechanism as a function from texts to texts, without a claim.
+        """This mechanism as a function from texts to texts, without a claim.
 
-        The function has no claim, because the claim of the mechanism is epsilon per unit of
+        The function claims no epsilon, because the claim of the mechanism is epsilon per unit of
         distance. The function raises a ValueError for a word without a vector.
         """
         return Rewriter(self.rewrite)
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
-        """Compute the privacy loss between two texts, for one word and for all words.
+        """Compute the privacy loss between two texts under this mechanism.
 
         Args:
             a: a text or a list of words.
             b: another text with the same number of words.
-            delta: delta at which the field `at_delta` of the result bounds epsilon, in (0, 1).
-            unknown: treatment of words without a vector: "error" raises an error, "drop" removes
-                these words. "keep" leaves such a word unchanged, so its loss is infinite. "uniform"
-                replaces such a word by a uniformly random word. The loss between a uniform output
-                and the output of another word is computed only if the probabilities of outputs are
-                known; otherwise this loss is infinite.
+            delta: the delta of (epsilon, delta)-DP, for the fields `at_delta` and
+                `one_word_at_delta` of the result, in (0, 1).
+            unknown: treatment of words without a vector. "error" raises an error. "drop" removes
+                the words. "keep" leaves the words unchanged, with infinite loss. "uniform" replaces
+                each of the words by a uniformly random word. If the probabilities of outputs are
+                not known, the loss between a word without a vector and a word with a vector is then
+                infinite.
 
         Returns:
-            The losses in nats: `one_word` for the word with the largest loss, `whole` for all
-            words, and an upper bound for each at `delta`. For `at_delta`, the exact Renyi
-            divergences of the single words are added, and the sum is converted to epsilon at this
-            delta. The field `at_delta` is never above the exact sum of the losses of the words. If
+            The losses in nats. `one_word` is the largest loss between two words at the same
+            position, and `whole` is the loss between the whole texts. `one_word_at_delta` and
+            `at_delta` are upper bounds on the corresponding epsilon at `delta`. For `at_delta`, the
+            Renyi divergences of all positions are added, and the sum is converted to epsilon. If
             the probabilities of outputs are not known (noise in more than one dimension), all
-            losses are upper bounds from the noise.
+            losses are upper bounds. They are computed from the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a word has no vector and `unknown` is "error", if the texts have
-                different lengths or are equal, or if delta is out of range.
+            ValueError: if a word has no vector and `unknown` is "error", if the texts are equal or
+                have different numbers of words, or if delta is out of range.
 
         Source:
             Mironov (2017), proposition 1 (divergences of independent words add up); Canonne, Kamath
@@ -263,23 +273,24 @@ class WordMechanism(Record):
     def text_report(
         self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
     ) -> TextReport:
-        """Report for each word of a text how often it remains, and its largest privacy loss.
+        """Report, for each word of a text, the probability of no change and the privacy loss.
 
         The report has three numbers for each word:
 
-        - N_w, the probability that the word is left unchanged;
+        - N_w, the probability that this mechanism leaves the word unchanged;
         - S_w, the smallest number of output words that together have probability .95 or more;
         - the largest privacy loss, in nats, between the word and any other word.
 
         If the probabilities of outputs are known, the three numbers are exact. Otherwise N_w and
-        S_w are estimated from 10,000 draws, and the loss is an upper bound from the noise.
+        S_w are estimated from 10,000 random outputs. The loss is then an upper bound, computed from
+        the noise.
 
         Args:
             text: a string, or a list of words.
-            unknown: treatment of words without a vector: "error" raises an error, "drop" removes
-                these words, "keep" leaves them unchanged, and "uniform" replaces them by random
-                words.
-            rng: None, an int seed or a numpy Generator, for the draws that estimate N_w and S_w.
+            unknown: treatment of words without a vector. "error" raises an error, "drop" removes
+                the words, "keep" leaves the words unchanged, and "uniform" replaces the words by
+                random words.
+            rng: None, an int seed or a numpy Generator, for the random outputs.
             tokenise: function from a text to its words.
 
         Returns:
@@ -363,7 +374,7 @@ class WordMechanism(Record):
             words = [word for word in words if word in rows]
         return words, [rows.get(word, size) for word in words]
 
-    def _read_both_inputs(
+    def _read_and_compare(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the word numbers of two inputs, and a mask of the places with different words."""
@@ -385,14 +396,15 @@ class TableMechanism(WordMechanism):
     has_table: ClassVar[bool] = True
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute the log probabilities of all output words, one row for each input word.
+        """Compute the log probabilities of all output words, for several input words.
 
         Args:
             start: number of the first input word.
             stop: number of the last input word plus 1.
 
         Returns:
-            Natural logarithms of probabilities, shape `(stop - start, outputs)`.
+            Natural logarithms of probabilities, with a row for each input word and a column for
+            each output word.
 
         Raises:
             ValueError: if `start` or `stop` is out of range.
@@ -400,15 +412,15 @@ class TableMechanism(WordMechanism):
         return self._rows_of(require_rows(len(self.vectors), start, stop))
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """Compute the privacy loss of each output: ln of its probability on x over that on x'.
+        """Compute the privacy loss of each output: ln(probability on x / probability on x').
 
         Args:
-            outputs: word numbers, shape `(size,)`; for texts `(size, n)`.
+            outputs: word numbers of the outputs, shape `(size,)` for words, `(size, n)` for texts.
             pair: the two inputs x and x': two words, or two texts of n words.
 
         Returns:
-            The losses in nats, shape `(size,)`. The loss is 0 for an output that has probability 0
-            on x and on x'.
+            The losses in nats, shape `(size,)`. If a word of an output has probability 0 on x and
+            on x', this word adds no loss.
 
         Raises:
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
@@ -434,15 +446,16 @@ class TableMechanism(WordMechanism):
         return total
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Compute the exact privacy loss of two inputs, the larger one of the two directions.
+        """Compute the exact privacy loss between two inputs, in the direction with the larger loss.
 
         Args:
             pair: two words or two texts.
-            delta: in [0, 1).
+            delta: the delta of (epsilon, delta)-DP, in [0, 1).
 
         Returns:
-            The smallest epsilon at this delta, infinite for texts of different lengths. The method
-            returns None if delta is above 0 and the texts differ in several words.
+            The smallest epsilon for which (epsilon, delta)-DP holds between the two inputs. It is
+            infinite for texts with different numbers of words. It is None if delta is above 0 and
+            the texts differ in several words.
         """
         first, second = self._read_pair(pair)
         delta = errors.delta_level(delta)
@@ -458,12 +471,13 @@ class TableMechanism(WordMechanism):
         return float(sums.max())
 
     def add_unknown_row(self) -> TableWithUnknown:
-        """Return the table of probabilities with one more row, for a word without a vector.
+        """Return the table of output probabilities, with one more row for a word without a vector.
 
         `rewrite(..., unknown="uniform")` replaces a word without a vector by any word that has a
         vector, with equal probability. The claim does not cover a word without a vector, because
-        its distance to another word is not defined. Therefore `dpcore.audit_table` does not divide
-        the losses of this table by distances: it computes the loss in nats for any two input words.
+        its distance to another word is not defined. Therefore `dpcore.audit_table` computes the
+        losses of this table in nats for any two input words, and does not divide the losses by
+        distances.
 
         Returns:
             A table for `dpcore.audit_table`, without distances and without a claim. It has V + 1
@@ -481,7 +495,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute the log probabilities of all outputs for n words, shape `(n, outputs)`."""
+        """Compute the log probabilities of all outputs for n words (uniform for unknown words)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
@@ -529,10 +543,13 @@ class TableMechanism(WordMechanism):
 
 
 class TableWithUnknown:
-    """Output probabilities of a mechanism, with a uniform last row for a word without a vector.
+    """Table of output probabilities of a word mechanism, with one more row at the end.
+
+    The additional row is for a word without a vector. In this row, all output words are equally
+    likely.
 
     Args:
-        mechanism: the mechanism, whose output probabilities are known.
+        mechanism: the mechanism. Its output probabilities must be known.
     """
 
     def __init__(self, mechanism: TableMechanism) -> None:
@@ -545,7 +562,7 @@ class TableWithUnknown:
         return f"unknown words and {self.mechanism!r}"
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Compute the natural log probabilities of the V outputs, shape `(stop - start, V)`."""
+        """Compute the log probabilities of all V outputs for the inputs `start` to `stop - 1`."""
         return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
@@ -553,7 +570,7 @@ class MetricMechanism(WordMechanism):
     """Base class of mechanisms whose claimed epsilon is per unit of Euclidean distance."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
-        """Compute the Euclidean distances of some words to all V words.
+        """Compute the Euclidean distances from several successive words to all V words.
 
         Args:
             start: number of the first word.
@@ -569,7 +586,10 @@ class MetricMechanism(WordMechanism):
 
 
 def require_rows(words: int, start: int, stop: int) -> Ints:
-    """Check a range of row numbers, and return the numbers from `start` to `stop - 1`."""
+    """Return the integers from `start` to `stop - 1`, or raise an error.
+
+    The function raises a ValueError unless ``0 <= start <= stop <= words``.
+    """
     stop = errors.integer("stop", stop, 0, words)
     return np.arange(errors.integer("start", start, 0, stop), stop)
 
@@ -577,18 +597,21 @@ def require_rows(words: int, start: int, stop: int) -> Ints:
 def nearest_words(
     rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
 ) -> tuple[Ints, Floats]:
-    """Return the points nearest to each query (in a tie the first ones), and squared distances.
+    """Return the points that are nearest to each query vector, and their squared distances.
+
+    If several points are equally near, the first of these points are returned.
 
     Args:
         rows: vectors, shape `(n, dim)`.
-        others: further vectors; their numbers follow those of `rows`.
+        others: further vectors, shape `(m, dim)`. Vectors are numbered: first those of `rows`, then
+            those of `others`.
         queries: numbers of the query vectors, shape `(q,)`.
-        points: numbers of the vectors among which the nearest ones are sought.
+        points: numbers of the vectors that are compared with the query vectors.
         depth: number of points to return for each query, at most the number of `points`.
 
     Returns:
-        Positions of the nearest points in `points`, and their squared distances. The shape of each
-        array is `(q, depth)`.
+        Indices (in `points`) of the nearest points, and the squared distances of these points. The
+        shape of each array is `(q, depth)`.
     """
     starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
     at = starts[:-1, None] + np.arange(depth)
@@ -598,19 +621,18 @@ def nearest_words(
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
-    """Number of output texts that an attacker linked to their original text, out of all outputs.
+    """Success of an attacker who names, for each rewritten text, the most likely original text.
 
     Args:
-        right: number of correct links: the output is linked to its original, or to an original with
-            the same words. If k originals are equally likely and the correct original is among
-            them, the link counts 1/k. `right` is the sum of these counts, rounded to a whole
-            number; the confidence interval does not cover this rounding.
-        texts: number of outputs.
+        right: number of rewritten texts for which the attacker names the correct original, or an
+            original with the same words. If k originals are equally likely and the correct original
+            is one of them, 1/k is counted. `right` is the sum, rounded to a whole number. The
+            confidence interval does not cover this rounding.
+        texts: number of rewritten texts.
         words: number of words of each text that were compared.
-        floor: share of correct links that an attacker reaches by always naming the most frequent
-            original text.
+        floor: share of correct answers of an attacker who always names the most frequent original.
         by: name of the score by which the attacker ranked the originals, such as "likelihood".
-        confidence: confidence of the interval.
+        confidence: confidence level of the interval for `share`.
 
     Raises:
         TypeError: if `right`, `texts` or `words` is not an integer.
@@ -637,12 +659,12 @@ class Linkage(Record, word="Linkage"):
 
     @property
     def share(self) -> float:
-        """Share of the outputs that were linked correctly."""
+        """Share of the rewritten texts for which the attacker names the correct original."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Two-sided Clopper-Pearson interval of `share` at level `confidence`."""
+        """Two-sided Clopper-Pearson confidence interval of the property `share`."""
         return share_interval(self.right, self.texts, self.confidence)
 
     def __str__(self) -> str:
@@ -662,28 +684,28 @@ def link(
     unknown: str = "error",
     confidence: float = CONFIDENCE,
 ) -> Linkage:
-    """Link each output to its most likely original text, and count the correct links.
+    """Run an attack that names the most likely original of each rewritten text.
 
-    The attacker knows the mechanism, all original texts, and one output. If the probabilities of
-    outputs are known, the attacker ranks the originals by likelihood, and no attacker can do
-    better. Otherwise the attacker ranks each original by the sum of the distances between its words
-    and the output's words at the same places. All texts are cut to the length of the shortest text,
-    because different lengths would identify the originals. If k originals are equally likely and
-    the correct original is among them, the link counts 1/k. The number of correct links is the sum
-    of these counts, rounded.
+    The attacker knows the mechanism, all original texts, and one rewritten text. If the
+    probabilities of outputs are known, the attacker ranks the originals by likelihood, and no
+    attacker can do better. Otherwise the attacker ranks the originals by a distance: the sum, over
+    all positions, of the distances between the original word and the rewritten word. All texts are
+    cut to the length of the shortest text, because different lengths would identify the originals.
+    If k originals are equally likely and the correct original is one of them, 1/k correct answers
+    are counted. The sum is rounded.
 
     Args:
         mechanism: a word mechanism of dpcore, such as `SanText`.
         originals: texts, or lists of words.
-        outputs: one output text for each original, in the order of the originals, as the method
+        outputs: one rewritten text for each original, in the order of the originals, as the method
             `rewrite` of the mechanism returns them.
-        unknown: treatment of words without a vector: "error" raises an error, "drop" removes these
+        unknown: treatment of words without a vector. "error" raises an error, "drop" removes the
             words.
-        confidence: confidence of the interval.
+        confidence: confidence level of the interval.
 
     Returns:
-        The number of correct links, with a confidence interval of the share of correct links. For
-        comparison, the result also has a floor: the share of correct links of an attacker who
+        The number of correct answers, with a confidence interval of the share of correct answers.
+        For comparison, the attribute `floor` is the share of correct answers of an attacker who
         always names the most frequent original.
 
     Raises:
@@ -730,7 +752,10 @@ def link(
 def read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
-    """Return the numbers of the words of each text."""
+    """Return a list of word numbers for each text.
+
+    The number of a word is its row in `vectors`.
+    """
     if not isinstance(texts, (list, tuple)):
         raise errors.mistyped(name, "a list of texts or of lists of words", texts)
     rows = []
@@ -744,12 +769,15 @@ def read_word_numbers(
 def score_originals(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
-    """Return the score of each original for each output: a log likelihood or a negative distance.
+    """Return a score of each original text for each rewritten text: higher means more likely.
+
+    The score is the log likelihood, or the negative sum of the distances between words.
 
     Args:
         mechanism: a word mechanism.
-        originals: word numbers of texts of the same length, one row per text.
-        outputs: word numbers, one row per output, with the same length.
+        originals: word numbers of the original texts, with one row for each text. All texts have
+            the same length.
+        outputs: word numbers of the rewritten texts of the same length, with one row for each text.
         by_table: True for log likelihoods, False for negative distances. Defaults to True if the
             probabilities of outputs are known.
     """

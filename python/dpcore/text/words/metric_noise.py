@@ -35,13 +35,14 @@ _QUADRATURE_WEIGHTS: Final = (
 
 
 class NoisyMechanism(MetricMechanism):
-    """Base class of mechanisms that add noise to a word's vector and output a word near the result.
+    """Base class of mechanisms that add noise to the vector of a word and output a near word.
 
-    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. This noise satisfies the
-    claim, and the choice of a word near the noisy vector can only lower the privacy loss. For
-    vectors with more than one dimension, the output probabilities are not known. Reports on texts
-    then show upper bounds from the noise, or estimates from draws. For one-dimensional vectors, the
-    constructor returns an instance of a subclass whose output probabilities are known.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The noisy vector satisfies
+    the claim. The choice of a word near the noisy vector can only lower the privacy loss. If
+    vectors have more than one dimension, the output probabilities are not known. Reports on texts
+    then show upper bounds that are computed from the noise, or estimates from random outputs. For
+    one-dimensional vectors, the constructor returns an instance of a subclass whose output
+    probabilities are known.
     """
 
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
@@ -93,11 +94,11 @@ class NoisyMechanism(MetricMechanism):
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
-    """Mechanism that adds noise to a word's vector and outputs the word nearest to the result.
+    """Mechanism that adds noise to the vector of a word and outputs the nearest word.
 
-    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Its direction is uniform,
-    and its length has the law Gamma(dim, 1/epsilon) for vectors of `dim` entries. If two words are
-    equally near, the output is the word with the lower number.
+    The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The direction of z is
+    uniform. For vectors of `dim` entries, the length of z has the distribution Gamma(dim,
+    1/epsilon). If two words are equally near, the output is the word that comes first in `vectors`.
 
     Args:
         vectors: the words and their vectors.
@@ -124,7 +125,10 @@ class MetricLaplace(NoisyMechanism):
 
 
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
-    """`MetricLaplace` on one-dimensional vectors: an interval of the noise leads to each output."""
+    """`MetricLaplace` on one-dimensional vectors, for which all output probabilities are known.
+
+    Each output word has an interval of noise values that lead to this word.
+    """
 
     # Draws are the same as in other dimensions, so no table has to be prepared for them.
     _draw = NoisyMechanism._draw
@@ -154,12 +158,12 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
 @suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Vickrey(NoisyMechanism):
-    """Mechanism that adds noise to a word's vector and outputs the nearest or second nearest word.
+    """Mechanism that adds noise to the vector of a word and outputs one of the two nearest words.
 
     The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Let d1 be the distance of
-    the noisy vector to the nearest word, and d2 its distance to the second nearest word. The output
-    is the nearest word with probability (1 - t) d2/(t d1 + (1 - t) d2), and otherwise the second
-    nearest word.
+    the noisy vector to the nearest word, and d2 the distance to the second nearest word. The output
+    is the nearest word with probability ``(1 - t) d2/(t d1 + (1 - t) d2)``. Otherwise it is the
+    second nearest word.
 
     Args:
         vectors: the words and their vectors.
@@ -204,7 +208,10 @@ class Vickrey(NoisyMechanism):
 
 
 class VickreyOnLine(TableMechanism, Vickrey):
-    """`Vickrey` on one-dimensional vectors: output probabilities are integrals over intervals."""
+    """`Vickrey` on one-dimensional vectors, for which all output probabilities are known.
+
+    The probabilities are computed by numerical integration over intervals of the noise.
+    """
 
     _draw = NoisyMechanism._draw
 
