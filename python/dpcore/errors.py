@@ -92,17 +92,17 @@ def message(name: str, requirement: str, value: object) -> str:
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
     """Return a ValueError for a value of the right type that does not meet a requirement."""
-    return tag(ValueError(message(name, requirement, value)), name)
+    return tag_error(ValueError(message(name, requirement, value)), name)
 
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
     """Return a TypeError for a value of the wrong type."""
     if isinstance(value, type) and value.__module__ != "builtins" and "class" not in requirement:
         requirement += f", an instance and not the class ({value.__name__}(...) makes one)"
-    return tag(TypeError(message(name, requirement, value)), name)
+    return tag_error(TypeError(message(name, requirement, value)), name)
 
 
-def tag(error: _Error, argument: str) -> _Error:
+def tag_error(error: _Error, argument: str) -> _Error:
     """Store in an exception the name of the argument that caused the error.
 
     The command-line program has other names for some arguments. This program uses the attribute
@@ -116,7 +116,7 @@ def tag(error: _Error, argument: str) -> _Error:
         The exception itself.
 
     Example:
-        >>> tag(ValueError("x must be new (old=True allows it)"), "x").argument
+        >>> tag_error(ValueError("x must be new (old=True allows it)"), "x").argument
         'x'
     """
     vars(error).update(argument=argument)
@@ -127,7 +127,7 @@ def argument_of(error: BaseException) -> str | None:
     """Return the name of the argument that caused an exception, or None if no name is stored.
 
     Example:
-        >>> argument_of(tag(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
+        >>> argument_of(tag_error(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
         ('x', None)
     """
     return getattr(error, "argument", None)
@@ -143,7 +143,7 @@ def name_in_errors(argument: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        tag(error, argument)
+        tag_error(error, argument)
         raise
 
 
@@ -311,7 +311,9 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
     requirement = "one of " + ", ".join(repr(option) for option in options)
     if not isinstance(value, str):
         raise mistyped(name, requirement, value)
-    raise tag(ValueError(message(name, requirement, value) + suggest_word(value, options)), name)
+    raise tag_error(
+        ValueError(message(name, requirement, value) + suggest_word(value, options)), name
+    )
 
 
 def flag(name: str, value: Any) -> bool:

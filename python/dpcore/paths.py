@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .errors import invalid, mistyped, tag
+from .errors import invalid, mistyped, tag_error
 
 
 def require_path(name: str, path: Any) -> Path:
@@ -51,7 +51,7 @@ def name_path_errors(
         yield
     except OSError as error:
         text = f"{name} must be a {kind} that can be {purpose} ({error.strerror or error})"
-        raise tag(type(error)(error.errno, text, os.fspath(path)), name) from error
+        raise tag_error(type(error)(error.errno, text, os.fspath(path)), name) from error
 
 
 def write_file(path: Any, content: str | bytes, name: str = "path") -> None:

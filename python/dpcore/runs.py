@@ -17,7 +17,7 @@ from .auditing.arguments import Arguments, collect_arguments
 from .auditing.registered_parts import check_registered_parts, register_early_look, register_part
 from .auditing.run import count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
-from .errors import flag, integer, invalid, mistyped, tag
+from .errors import flag, integer, invalid, mistyped, tag_error
 from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_digests
@@ -186,7 +186,7 @@ def count_part(
         assert run.fixed is not None
         assert begun.fixed is not None
         if run.part != (number, parts) or run.fixed.digest != begun.fixed.digest:
-            raise tag(
+            raise tag_error(
                 ValueError(
                     f"out must be a new file, or one of part {part} of {_name_run(begun)}, got "
                     f"{out}, which holds part {run.part} of {_name_run(run)}"

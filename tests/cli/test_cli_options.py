@@ -101,7 +101,7 @@ def test_a_part_of_an_argument_and_what_a_message_proposes():
     error = ValueError("pair must be near (neighbour=L1(1.0)), or null=True, or claim=, said")
     text = r"^pair must be near \(--neighbour l1=1\.0\), or --null, or --claim, said$"
     with pytest.raises(Usage, match=text), report_bad_usage():
-        raise errors.tag(error, "pair")
+        raise errors.tag_error(error, "pair")
 
 
 @pytest.mark.extras

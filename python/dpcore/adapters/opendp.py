@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.renyi import ZCDP
-from ..errors import invalid, tag
+from ..errors import invalid, tag_error
 from ..mechanisms.answers import AnswerKeeper
 from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
@@ -204,7 +204,7 @@ class OpenDP(Adapter):
             kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"
             metric = self.measurement.input_metric
             requirement = f"{kinds} for a measurement on {metric} (or give claim=)"
-            raise tag(invalid("neighbour", requirement, neighbour), "neighbour")
+            raise tag_error(invalid("neighbour", requirement, neighbour), "neighbour")
         farthest = neighbour.most * shares[0]
         if not str(self.measurement.input_distance_type).startswith("f"):
             # Whole numbers that are at most 1.5 apart are at most 1 apart.

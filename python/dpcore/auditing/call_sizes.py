@@ -31,7 +31,7 @@ import numpy as np
 
 from ..attacks.grains import grains_of
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import make_generator, unbatched
+from ..mechanisms.callables import is_unbatched, make_generator
 from ..records import Array, Floats
 from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
@@ -100,7 +100,7 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
         columns.
     """
     calls, rows = plan_call_sizes(draws.block, trials)
-    if rows <= 1 or unbatched(draws.mechanism):
+    if rows <= 1 or is_unbatched(draws.mechanism):
         return (), ()
     if not calls:
         few = f"below {2 * _TRIALS_PER_CALL * _MIN_CALLS:,} trials single outputs are not compared"

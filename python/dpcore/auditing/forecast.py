@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..claims.trade_off import Claim
 from ..errors import invalid
-from ..mechanisms.callables import is_thread_safe, unbatched
+from ..mechanisms.callables import is_thread_safe, is_unbatched
 from ..mechanisms.declarations import is_native
 from ..progress import LONG_SECONDS, format_time
 from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
@@ -359,7 +359,7 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
         threads=source.threads if executor is None else count_workers(executor, request.threads),
         block=1 if request.attack.times else source.block,
         calls_of=source.draws.count_calls,
-        one_by_one=unbatched(request.mechanism),
+        one_by_one=is_unbatched(request.mechanism),
         shared=is_thread_safe(request.mechanism),
     )
 
@@ -371,7 +371,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     """
     course, budget, times = request.course, request.budget, request.attack.times
     native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
-    alone = native or times or unbatched(request.mechanism)
+    alone = native or times or is_unbatched(request.mechanism)
     if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
         return request
     source, shard, least = request.make_source(request.probe_pair), None, _MIN_TIMED_SECONDS

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import show, tag
+from ..errors import show, tag_error
 from ..mechanisms import answers
 from ..mechanisms.callables import (
     call_mechanism,
     explain_failures,
+    is_unbatched,
     make_generator,
     makes_tensors,
-    unbatched,
 )
 from ..records import Array, Pair
 from ..report.shown import name_of
@@ -105,13 +105,15 @@ def _read_form(
     shape, fields = outputs.shape[1:], outputs.dtype.names or ()
     if outputs.dtype == object:
         answers.refuse_deep_nesting(name, outputs.tolist())
-    if not unbatched(mechanism) and not makes_tensors(mechanism):
+    if not is_unbatched(mechanism) and not makes_tensors(mechanism):
         _refuse_revealing_facts(name, answers.find_answer_facts(answer), ask)
-    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or unbatched(mechanism)
+    of_rows = (
+        isinstance(answer, (list, tuple)) or outputs.dtype == object or is_unbatched(mechanism)
+    )
     if answers.is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may have equal lengths by chance.
         rows = _PROBE_ROWS_OF_LISTS
-        if unbatched(mechanism):
+        if is_unbatched(mechanism):
             rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
         for side, x in enumerate((pair.x, pair.x_prime)):
             more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
@@ -152,7 +154,7 @@ def _refuse_revealing_facts(
             "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
             "as lists)"
         )
-        raise tag(error, name)
+        raise tag_error(error, name)
 
 
 def _format_differences(mine: Any, others: Any) -> str:
@@ -250,7 +252,7 @@ def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
         types: the note, which `note_type_difference` returned for earlier outputs. It names one
             type for outputs on x, and a different type for outputs on x'.
     """
-    rows = 1 if unbatched(source.draws.mechanism) else 2
+    rows = 1 if is_unbatched(source.draws.mechanism) else 2
     for number in range(1, TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
         source.course.record_outputs(2 * place.size)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
-from ..errors import flag, invalid, message, mistyped, tag, vector
+from ..errors import flag, invalid, message, mistyped, tag_error, vector
 from ..mechanisms import Native
 from ..mechanisms.declarations import find_noiseless_pair, inputs_of, is_native, mechanism_attribute
 from ..packages import has_all
@@ -115,7 +115,7 @@ class PairCandidates:
             need = "different in at least one entry" + " as float64" * is_rounded
             text = message("pair", need, pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")
-            raise tag(error, "pair")
+            raise tag_error(error, "pair")
         if self.neighbour is not None:
             refuse_non_neighbours(pair, self.neighbour)
             if pair.distance != 1.0:
@@ -239,7 +239,7 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
                 f"mechanism must leave its inputs as they are: {name} changes its input {side}; "
                 "copy it first (copy.deepcopy)"
             )
-            raise tag(ValueError(text), "mechanism") from cause
+            raise tag_error(ValueError(text), "mechanism") from cause
     if cause is not None:
         raise cause
 

@@ -34,7 +34,7 @@ from ..claims.trade_off import Claim
 from ..errors import show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms import answers
-from ..mechanisms.callables import unbatched
+from ..mechanisms.callables import is_unbatched
 from ..records import Array, Counts, Floats, Pair, SeenOutput
 from ..report.shown import on_one_line
 from ..results.evidence import put_numerator_first
@@ -191,7 +191,7 @@ class PilotDraws:
         if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
             return self.size, source.elements >= _MANY_PARTS_LIMIT
         rows = _MIN_KEPT_OBJECTS
-        if unbatched(source.draws.mechanism):
+        if is_unbatched(source.draws.mechanism):
             rows = min(rows, max(_MIN_PROBED_ANSWERS, self.size // 16))
         place = Place(TYPE_CHECK_CALLS + 1, rows, 0, rows)
         source.course.record_outputs(rows)

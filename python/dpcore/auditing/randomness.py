@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ..attacks.grains import grains_of, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import unbatched
+from ..mechanisms.callables import is_unbatched
 from ..report.shown import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
@@ -193,7 +193,7 @@ def has_global_changes_only(draws: CallableDraws, shared: Shared) -> bool:
         ValueError: if a call uses another generator in this process.
     """
     with Generators.collect_everywhere() as every:
-        rows = 1 if unbatched(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
+        rows = 1 if is_unbatched(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
         for draw in _make_draw_functions(draws):
             draw(0, rows)
         of_globals, of_others = every.compare_states()
@@ -393,7 +393,7 @@ def _draw_twice(
         trials: largest trial number of the audit, which limits the rows.
         until_own: True to stop as soon as rows on one input differ from their repetitions.
     """
-    answers = unbatched(draws.mechanism)
+    answers = is_unbatched(draws.mechanism)
     limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
     goal = _FIRST_REPEATED_ROWS
     if answers:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ..errors import instance, invalid, message, tag
+from ..errors import instance, invalid, message, tag_error
 from ..paths import write_atomically
 from .run_files import RunFile
 
@@ -103,7 +103,7 @@ def register_part(run_path: Path, run: RunFile, again: bool) -> None:
     remedy = "no seed repeats the outputs, and who counts a part twice may keep the better count; "
     remedy += "again=True voids the first"
     text = message("out", requirement, str(run.path))
-    raise tag(ValueError(f"{text} ({remedy})"), "out")
+    raise tag_error(ValueError(f"{text} ({remedy})"), "out")
 
 
 def register_early_look(runs: Iterable[RunFile]) -> None:
@@ -150,7 +150,7 @@ def check_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
         if entry is not None and entry.number != run.registration["number"]:
             requirement = f"counts that hold: part {run.part[0]}/{run.part[1]} was counted again"
             text = message("paths", f"{requirement} to {entry.out}", str(run.path))
-            raise tag(ValueError(text), "paths")
+            raise tag_error(ValueError(text), "paths")
     where = f" in {', '.join(map(str, folders))}" if entries else ""
     voided = sum(len(entry.voided) for entry in entries.values())
     note = (

@@ -18,7 +18,7 @@ from ..attacks.attack import AuditAttack, Goal, attack_of, power_of_two_below, r
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
-from ..mechanisms.callables import check_mechanism, is_thread_safe, unbatched
+from ..mechanisms.callables import check_mechanism, is_thread_safe, is_unbatched
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
@@ -191,7 +191,7 @@ class UnsettledRequest(Arguments):
             threads = threads_of(self.threads)
             return Source(native, threads, end, self.executor, self.route, **options)
         size = self._block_size(math.prod(self.shape))
-        if self.block is None and unbatched(self.mechanism):
+        if self.block is None and is_unbatched(self.mechanism):
             # With one call per output, shorter blocks can be shared between workers, and stopped.
             size = min(
                 size, _SHARED_ANSWER_BLOCK if is_thread_safe(self.mechanism) else _ANSWER_BLOCK
@@ -362,7 +362,7 @@ def request_of(
             request = _find_form(request)
         if settle is not None:
             request = settle(request)
-        if budget is not None and unbatched(mechanism):
+        if budget is not None and is_unbatched(mechanism):
             # The number of trials limits the number of outputs that show the form.
             request = _find_form(request)
         request = _probe_mechanism(request)
@@ -595,7 +595,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
     if clean is not None and not unsettled.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
-        raise errors.tag(error, "pair")
+        raise errors.tag_error(error, "pair")
     claim = _resolve_claim(mechanism, pair, unsettled.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
@@ -644,7 +644,7 @@ def increase_trials(
         mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
     )
     native = is_native(mechanism)
-    is_slow = isinstance(mechanism, Tool) or unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
+    is_slow = isinstance(mechanism, Tool) or is_unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
     is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
     if attack.times or attack.pools or (is_slow and not native) or not is_claim:
         return usual
@@ -774,5 +774,5 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
             requirement = f"at {shown} distance at most {most!r}"
             text = errors.message("pair", requirement, apart)
             error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
-            raise errors.tag(error, "pair")
+            raise errors.tag_error(error, "pair")
     return errors.real("claim of the mechanism", own, low=0.0)

@@ -23,7 +23,7 @@ from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
-from ..mechanisms.callables import device_text, explain_failures, make_generator, unbatched
+from ..mechanisms.callables import device_text, explain_failures, is_unbatched, make_generator
 from ..mechanisms.declarations import inputs_of, mechanism_attribute
 from ..progress import Progress, is_second_interrupt
 from ..records import Counts, get_optional
@@ -456,7 +456,7 @@ def add_row_number_check(checks: tuple[str, ...], source: Source) -> tuple[str, 
     if not checks or source.draws.native:
         return checks
     rows = min(_MAX_NUMBERING_ROWS, source.block)
-    if unbatched(source.draws.mechanism):
+    if is_unbatched(source.draws.mechanism):
         rows = min(rows, (source.end - source.start) // _TRIALS_PER_NUMBERING_ROW)
         if rows < FEWEST_NUMBERED_ROWS:
             return checks

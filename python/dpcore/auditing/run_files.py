@@ -24,7 +24,8 @@ from typing import Any, Final, NoReturn, get_type_hints
 
 import numpy as np
 
-from ..errors import FileWarning, choice, flag, instance, integer, invalid, mistyped, real, tag
+from .. import errors
+from ..errors import FileWarning, choice, flag, instance, integer, invalid, mistyped, real
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
 from ..paths import name_path_errors, require_path, write_atomically
@@ -421,7 +422,7 @@ class RunFile:
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {difference}"
         )
-        raise tag(ValueError(text), "mechanism")
+        raise errors.tag_error(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
         """Copy the hashes of counted blocks, at most 4,096 of them."""
@@ -500,7 +501,7 @@ class RunFile:
         except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
             text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
-            raise tag(ValueError(text), name) from error
+            raise errors.tag_error(ValueError(text), name) from error
 
     def _check_stored_counts(self) -> None:
         start, stop = self.range
@@ -722,7 +723,7 @@ def open_run(
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         text = f"{name} must be a file in a folder that can be written to, got {run.path}"
-        raise tag(ValueError(f"{text}: {error.strerror}"), name) from error
+        raise errors.tag_error(ValueError(f"{text}: {error.strerror}"), name) from error
     is_held = False
     try:
         is_held = _lock_file(handle) and _is_same_file(handle, lock)

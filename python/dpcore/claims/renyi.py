@@ -130,8 +130,8 @@ class Renyi(trade_off.Claim):
         # Close to 1, the power keeps the digits.
         type_two[inside] = np.where(
             power < 0.0,
-            np.nextafter(1.0 - _expit(power) * (1.0 + _RATE_ERROR), 0.0),
-            _expit(-power) * (1.0 - _RATE_ERROR),
+            np.nextafter(1.0 - _odds_to_probability(power) * (1.0 + _RATE_ERROR), 0.0),
+            _odds_to_probability(-power) * (1.0 - _RATE_ERROR),
         )
         return type_two
 
@@ -145,7 +145,7 @@ class Renyi(trade_off.Claim):
             return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
-            margin = _expit(p) - delta
+            margin = _odds_to_probability(p) - delta
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(margin > 0.0, np.log(margin) - _log_prob(q), -math.inf)
 
@@ -280,7 +280,7 @@ def _log_prob(odds: Floats) -> Floats:
     return -np.logaddexp(0.0, -odds)
 
 
-def _expit(odds: Floats) -> Floats:
+def _odds_to_probability(odds: Floats) -> Floats:
     return np.exp(_log_prob(odds))
 
 
@@ -386,7 +386,7 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logarithms: e^epsilon may overflow although e^epsilon q is small.
-        return _expit(p) - np.exp(np.minimum(epsilon + _log_prob(q), 1.0))
+        return _odds_to_probability(p) - np.exp(np.minimum(epsilon + _log_prob(q), 1.0))
 
     if epsilon == math.inf:
         return 0.0
@@ -450,11 +450,11 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
     p, _ = _greatest_log_odds(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
-    rates = np.minimum(_expit(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
+    rates = np.minimum(_odds_to_probability(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
     if np.unique(rates).size < _MIN_CORNERS:
         return np.ones(1), np.zeros(1)
     # q is a convex function of p.
-    return trade_off.outer_corners(rates, _expit(_EDGE_LOG_ODDS[keep]))
+    return trade_off.outer_corners(rates, _odds_to_probability(_EDGE_LOG_ODDS[keep]))
 
 
 @suggest_arguments

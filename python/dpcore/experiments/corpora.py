@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, invalid, message, mistyped, tag
+from ..errors import choice, invalid, message, mistyped, tag_error
 from ..suggestions import suggest_arguments
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, normalise_likeness
@@ -99,7 +99,7 @@ def _open_member(path: Path, file: File, member: str) -> File:
     except (zipfile.BadZipFile, KeyError) as error:
         requirement = f"a zip archive that holds {member} ({file.origin})"
         text = f"{message('path', requirement, str(path))}: {error}"
-        raise tag(ValueError(text), "path") from None
+        raise tag_error(ValueError(text), "path") from None
 
 
 def _read_dpnr(file: File) -> Parts:

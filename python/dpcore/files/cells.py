@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..errors import integer, invalid, message, tag
+from ..errors import integer, invalid, message, tag_error
 from ..mechanisms.answers import answer_rows, to_object_array
 from ..records import Array
 from .columns import (
@@ -363,7 +363,7 @@ def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
         if not any(map(str.isdigit, text)):
             return text
     nouns = {"number": "a number", "whole": "a whole number", "decimal": "a decimal number"}
-    raise tag(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
+    raise tag_error(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
 
 
 def find_kind(
@@ -386,7 +386,7 @@ def find_kind(
         return kind
     if kind.has_words and dtype != "text":
         text = message("dtype", f"'text' for {title}", dtype)
-        raise tag(ValueError(f"{text} ({kind.reason})"), "dtype")
+        raise tag_error(ValueError(f"{text} ({kind.reason})"), "dtype")
     return Kind(dtype, f"{_REASONS[dtype]}, as dtype= asks", base=dtype)
 
 
@@ -628,7 +628,7 @@ def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Seq
         if kinds[place].base == VALUES:
             text = f"must be numbers and texts where {tables[1 - place].name} is a table"
             error = ValueError(f"outputs in {tables[place].name} {text}, got {VALUES}")
-            raise tag(error, "outputs")
+            raise tag_error(error, "outputs")
         if kind.name == JSON:
             reason = f"texts, because {tables[at].name} has {reason}"
             kind = Kind("text", reason)
@@ -725,7 +725,7 @@ def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
         if _are_separated_by(lines[1:-1] or lines[1:], other):
             text = f"sep must be given, for nearly all lines of {file.name} hold {other!r} equally"
             keep = f"sep={other!r} splits them, sep=',' keeps one column"
-            raise tag(ValueError(f"{text} often between numbers ({keep})"), "sep")
+            raise tag_error(ValueError(f"{text} often between numbers ({keep})"), "sep")
 
 
 def _are_separated_by(lines: Sequence[str], sep: str) -> bool:

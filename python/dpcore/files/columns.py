@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import integer, invalid, mistyped, tag
+from ..errors import integer, invalid, mistyped, tag_error
 from ..mechanisms.answers import answer_rows, to_object_array
 from ..packages import has_all
 from ..records import Array
@@ -312,7 +312,7 @@ def _require_names(table: Table, request: Request, places: Sequence[int]) -> Non
             text = f"column {place} of {table.name} must have a name, got none"
             hint = f"choose others with column=, or exclude={place}"
             error = ValueError(f"{text} (if it numbers the rows, {hint})")
-            raise tag(error, "column")
+            raise tag_error(error, "column")
 
 
 def _list_excluded(table: Table, request: Request) -> set[int]:
@@ -443,7 +443,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         if lost:
             requirement = _LABEL_REQUIREMENT if label_x is None else "given"
             error = invalid(f"label in row {lost[0] + 1}{place}", requirement, labels[lost[0]])
-            raise tag(error, "label")
+            raise tag_error(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
     values, which = np.unique(plain, return_inverse=True)
     # 1 and 0 appear as 1.0 and 0.0 in a column of floats.
@@ -465,11 +465,11 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         if len(unknown) == len(texts):
             demanded = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
             error = ValueError(f"labels{place} must have {demanded}, got {len(texts)}: {shown}")
-            raise tag(error, "label")
+            raise tag_error(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
             name, label = f"label in row {row + 1}{place}", values.tolist()[unknown[0]]
-            raise tag(invalid(name, _LABEL_REQUIREMENT, label), "label")
+            raise tag_error(invalid(name, _LABEL_REQUIREMENT, label), "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
     return np.array(sides, dtype=bool)[which.ravel()]
 
@@ -510,7 +510,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
     if column not in table.names:
         options = ", ".join(map(repr, table.names))
         text = f"{argument} must be one of {options} in {table.name}, got {column!r}"
-        raise tag(ValueError(text), argument)
+        raise tag_error(ValueError(text), argument)
     return table.names.index(column)
 
 

@@ -228,7 +228,7 @@ def _add_note_on_failures(
         return False
 
     sizes = [size]
-    if unbatched(mechanism):
+    if is_unbatched(mechanism):
         # Without a seed, calls may be slow, and the same call would not fail again.
         is_seeded = mechanism_attribute(mechanism, "reproducible") is True
         most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
@@ -240,7 +240,7 @@ def _add_note_on_failures(
     for number in range(1, _REPEATED_FAILURES):
         # Make more calls than the first failure needed, so that a random failure on both inputs is
         # seen on both.
-        more = _REPEATED_FAILURES * rows if unbatched(mechanism) else rows
+        more = _REPEATED_FAILURES * rows if is_unbatched(mechanism) else rows
         failures = [failures[side] + fails(side, more, number) for side in (0, 1)]
     if min(failures) > 0 or not any(failures):
         return
@@ -308,7 +308,7 @@ def set_torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def unbatched(mechanism: Any) -> bool:
+def is_unbatched(mechanism: Any) -> bool:
     """Return True if a mechanism calls a user's function or a command once for each output."""
     is_stated = mechanism_attribute(mechanism, "reproducible") is not None
     return is_stated and not makes_tensors(mechanism)

@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ..errors import invalid, mistyped, real, show, tag
+from ..errors import invalid, mistyped, real, show, tag_error
 from ..report.shown import Shown
 from ..suggestions import suggest_arguments
 from ..visible import make_visible
@@ -414,7 +414,7 @@ class _RunningCommand:
         text = make_visible(f"{self._name} must be {requirement}, got {problem}")
         if stderr_end := make_visible(self._end_of_stderr(), "\n"):
             text = f"{text}; its stderr ends:\n{stderr_end}"
-        error = tag(kind(text), self._name)
+        error = tag_error(kind(text), self._name)
         vars(error)["status"] = None
         return error
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, invalid, mistyped, real, tag
+from ..errors import choice, invalid, mistyped, real, tag_error
 from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
@@ -276,7 +276,7 @@ def compare_batches(
             f"another one for {shown[where]}, {largest:.3g} of its norm away, {batch_words}"
         )
         error = ValueError(f"{name} must be {requirement}, got {found_words}")
-        raise tag(error, name)
+        raise tag_error(error, name)
     return BatchCheck(largest, rounding, len(texts))
 
 

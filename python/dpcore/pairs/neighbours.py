@@ -688,4 +688,4 @@ def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
     if not apart <= relation.most * (1.0 + SLACK):
         shown = format_neighbour(relation)
         error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
-        raise errors.tag(error, "pair")
+        raise errors.tag_error(error, "pair")

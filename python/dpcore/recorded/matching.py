@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import mistyped, show, tag
+from ..errors import mistyped, show, tag_error
 from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
 from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
@@ -58,7 +58,7 @@ def match_places(
     if differences:
         text = f"outputs_prime must have the columns of outputs, got {'; '.join(differences)}"
         hint = "column= chooses columns, exclude= leaves some out"
-        raise tag(ValueError(f"{text} ({hint})"), "outputs_prime")
+        raise tag_error(ValueError(f"{text} ({hint})"), "outputs_prime")
     return [where[column] for column in chosen]
 
 
@@ -307,7 +307,7 @@ def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array,
         if changed.any():
             text = f"{name} must hold times that fit {finer.name}, the unit of the other side"
             error = ValueError(f"{text}, got {show(plain[changed][0])} in {title}")
-            raise tag(error, name)
+            raise tag_error(error, name)
         columns.append(converted)
     if names[0] == names[1]:
         # Byte order is not part of a time.

@@ -607,8 +607,8 @@ def _check_rows_kind(rows: Any) -> str:
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {errors.show(rows)} ({options})"
     if isinstance(rows, str):
-        raise errors.tag(ValueError(text + suggest_word(rows, ROWS)), "rows")
-    raise errors.tag(TypeError(text), "rows")
+        raise errors.tag_error(ValueError(text + suggest_word(rows, ROWS)), "rows")
+    raise errors.tag_error(TypeError(text), "rows")
 
 
 def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ..errors import has_masked, invalid, mistyped, tag
+from ..errors import has_masked, invalid, mistyped, tag_error
 from ..files import columns as frames
 from ..files.cells import Cells, Kind, find_dtype_places, join_kinds
 from ..files.columns import Column, Request, Table
@@ -480,7 +480,7 @@ def refuse_unlike_missing_marks(sides: Sides) -> None:
     if first and second and not first & second:
         other, own = (" and ".join(marks) for marks in (first, second))
         text = f"with what is missing marked as in outputs ({other}), got {own}"
-        raise tag(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
+        raise tag_error(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
 
 def _find_missing_marks(side: Array) -> set[str]:

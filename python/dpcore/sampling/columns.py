@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.trade_off import Claim
-from ..errors import list_to_floats, tag
+from ..errors import list_to_floats, tag_error
 from ..events.event import Held, is_own, score_attribute
 from ..records import Array, Pair
 from ..report.shown import on_one_line
@@ -522,7 +522,7 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
         if is_numbering(values):
             what = f"{place} of {name}" if place else name
             text = f"{what} numbers the rows: leave it out ({_COLUMN_HINT})"
-            raise tag(ValueError(text), "column")
+            raise tag_error(ValueError(text), "column")
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
@@ -544,7 +544,7 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
         if _is_clock(first[place], second[place]):
             what = f"{place or 'column 0'} of outputs"
             text = f"{what} shows when a row was written: leave it out ({_COLUMN_HINT})"
-            raise tag(ValueError(text), "column")
+            raise tag_error(ValueError(text), "column")
 
 
 def _is_clock(own: Array, other: Array) -> bool:

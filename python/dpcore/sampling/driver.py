@@ -26,7 +26,7 @@ from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, read_item_types, rows_to_objects
-from ..mechanisms.callables import torch_threads, unbatched
+from ..mechanisms.callables import is_unbatched, torch_threads
 from ..mechanisms.declarations import is_native, mechanism_attribute
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
@@ -266,7 +266,7 @@ def digest_bits(draws: Any) -> str:
     """
     if draws.native or not draws.same_bits:
         return ""
-    rows = _COMPARED_ANSWERS if unbatched(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
+    rows = _COMPARED_ANSWERS if is_unbatched(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
     rows_of_block = replay.encode_rows(
         draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows))
     )
@@ -580,7 +580,7 @@ class Source:
         """
         draws = self.draws
         # If each output has its own call, rows cannot share a call.
-        if isinstance(draws, NativeDraws) or unbatched(draws.mechanism):
+        if isinstance(draws, NativeDraws) or is_unbatched(draws.mechanism):
             return ()
 
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:

@@ -53,7 +53,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, integer, invalid, numeric, tag
+from ..errors import instance, integer, invalid, numeric, tag_error
 from ..events.event import Held, move_to_host
 from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
 from ..records import Array
@@ -314,7 +314,7 @@ def make_one_noise_error(
         f"{call.rows:,} rows of a call{where} and another for all rows of another call: "
         f"{way_to_draw}"
     )
-    return tag(error, what)
+    return tag_error(error, what)
 
 
 def count_compared_rows(start: int, rows: int) -> int:

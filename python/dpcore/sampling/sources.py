@@ -42,10 +42,10 @@ from ..mechanisms.callables import (
     call_mechanism,
     call_on_device,
     explain_failures,
+    is_unbatched,
     make_generator,
     makes_tensors,
     torch_threads,
-    unbatched,
 )
 from ..mechanisms.declarations import inputs_of, is_native
 from ..mechanisms.native import Native, describe_natively, fill_outputs
@@ -428,7 +428,7 @@ class CallableDraws:
         if not isinstance(outputs, Held):
             # Each row is a separate output; a few first calls may have shown only one of the
             # shapes.
-            answers = unbatched(self.mechanism)
+            answers = is_unbatched(self.mechanism)
             single = outputs.dtype == object or answers
             if single and self.shape == ():
                 return rows_to_objects(outputs)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import invalid, mistyped, numeric, real, show, tag, vector
+from ..errors import invalid, mistyped, numeric, real, show, tag_error, vector
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
@@ -150,7 +150,7 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
 
 def _make_value_error(name: str, requirement: str, problem: str) -> ValueError:
     """Return a ValueError whose message describes the wrong value in words."""
-    return tag(ValueError(f"{name} must be {requirement}, got {problem}"), name)
+    return tag_error(ValueError(f"{name} must be {requirement}, got {problem}"), name)
 
 
 def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import choice, invalid, message, mistyped, tag
+from ..errors import choice, invalid, message, mistyped, tag_error
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
@@ -79,7 +79,7 @@ class File:
 
     def error(self, line: int, requirement: str, problem: object) -> ValueError:
         """Return a ValueError that names a line of the file, the requirement and the problem."""
-        return tag(ValueError(message(self.place(line), requirement, problem)), "path")
+        return tag_error(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
         """Return a text such as "line 3 of a.csv", for error messages."""
@@ -143,7 +143,7 @@ def open_file(path: Path, origin: str = "") -> File:
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
     """Return an error for a missing file or folder. `requirement` states what the path must be."""
-    return tag(FileNotFoundError(message("path", requirement, str(path))), "path")
+    return tag_error(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
 def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
@@ -184,7 +184,7 @@ def _drop_empty(
             f"path must be of a table without empty cells (missing='drop' leaves out their rows), "
             f"got {len(empty):,} of {len(rows):,} rows with one, the first in {empty[0]} ({origin})"
         )
-        raise tag(ValueError(text), "path")
+        raise tag_error(ValueError(text), "path")
     return [(part, row) for part, row in rows if not row.empty]
 
 
@@ -354,14 +354,14 @@ def _make_row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
         if not isinstance(cell, (str, int)) and not is_number:
             need = "a number" if argument == "attributes" else "a whole number"
             need = f"a row with {need} or a string as {column!r}"
-            raise tag(ValueError(message(place, need, cell)), argument)
+            raise tag_error(ValueError(message(place, need, cell)), argument)
         return int(cell) if isinstance(cell, bool) else cell
 
     assert layout.text is not None
     text = cells[layout.text]
     if not isinstance(text, str):
         need = f"a row with a text (a string) as {layout.text!r}"
-        raise tag(ValueError(message(place, need, text)), "text")
+        raise tag_error(ValueError(message(place, need, text)), "text")
     return Row(
         text.strip(),
         None if layout.label is None else read_value(layout.label, "label"),
@@ -441,7 +441,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
 
 def _folder_error(path: Path, requirement: str, problem: object) -> ValueError:
     text = f"{message('path', requirement, str(path))}, which holds {problem}"
-    return tag(ValueError(text), "path")
+    return tag_error(ValueError(text), "path")
 
 
 @suggest_arguments
@@ -538,7 +538,7 @@ def _require_kind(kind: Any) -> Any:
         return choice("kind", kind, KINDS)
     except ValueError as error:
         named = "dpcore.experiments.corpora.read_corpus reads public corpora by name"
-        raise tag(ValueError(f"{error} ({named})"), "kind") from None
+        raise tag_error(ValueError(f"{error} ({named})"), "kind") from None
 
 
 def _strip_compression_ending(path: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import flag, integer, invalid, message, tag
+from ..errors import flag, integer, invalid, message, tag_error
 from ..mechanisms.texts import as_texts
 from ..packages import load_arrays, require_module
 from ..paths import write_file
@@ -249,7 +249,7 @@ def _require_file(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         text = message("folder", f"one with a file {name}", str(folder))
-        raise tag(FileNotFoundError(text), "folder")
+        raise tag_error(FileNotFoundError(text), "folder")
     return path
 
 

@@ -492,7 +492,7 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
     if wrong.size:
         first = np.atleast_2d(array)[wrong[0]]
         where = f"row {wrong[0]} of {name}" if array.ndim == 2 else name
-        raise errors.tag(errors.invalid(where, "finite numbers", first), name)
+        raise errors.tag_error(errors.invalid(where, "finite numbers", first), name)
     return array
 
 

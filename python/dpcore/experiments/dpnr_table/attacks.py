@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import invalid, tag
+from ...errors import invalid, tag_error
 from ...packages import require_module
 from ...records import Array, Counts, Flags, Ints, Pair
 from ...report.shown import Shown
@@ -120,7 +120,7 @@ def prepare_material(config: Any) -> Material:
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
-        raise tag(invalid("data", f"with the attributes {missing}", config.data), "data")
+        raise tag_error(invalid("data", f"with the attributes {missing}", config.data), "data")
     test = corpus.test
     unseen = _mark_unseen(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import choice, flag, invalid, tag
+from ...errors import choice, flag, invalid, tag_error
 from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
@@ -113,7 +113,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     folders = [config.folder / name for name in ("records", "environments")]
     if config.data is not None and not any(folder.is_dir() for folder in folders):
         text = f"data must be a folder with records or environments, got {str(config.folder)!r}"
-        raise tag(FileNotFoundError(text), "data")
+        raise tag_error(FileNotFoundError(text), "data")
     environments = config.folder / "environments"
     place = environments if environments.is_dir() else None
     work = partial(

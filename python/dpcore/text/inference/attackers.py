@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import integer, invalid, message, mistyped, name_in_errors, numeric, tag
+from ...errors import integer, invalid, message, mistyped, name_in_errors, numeric, tag_error
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
@@ -131,7 +131,7 @@ def encode_each_part(
         vectors = check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
             requirement = f"{made[0].shape[1]} wide as before"
-            raise tag(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
+            raise tag_error(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         made.append(vectors)
     return made
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import integer, invalid, tag
+from ...errors import integer, invalid, tag_error
 from ...mechanisms.texts import takes_rng
 from ...progress import LONG_SECONDS
 from ...records import Record
@@ -110,7 +110,7 @@ def copy_vectors(
         vectors = check_vectors(encode(list(texts), rng=rng), places)
         if vectors.shape[1] != first.shape[1]:
             requirement = f"{first.shape[1]} wide as before"
-            raise tag(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
+            raise tag_error(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         if copy == 1 and np.array_equal(vectors, first):
             return [], Encodings(1, "two calls of the encoder agree")
         further.append(vectors)

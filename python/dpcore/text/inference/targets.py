@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, invalid, mistyped, show, tag
+from ...errors import choice, invalid, mistyped, show, tag_error
 from ...packages import has_all
 from ...records import Ints
 from ..corpus import SPLITS, Corpus, normalise_likeness
@@ -231,7 +231,7 @@ def _require_two_values(target: Target, truth: tuple[Any, ...], left_out: dict[s
                     f"attribute {name!r} must be of two values at least in {part}, got "
                     f"{show(values_present)} in {len(codes):,} texts{f' ({gone})' if gone else ''}"
                 )
-                raise tag(ValueError(text), "attribute")
+                raise tag_error(ValueError(text), "attribute")
 
 
 def floor_answers(

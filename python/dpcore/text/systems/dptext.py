@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import choice, flag, instance, integer, invalid, mistyped, tag
+from ...errors import choice, flag, instance, integer, invalid, mistyped, tag_error
 from ...mechanisms import positive
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
@@ -171,7 +171,9 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
     for name, values in distinct.items():
         if len(values) < 2:
             requirement = "of two values at least in the training texts"
-            raise tag(invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute")
+            raise tag_error(
+                invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute"
+            )
     return distinct
 
 
@@ -193,7 +195,7 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
         strange = np.setdiff1d(column, distinct)
         if strange.size:
             requirement = f"of values in the training texts, {distinct.tolist()}"
-            raise tag(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
+            raise tag_error(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
         columns.append(np.searchsorted(distinct, column))
     return np.stack(columns, axis=1).astype(np.int64)
 
