@@ -26,7 +26,7 @@ from scipy.stats import binom, binomtest
 import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
-from dpcore.claims.trade_off import choose_tangent
+from dpcore.claims.trade_off import tangent_eps_delta
 from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, make_opposed_record
 from dpcore.records import Counts
 from dpcore.training import audit_step
@@ -103,7 +103,7 @@ def count_refuted(claim: Claim, rates: Rates, bound: str, reverse: bool, draws: 
 
 @cache
 def _choose(claim: Claim, pilot: Counts) -> tuple[float, float]:
-    return choose_tangent(claim, pilot)
+    return tangent_eps_delta(claim, pilot)
 
 
 def record_nulls(draws: int) -> Iterator[str]:
@@ -278,7 +278,7 @@ def record_power(draws: int) -> Iterator[str]:
         def refutes(n: int, rng: np.random.Generator) -> bool:
             chosen = best, float(claim.delta(best))
             if pilot is not None:
-                chosen = choose_tangent(claim, draw_counts(rng, rates, pilot, False))
+                chosen = tangent_eps_delta(claim, draw_counts(rng, rates, pilot, False))
             counts = draw_counts(rng, rates, n, False)
             return bool(BOUNDS[bound](counts, chosen[1], confidence) > chosen[0])
 

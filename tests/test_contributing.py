@@ -453,7 +453,7 @@ class Result(Tabled):
     def table(self):
         return self.join_parts("A toy.", align_columns(COLUMNS, enumerate(self.shares)))
     def to_dict(self):
-        return self.make_record(shares=list(self.shares))
+        return self.make_result_dict(shares=list(self.shares))
     def plot(self, ax=None):
         return make_canvas(2.0, ax)
 '''
@@ -556,7 +556,7 @@ NEW_FILES = {
     "mechanisms/toy.py": NOISE.replace("LAW", LAWS["all"]),
 }
 
-REMARK = "    remark: str = field(default='', metadata=field_rule(instance_reader(str)))\n"
+REMARK = "    remark: str = field(default='', metadata=field_rule(type_check_reader(str)))\n"
 EDITS = (
     # A bound: import, words, public name.
     ("bounds/__init__.py", "from .tradeoff import", "from .toy import toy\n"),

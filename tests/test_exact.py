@@ -185,7 +185,7 @@ LOGITS = st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=9)
 def test_unequal_votes_against_enumeration(logits):
     log_p = -np.logaddexp(0.0, -np.array(logits))
     log_q = -np.logaddexp(0.0, np.array(logits))
-    ours = exact._unequal_majority(log_p, log_q)
+    ours = exact._log_unequal_majority(log_p, log_q)
     n = len(logits)
     with mp.workdps(60):
         p, q = ([mp.exp(mp.mpf(float(v))) for v in logs] for logs in (log_p, log_q))
@@ -201,7 +201,7 @@ def test_unequal_votes_against_enumeration(logits):
 def test_unequal_and_equal_routes_agree_deep_in_the_tail():
     log_p, log_q = (part.item() for part in log_tails(Laplace(0.1), np.array(0.5), True))
     law = vote_log_probabilities(Laplace(0.1), zeros_ones(1024))
-    ours = exact._unequal_majority(np.full(1024, log_p), np.full(1024, log_q))
+    ours = exact._log_unequal_majority(np.full(1024, log_p), np.full(1024, log_q))
     assert ours[0] == pytest.approx(law.log_p, rel=1e-12)
 
 

@@ -15,7 +15,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.auditing import run_files
-from dpcore.auditing.run_files import join_words, read_run, seal_record
+from dpcore.auditing.run_files import join_shell_words, read_run, seal_record
 from dpcore.cli.app import main
 from dpcore.results.audit_json import make_script
 from dpcore.runs import merge_parts
@@ -156,7 +156,7 @@ def test_options_of_a_file_are_of_the_kinds_that_they_are_declared_with(evil, ca
 
 @pytest.mark.parametrize("word", ["a b", "it's", "a\nb", "\x1b[31m", "\u202e", "\\'\n", "\x85"])
 def test_no_word_of_a_line_hides_what_it_holds(word):
-    line = join_words("printf", "%s", word)
+    line = join_shell_words("printf", "%s", word)
     assert line.isprintable()
     printed = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout
     assert printed.decode() == word

@@ -55,7 +55,7 @@ def test_half_of_another_package_is_none_of_it(half):
     assert not is_torch_module(abs)
     assert torch_generators() == []
     assert adapt(abs) is None
-    with seeded_globals(np.random.default_rng(1)), Generators.collect_everywhere():
+    with seeded_globals(np.random.default_rng(1)), Generators.collect_from_memory():
         pass
 
 

@@ -25,7 +25,7 @@ from dpcore.bounds import RecordedBound
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.guesses import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
-from dpcore.suggestions import suggest_arguments
+from dpcore.suggestions import explain_argument_errors
 from dpcore.text.reading import KINDS, Kind
 from dpcore.text.templates import GENERATED
 from dpcore.text.templates import Kind as Generated
@@ -115,7 +115,7 @@ def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
     with pytest.raises(TypeError, match=r"argument 'zzz'$"):
         dpcore.audit(zzz=1)
     with pytest.raises(TypeError, match=r"^max") as caught:
-        suggest_arguments(lambda: inner())()
+        explain_argument_errors(lambda: inner())()
     # The frames below the function's own are all there.
     assert [frame.name for frame in traceback.extract_tb(caught.tb)][-2:] == ["<lambda>", "inner"]
 
@@ -123,7 +123,7 @@ def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
 def test_a_hint_leaves_a_function_and_a_class_what_they_are():
     assert list(inspect.signature(dpcore.audit).parameters)[:2] == ["mechanism", "pair"]
     assert dpcore.audit.__doc__.startswith("Attack a mechanism")
-    own_lines = "@suggest_arguments\n@with_signature_of(Arguments)\ndef audit("
+    own_lines = "@explain_argument_errors\n@with_signature_of(Arguments)\ndef audit("
     assert inspect.getsource(dpcore.audit).startswith(own_lines)
     assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
     assert str(inspect.signature(Laplace)).startswith("(scale: 'float', variant: 'Variant'")

@@ -139,7 +139,7 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
     return "" if closest is None else f" (did you mean {closest!r}?)"
 
 
-def find_own_argument_name(name: str, names: Sequence[str]) -> str | None:
+def dpcore_argument_name(name: str, names: Sequence[str]) -> str | None:
     """Return the name that dpcore uses for an argument of another package, or None.
 
     `name` is the name of the argument in the other package. `names` are the argument names of one
@@ -147,7 +147,7 @@ def find_own_argument_name(name: str, names: Sequence[str]) -> str | None:
     function has no argument with this meaning.
 
     Example:
-        >>> find_own_argument_name("seed", ["claim", "rng"])
+        >>> dpcore_argument_name("seed", ["claim", "rng"])
         'rng'
     """
     return next((other for other in FOREIGN_ARGUMENTS.get(name, ()) if other in names), None)

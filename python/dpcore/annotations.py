@@ -69,7 +69,7 @@ def fits_hint(value: Any, hint: Any) -> bool:
         names = (name for name in dir(kind) if name == "__call__" or not name.startswith("_"))
         return all(hasattr(value, name) for name in names)
     if hint is npt.ArrayLike:
-        return _is_read_by_numpy(value)
+        return _is_array_like(value)
     if kind is Any or not isinstance(kind, type):
         return True
     if not isinstance(value, kind):
@@ -90,7 +90,7 @@ def fits_hint(value: Any, hint: Any) -> bool:
     return len(value) == len(parts) and all(map(fits_hint, value, parts))
 
 
-def _is_read_by_numpy(value: Any) -> bool:
+def _is_array_like(value: Any) -> bool:
     """Return True if `numpy.asarray` converts a value to an array or to a number.
 
     The result is False for rows of different lengths and for an object that is not a number.

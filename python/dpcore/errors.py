@@ -134,7 +134,7 @@ def argument_of(error: BaseException) -> str | None:
 
 
 @contextlib.contextmanager
-def name_in_errors(argument: str) -> Iterator[None]:
+def tag_errors(argument: str) -> Iterator[None]:
     """Return a context manager that names `argument` as the cause of each error in its block.
 
     Without this context manager, an error may name only a part of the argument, such as the entry

@@ -25,7 +25,7 @@ from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, l
 from .pairs import distance
 from .records import Pair, pair_of
 from .report.shown import Shown
-from .suggestions import suggest_arguments
+from .suggestions import explain_argument_errors
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
@@ -46,7 +46,7 @@ _CLIP_ROUNDING: Final = 1e-12
 """Distance by which rounding may move a clipped input, divided by the radius of the clipping."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
     """Probabilities of the two results of the majority vote, as natural logarithms.
@@ -69,7 +69,7 @@ class VoteLaw(Shown):
     log_q_prime: float
 
 
-@suggest_arguments
+@explain_argument_errors
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """Compute the exact probabilities of the results of the majority vote, on x and on x'.
 
@@ -117,12 +117,12 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         return None
     pair = pair_of(pair)
     vote = Vote.between(pair)
-    side = _vote_probabilities(mechanism, pair.x, vote)
-    side_prime = _vote_probabilities(mechanism, pair.x_prime, vote)
+    side = _log_p_vote_and_not(mechanism, pair.x, vote)
+    side_prime = _log_p_vote_and_not(mechanism, pair.x_prime, vote)
     return None if side is None or side_prime is None else VoteLaw(*side, *side_prime)
 
 
-@suggest_arguments
+@explain_argument_errors
 def loss(law: VoteLaw) -> float:
     """Compute the privacy loss of a majority vote from the probabilities of its two results.
 
@@ -147,7 +147,7 @@ def loss(law: VoteLaw) -> float:
     return max(abs(a - b) for a, b in votes if max(a, b) > -math.inf)
 
 
-@suggest_arguments
+@explain_argument_errors
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute the exact privacy loss of the majority vote between two inputs x and x'.
 
@@ -184,7 +184,7 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     return None if law is None else loss(law)
 
 
-@suggest_arguments
+@explain_argument_errors
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Explain why the privacy loss of a native mechanism is infinite between two inputs x and x'.
 
@@ -247,10 +247,10 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     if math.isinf(low) and math.isinf(high):
         return None
     beyond, end = ("below", low) if math.isfinite(low) else ("above", high)
-    return _explain_one_end(beyond, end, steps.factor, x, x_prime, entry)
+    return _explain_one_sided_noise(beyond, end, steps.factor, x, x_prime, entry)
 
 
-def _explain_one_end(
+def _explain_one_sided_noise(
     beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
 ) -> str:
     """Explain why noise that has a smallest or a largest value gives an infinite privacy loss.
@@ -270,9 +270,9 @@ def _explain_one_end(
     )
 
 
-def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
+def _log_p_vote_and_not(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     steps = mechanism.steps(vote.threshold.size)
-    centre = _clip_log(np.asarray(x, dtype=np.float64), steps.clip)
+    centre = _clip_input(np.asarray(x, dtype=np.float64), steps.clip)
     if law_of(steps.noise).blind:
         centre = np.zeros_like(centre)
     with np.errstate(over="ignore"):
@@ -284,11 +284,11 @@ def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     parts = (higher, lower)
     log_p, log_q = (np.concatenate(part) for part in zip(*parts, strict=True))
     if (log_p == log_p[0]).all() and (log_q == log_q[0]).all():
-        return _binomial_majority(log_p.size, float(log_p[0]), float(log_q[0]))
-    return None if log_p.size > _MAX_UNEQUAL_ENTRIES else _unequal_majority(log_p, log_q)
+        return _log_binomial_tails(log_p.size, float(log_p[0]), float(log_q[0]))
+    return None if log_p.size > _MAX_UNEQUAL_ENTRIES else _log_unequal_majority(log_p, log_q)
 
 
-def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
+def _clip_input(x: Logs, clip: ClipStep | None) -> Logs:
     if clip is None:
         return x
     largest = float(np.abs(x).max())
@@ -302,19 +302,19 @@ def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
     return unit * (clip.radius / norm)
 
 
-def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float]:
+def _log_binomial_tails(n: int, log_p: float, log_not_p: float) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
 
     The function sums the upper tail if p <= 1/2, and the lower tail otherwise. The terms of this
     tail decrease from the middle. Each term is divided by the first term, whose logarithm is exact.
     """
-    if log_p == -math.inf or log_q == -math.inf:
-        return (log_p, 0.0) if log_p == -math.inf else (0.0, log_q)
-    upper = log_p <= log_q
+    if log_p == -math.inf or log_not_p == -math.inf:
+        return (log_p, 0.0) if log_p == -math.inf else (0.0, log_not_p)
+    upper = log_p <= log_not_p
     first = n // 2 + 1 if upper else n // 2
     # Counting failures instead of successes turns the lower tail into an upper one.
     hits = first if upper else n - first
-    log_hit, log_miss = (log_p, log_q) if upper else (log_q, log_p)
+    log_hit, log_miss = (log_p, log_not_p) if upper else (log_not_p, log_p)
     j = np.arange(hits, n, dtype=np.float64)
     ratios = np.log((n - j) / (j + 1.0)) + (log_hit - log_miss)
     relative = np.concatenate(([0.0], np.cumsum(ratios)))
@@ -341,7 +341,7 @@ def _stirling_correction(x: int) -> float:
     return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x * x)) / (x * x)) / x
 
 
-def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
+def _log_unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for the number K of votes for x'.
 
     The n entries vote independently. Entry i votes for x' with probability exp(log_p[i]).

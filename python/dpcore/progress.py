@@ -284,16 +284,16 @@ class _Notebook:
 
     def _show_page(self, shown: dict[str, str]) -> None:
         if self._handle is None:
-            self._handle = _import_ipython().display(shown, raw=True, display_id=True)
+            self._handle = _import_display_module().display(shown, raw=True, display_id=True)
         else:
             self._handle.update(shown, raw=True)
 
     @staticmethod
     def say(text: str) -> None:
-        _import_ipython().display({"text/plain": text}, raw=True)
+        _import_display_module().display({"text/plain": text}, raw=True)
 
 
-def _import_ipython() -> Any:
+def _import_display_module() -> Any:
     from IPython import display
 
     return display

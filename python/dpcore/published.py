@@ -23,7 +23,7 @@ from .mechanisms.dptext import Undefined
 from .pairs import dimension, distance, zeros_ones
 from .pairs.differences import Norm
 from .records import Pair
-from .suggestions import suggest_arguments
+from .suggestions import explain_argument_errors
 
 __all__ = [
     "SYSTEMS",
@@ -53,13 +53,13 @@ def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
-def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
+def _ones_factor(norm: Norm, radius: float, dim: int, norm_of_ones: float) -> float:
     """Compute the entry of a constant vector whose norm is `radius`, up to rounding.
 
     The norm of the vector is never above `radius`, so that clipping to `radius` does not change the
     vector.
     """
-    level = radius / share
+    level = radius / norm_of_ones
     while distance(Pair(np.zeros(dim), np.full(dim, level)), norm) > radius:
         level = math.nextafter(level, 0.0)
     return level
@@ -144,7 +144,7 @@ class Sensitive(System):
         1, `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
         """
         dim = dimension(dim)
-        level = _constant_entry("l1", self.sensitivity, dim, float(dim))
+        level = _ones_factor("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))
 
 
@@ -178,7 +178,7 @@ class Clipped(System):
         """
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
-        level = _constant_entry(self.ball, self.clip, dim, share)
+        level = _ones_factor(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:
@@ -190,7 +190,7 @@ class Clipped(System):
         return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
     """Laplace mechanism: it adds Laplace noise of scale sensitivity / epsilon to the input.
@@ -226,7 +226,7 @@ class LaplaceMechanism(Sensitive):
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
     """The private text encoder ADePT as published; the privacy claim of ADePT is false.
@@ -263,7 +263,7 @@ class ADePT(Clipped):
     sound: ClassVar[bool] = False
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
     """The private text encoder ADePT with a correction: it clips inputs in the L1 norm.
@@ -299,7 +299,7 @@ class ADePTClipL1(Clipped):
     sound: ClassVar[bool] = True
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
     """The private text encoder ADePT with a correction: the noise has a larger scale.
@@ -345,7 +345,7 @@ class ADePTScaled(Clipped):
         return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
     """A simplified version of the text encoder ADePT, from the code of Habernal (2022).
@@ -401,7 +401,7 @@ class ADePTReference(System):
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
     """The private text encoder DPText as published; the privacy claim of DPText is false.
@@ -449,7 +449,7 @@ class DPText(Sensitive):
         return Steps(DPTextNoise(scale, self.nan))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
     """The private text encoder DPText with a correction; this version is a Laplace mechanism.
@@ -493,7 +493,7 @@ class DPTextRepaired(Sensitive):
         return Steps(Laplace(scale, "centred"))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
     """Laplace mechanism that divides its noisy output by 2.
@@ -541,7 +541,7 @@ class HalvedOutput(Sensitive):
         return Steps(Laplace(scale), factor=0.5)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
     """Laplace mechanism with too little noise; its privacy claim is false.

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 import pytest
 
 from . import errors
-from .suggestions import suggest_arguments
+from .suggestions import explain_argument_errors
 from .visible import make_visible
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def _copy_parameter_types(
     return lambda method: method
 
 
-def _make_setting(
-    default: Any, text: str, check: Callable[[str, Any], Any], kind: Callable[[str], Any] = str
+def _make_setting_field(
+    default: Any, help_text: str, check: Callable[[str, Any], Any], kind: Callable[[str], Any] = str
 ) -> Any:
     """Make the dataclass field of one setting of the pytest plugin.
 
     Args:
         default: value of the setting if the user does not give it.
-        text: line of help that `pytest --help` prints.
+        help_text: line of help that `pytest --help` prints.
         check: function `(label, value)` that returns a valid value and raises an error for another
             value. The label is the name of the option, which the error message states.
         kind: function that converts text from the command line or a configuration file to a
@@ -89,7 +89,7 @@ def _make_setting(
             value = kind(value) if isinstance(value, str) else value
         return check(label, value)
 
-    return field(default=default, metadata={"help": text, "read": read})
+    return field(default=default, metadata={"help": help_text, "read": read})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +118,22 @@ class Settings:
             claim. Defaults to 0: every quotient is allowed.
     """
 
-    trials: int | None = _make_setting(
+    trials: int | None = _make_setting_field(
         None, "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", errors.count
     )
-    confidence: float = _make_setting(
+    confidence: float = _make_setting_field(
         0.9999,
         "confidence of dp_audit's bounds (default 0.9999)",
         lambda label, value: errors.confidence_level(value, label),
         float,
     )
-    seed: int = _make_setting(
+    seed: int = _make_setting_field(
         0,
         "a number that changes the seeds of all audits made by dp_audit (default 0)",
         partial(errors.integer, low=0),
         int,
     )
-    min_share: float = _make_setting(
+    min_share: float = _make_setting_field(
         0.0,
         "share of its claim that dp_audit must certify, or the test fails (default 0)",
         partial(errors.real, low=0.0, high=1.0, open_high=True),
@@ -295,7 +295,7 @@ class DPAudit:
         self._calls = 0
 
     @_copy_parameter_types(lambda: _TestArguments)
-    @suggest_arguments
+    @explain_argument_errors
     def __call__(
         self,
         mechanism: Any,
@@ -326,7 +326,7 @@ class DPAudit:
         """
         return self._require_passed(self._audit_mechanism(mechanism, pair, claim, options))
 
-    @suggest_arguments
+    @explain_argument_errors
     def outputs(
         self,
         outputs: Any,
@@ -356,7 +356,7 @@ class DPAudit:
         """
         from .recorded.run import audit_outputs
 
-        claim = _choose_claim(claim, options)
+        claim = _claim_or_epsilon(claim, options)
         if claim is None:
             raise errors.invalid("claim", "given, for recorded outputs make none", None)
         settings = self._complete_options(options, "trials")
@@ -364,7 +364,7 @@ class DPAudit:
         return self._require_passed(self._add_to_properties(audit))
 
     @_copy_parameter_types(lambda: _TestArguments)
-    @suggest_arguments
+    @explain_argument_errors
     def refutes(
         self,
         mechanism: Any,
@@ -398,7 +398,7 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._add_report(audit)
 
-    @suggest_arguments
+    @explain_argument_errors
     def table(
         self,
         table: Any,
@@ -433,7 +433,7 @@ class DPAudit:
             self._fail(audit, "is refuted")
         return self._add_report(audit)
 
-    @suggest_arguments
+    @explain_argument_errors
     def refutes_table(
         self,
         table: Any,
@@ -470,7 +470,7 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._add_report(audit)
 
-    @suggest_arguments
+    @explain_argument_errors
     def trace(
         self,
         f: Callable[..., Any],
@@ -509,11 +509,11 @@ class DPAudit:
             TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
-        from .mechanisms.declarations import mechanism_attribute
+        from .mechanisms.declarations import optional_attribute
         from .tracing.run import trace
 
-        claim = _choose_claim(claim, {"epsilon": epsilon})
-        own = mechanism_attribute(f, "claim") if claim is None else claim
+        claim = _claim_or_epsilon(claim, {"epsilon": epsilon})
+        own = optional_attribute(f, "claim") if claim is None else claim
         if own is None or callable(own):
             raise errors.invalid("claim", "given for a function without its own claim", None)
         rng = self._complete_options({"rng": rng}, "trials", "confidence")["rng"]
@@ -542,7 +542,7 @@ class DPAudit:
     ) -> TableAudit:
         from .tables.table_audit import audit_table
 
-        claim, self._calls = _choose_claim(claim, options), self._calls + 1
+        claim, self._calls = _claim_or_epsilon(claim, options), self._calls + 1
         settings = {"progress": False, **options}
         settings.pop("epsilon", None)
         audit = audit_table(table, distances, claim=claim, log=log, **settings)
@@ -559,14 +559,14 @@ class DPAudit:
         from .adapters import adapt
         from .auditing.arguments import collect_arguments
         from .auditing.run import run_with_checkpoint
-        from .mechanisms.declarations import mechanism_attribute
+        from .mechanisms.declarations import optional_attribute
 
-        claim = _choose_claim(claim, options)
+        claim = _claim_or_epsilon(claim, options)
         # A progress bar would appear between the dots of pytest.
         settings = {"progress": False, **self._complete_options(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
         found_as = mechanism if adapted is None else adapted
-        advice = mechanism_attribute(found_as, "claim_advice")
+        advice = optional_attribute(found_as, "claim_advice")
         if claim is None and settings.get("neighbour") is None and advice:
             raise errors.invalid("claim", f"given, or neighbour= ({advice})", None)
         remark = ""
@@ -655,7 +655,7 @@ class DPAudit:
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
         from .report.rows import format_rows
         from .results.audit_json import format_call
-        from .results.audit_text import describe_reach_step, list_report_rows
+        from .results.audit_text import describe_how_to_refute, list_report_rows
         from .results.audits import Audit
         from .tables.table_audit import TableAudit
 
@@ -669,12 +669,12 @@ class DPAudit:
         tested = isinstance(audit, TableAudit) or not (audit.checks or audit.undecided)
         outcome_text = _format_certified(audit) if tested else audit.verdict
         if not tested and not isinstance(audit, TableAudit) and not audit.checks:
-            outcome_text += f"; it takes {describe_reach_step(audit).rstrip('.')}"
+            outcome_text += f"; it takes {describe_how_to_refute(audit).rstrip('.')}"
         title = f"{_format_claim(audit)} {outcome}: {outcome_text} in {audit.name}"
         pytest.fail(format_rows(title, table), pytrace=False)
 
 
-def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
+def _claim_or_epsilon(claim: Any, options: Mapping[str, Any]) -> Any:
     """Return the argument `claim`, or `epsilon`, its other name, or None if neither is given."""
     from .claims.trade_off import Claim
 
@@ -777,16 +777,16 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 def _find_default_trials(mechanism: Any, pair: Any) -> int | None:
     """Return the number of trials that a mechanism proposes for this pair, or None."""
-    from .mechanisms.declarations import mechanism_attribute
+    from .mechanisms.declarations import optional_attribute
     from .records import Pair
 
-    make = mechanism_attribute(mechanism, "as_mechanism")
+    make = optional_attribute(mechanism, "as_mechanism")
     made = make() if callable(make) and not isinstance(mechanism, type) else mechanism
-    on_pair = mechanism_attribute(made, "default_trials_on")
+    on_pair = optional_attribute(made, "default_trials_on")
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     # With several pairs or no pair, the audit reports which pairs it accepts.
     is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
-    own: int | None = mechanism_attribute(made, "default_trials")
+    own: int | None = optional_attribute(made, "default_trials")
     return on_pair(Pair(*texts)) if callable(on_pair) and is_pair else own
 
 

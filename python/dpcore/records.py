@@ -34,7 +34,7 @@ from .report.plain import (
 )
 from .report.rows import Row
 from .report.shown import Shown
-from .suggestions import suggest_arguments
+from .suggestions import explain_argument_errors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,17 +47,17 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def get_optional(kind: type, value: Any, name: str) -> Any:
+def get_optional(defaults: type, value: Any, name: str) -> Any:
     """Return an optional attribute of an object, or its default if the object lacks it.
 
     Args:
-        kind: a class that declares the optional attributes. Each class attribute of `kind` has the
-            name and the default value of an optional attribute.
+        defaults: a class that declares the optional attributes. Each class attribute has
+            the name and the default value of an optional attribute.
         value: the object, for example a function of a user.
-        name: name of the attribute. The class `kind` must have a class attribute with this name.
+        name: name of the attribute. The class `defaults` must have an attribute with this name.
 
     Raises:
-        AttributeError: if neither the object nor `kind` has the attribute.
+        AttributeError: if neither the object nor `defaults` has the attribute.
 
     Example:
         >>> class Walker:
@@ -65,7 +65,7 @@ def get_optional(kind: type, value: Any, name: str) -> Any:
         >>> get_optional(Walker, print, "legs")
         2
     """
-    return getattr(value, name, getattr(kind, name))
+    return getattr(value, name, getattr(defaults, name))
 
 
 def set_fields(record: Any, **values: Any) -> None:
@@ -150,7 +150,7 @@ class Result(Answer, Record):
         """True if the verdict takes minutes. `load` and `from_json` then do not compute it."""
         return False
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         """Return numbers that follow from the fields; JSON contains them for other programs."""
         return {}
 
@@ -208,7 +208,7 @@ class Result(Answer, Record):
 
         The method `from_dict` converts the dict back to a result.
         """
-        return result_to_dict(self, self._to_figures())
+        return result_to_dict(self, self._derived_values())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -382,7 +382,7 @@ def _input_key(value: Any) -> Hashable:
     return _field_key(np.asarray(value) if is_number else value)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
     """Two neighbouring inputs of a mechanism, x and x', in this order.
@@ -443,7 +443,7 @@ class Pair(Record, word="Pair"):
         return hash((Pair, _input_key(self.x), _input_key(self.x_prime), self.distance))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
     """Numbers of outputs on x and on x' that are in an event (a set of outputs).

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from .auditing.arguments import Arguments, collect_arguments
-from .auditing.registered_parts import check_registered_parts, register_early_look, register_part
+from .auditing.registered_parts import find_early_look, mark_part_begun, register_early_look
 from .auditing.run import count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
 from .errors import flag, integer, invalid, mistyped, tag_error
 from .paths import require_path
 from .results.audits import Audit
-from .results.evidence import unite_digests
+from .results.evidence import unite_smallest_digests
 from .sampling.driver import Done, Range
-from .sampling.rows import list_differing_audits
-from .suggestions import suggest_arguments
+from .sampling.rows import doubts_across_audits
+from .suggestions import explain_argument_errors
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
 
@@ -37,7 +37,7 @@ _MAX_SHOWN_RANGES = 8
 FilePath = str | os.PathLike[str]
 
 
-@suggest_arguments
+@explain_argument_errors
 class MissingPartsError(ValueError):
     """Error of `merge_parts`: some trials of an audit are not in any of the merged files.
 
@@ -57,7 +57,7 @@ class MissingPartsError(ValueError):
         self.ranges = tuple(ranges)
 
 
-@suggest_arguments
+@explain_argument_errors
 def begin_run(
     path: FilePath,
     mechanism: Any,
@@ -129,7 +129,7 @@ def continue_run(
         return report
 
 
-@suggest_arguments
+@explain_argument_errors
 def count_part(
     path: FilePath,
     mechanism: Any,
@@ -195,7 +195,7 @@ def count_part(
             )
         arguments = _collect_options(mechanism, pair, options, run)
         run.same_bits = run.same_bits and arguments.same_bits is not False
-        register_part(begun.place, run, again)
+        mark_part_begun(begun.place, run, again)
         run_arguments(arguments, run, lambda _, *counted: count_shards(*counted))
         if run.failure is not None:
             raise run.failure
@@ -221,7 +221,7 @@ def _name_run(run: RunFile) -> str:
     return f"run {'' if run.fixed is None else run.fixed.digest[:8]}"
 
 
-@suggest_arguments
+@explain_argument_errors
 def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     """Merge the separately counted parts of an audit into one audit.
 
@@ -268,14 +268,14 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             raise ValueError(text)
         if any(_is_same_part(run, other) for other in counted_runs):
             continue
-        done = _join_parts(done, run, counted_runs)
+        done = _join_new_run(done, run, counted_runs)
         counted_runs.append(run)
     missing = done.list_unfinished(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
         raise MissingPartsError(missing, _propose_command(runs))
     if not done.ranges:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
-    is_registered_look, note = check_registered_parts(counted_runs)
+    is_registered_look, note = find_early_look(counted_runs)
     if missing:
         register_early_look(counted_runs)
         for run in runs:
@@ -291,9 +291,9 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         looked=looked,
         same_bits=all(run.same_bits for run in counted_runs),
         seconds=sum(run.seconds for run in counted_runs),
-        digests=unite_digests((), digests),
+        digests=unite_smallest_digests((), digests),
     )
-    checks = report.checks + _compare_parts(counted_runs)
+    checks = report.checks + _event_rate_notes(counted_runs)
     notes = report.notes + (note,) * bool(note)
     return replace(report, checks=tuple(dict.fromkeys(checks)), notes=notes)
 
@@ -323,15 +323,16 @@ def _is_same_part(run: RunFile, other: RunFile) -> bool:
     """
     if not run.done.ranges or run.done.ranges != other.done.ranges:
         return False
-    if run.done.counts == other.done.counts:
+    if run.done.side_hits_and_nans == other.done.side_hits_and_nans:
         return True
     raise ValueError(
         f"paths must agree, got {other.path} and {run.path} with the same trials "
-        f"{run.done.ranges} and other counts: {other.done.counts} and {run.done.counts}"
+        f"{run.done.ranges} and other counts: {other.done.side_hits_and_nans} "
+        f"and {run.done.side_hits_and_nans}"
     )
 
 
-def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
+def _join_new_run(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
     for other in counted_runs:
         same = set(run.digests) & set(other.digests)
         if same:
@@ -350,7 +351,7 @@ def _join_parts(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
     return done.join_done(run.done)
 
 
-def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
+def _event_rate_notes(runs: list[RunFile]) -> tuple[str, ...]:
     """Return a sentence if the event has significantly different frequencies in the parts.
 
     The parts are compared only if no seed repeats the outputs of the mechanism.
@@ -362,4 +363,4 @@ def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
         return ()
     counted = [run.done for run in runs if run.done.ranges]
     sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]
-    return list_differing_audits(sides)
+    return doubts_across_audits(sides)

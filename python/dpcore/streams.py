@@ -61,7 +61,7 @@ _TORCH_HEADER_BYTES: Final = 24
 _DrawFunction = Callable[..., Any]
 
 
-def seed_of(rng: Rng) -> int:
+def to_seed(rng: Rng) -> int:
     """Convert the argument `rng` of a function to a seed, an int in [0, 2**63).
 
     Args:
@@ -328,7 +328,7 @@ class Generators:
     def __init__(
         self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
     ) -> None:
-        self._states = [state for state in states if _is_readable(state[0])]
+        self._states = [state for state in states if _is_state_readable(state[0])]
         self._globals = globals
         self._first = self._kept = self.read_states()
 
@@ -345,7 +345,7 @@ class Generators:
         )
 
     @classmethod
-    def collect_everywhere(cls) -> Generators:
+    def collect_from_memory(cls) -> Generators:
         """Return a collection of all random generators in memory, global generators first."""
         state_functions = cls.collect_defaults()._states
         globals = len(state_functions)
@@ -366,7 +366,7 @@ class Generators:
         """
         before = self.read_states()
         answer = call()
-        return answer, _freeze_state(before) != _freeze_state(self.read_states())
+        return answer, _state_to_comparable(before) != _state_to_comparable(self.read_states())
 
     def _set_states(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):
@@ -375,7 +375,7 @@ class Generators:
     def wrap_to_store(self, draw: _DrawFunction) -> _DrawFunction:
         """Return a function that first stores the states of the generators and then calls `draw`.
 
-        The generators are the random generators in this collection. The method `wrap_to_restore`
+        The generators are the random generators in this collection. The method `restore_before`
         restores the stored states.
         """
 
@@ -385,7 +385,7 @@ class Generators:
 
         return drawn
 
-    def wrap_to_restore(self, draw: _DrawFunction) -> _DrawFunction:
+    def restore_before(self, draw: _DrawFunction) -> _DrawFunction:
         """Return a function that first restores the states of the generators and then calls `draw`.
 
         The generators are the random generators in this collection. The restored states are those
@@ -398,7 +398,7 @@ class Generators:
 
         return drawn
 
-    def compare_states(self) -> tuple[bool, bool]:
+    def global_and_other_changed(self) -> tuple[bool, bool]:
         """Return two bools: True if a global generator changed; True if another generator changed.
 
         A generator changed if its state differs from its state when this collection was made.
@@ -406,11 +406,11 @@ class Generators:
         The method sets the global generators back to their states when this collection was made.
         """
         size = self._globals
-        first = _freeze_state(self._first)
-        moved = first[:size] != _freeze_state(self.read_states())[:size]
+        first = _state_to_comparable(self._first)
+        moved = first[:size] != _state_to_comparable(self.read_states())[:size]
         for (_, put), state in zip(self._states[:size], self._first, strict=False):
             put(state)
-        return moved, first != _freeze_state(self.read_states())
+        return moved, first != _state_to_comparable(self.read_states())
 
     def __enter__(self) -> Generators:
         return self
@@ -419,20 +419,20 @@ class Generators:
         self._set_states(self._first)
 
 
-def _freeze_state(state: Any) -> Any:
+def _state_to_comparable(state: Any) -> Any:
     """Convert the state of a generator to values that can be compared by `==`."""
     if isinstance(state, dict):
-        return {key: _freeze_state(value) for key, value in state.items()}
+        return {key: _state_to_comparable(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
         # A twister of Python has 625 integers, which `==` compares without conversion.
-        return state if set(map(type, state)) <= {int} else tuple(map(_freeze_state, state))
+        return state if set(map(type, state)) <= {int} else tuple(map(_state_to_comparable, state))
     if isinstance(state, np.ndarray):
         return state.tobytes()
     return state.numpy().tobytes() if is_tensor(state) else state
 
 
 def _list_generator_kinds() -> list[type]:
-    """Return the classes of generators that `Generators.collect_everywhere` collects."""
+    """Return the classes of generators that `Generators.collect_from_memory` collects."""
     kinds: list[type] = [
         random.Random,
         np.random.Generator,
@@ -464,20 +464,20 @@ def _state_functions(generator: Any) -> tuple[Callable[[], Any], Callable[[Any],
     return partial(getattr, generator, "state"), partial(setattr, generator, "state")
 
 
-def _is_readable(get: Callable[[], Any]) -> bool:
+def _is_state_readable(get_state: Callable[[], Any]) -> bool:
     try:
-        get()
+        get_state()
     except Exception:
         # A user's own bit generator may have no state.
         return False
     return True
 
 
-def _numpy_global_state() -> tuple[Any, Any]:
+def _numpy_global_state() -> tuple[np.random.BitGenerator, dict[str, Any]]:
     return _NUMPY_RANDOM.get_bit_generator(), _NUMPY_RANDOM.get_state(legacy=False)
 
 
-def _set_numpy_global_state(state: tuple[Any, Any]) -> None:
+def _set_numpy_global_state(state: tuple[np.random.BitGenerator, dict[str, Any]]) -> None:
     _NUMPY_RANDOM.set_bit_generator(state[0])
     # Replacing the bit generator discards a stored normal draw, the second of a pair.
     _NUMPY_RANDOM.set_state(state[1])

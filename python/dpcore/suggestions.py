@@ -20,7 +20,7 @@ from .advice import (
     ARGUMENT_ADVICE,
     MISSING_ADVICE,
     SUGGESTED_FORMS,
-    find_own_argument_name,
+    dpcore_argument_name,
     suggest_word,
 )
 from .annotations import describe_hint, fits_hint, hints_of
@@ -42,7 +42,7 @@ _CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "
 """Methods that begin with an underscore and are checked like the public methods."""
 
 
-def suggest_arguments(target: _Target) -> _Target:
+def explain_argument_errors(target: _Target) -> _Target:
     """Decorate a function: if an argument of a call is wrong, the error explains the mistake.
 
     If the function has no parameter with the name of an argument, the error suggests a parameter.
@@ -60,7 +60,7 @@ def suggest_arguments(target: _Target) -> _Target:
         The decorated function, or the changed class.
 
     Example:
-        >>> @suggest_arguments
+        >>> @explain_argument_errors
         ... def noisy(x: float, *, trials: int = 1, rng=None): return range(trials)
         >>> noisy(0.0, seed=1)
         Traceback (most recent call last):
@@ -70,7 +70,7 @@ def suggest_arguments(target: _Target) -> _Target:
         TypeError: trials must be an integer, got 'many'
     """
     if isinstance(target, type):
-        target.__init__ = suggest_arguments(target.__init__)  # type: ignore[misc]
+        target.__init__ = explain_argument_errors(target.__init__)  # type: ignore[misc]
         suggest_in_methods(target)
         return target
 
@@ -104,7 +104,7 @@ def suggest_arguments(target: _Target) -> _Target:
 def suggest_in_methods(cls: type) -> None:
     """Decorate the public methods and properties of a class, so that errors explain mistakes.
 
-    The decorator is `suggest_arguments`. The class itself is changed.
+    The decorator is `explain_argument_errors`. The class itself is changed.
     """
     for name, method in list(vars(cls).items()):
         function: Any = method.fget if isinstance(method, property) else method
@@ -112,7 +112,7 @@ def suggest_in_methods(cls: type) -> None:
         # A dataclass with slots is created twice, from the same functions.
         is_new = inspect.isfunction(function) and not hasattr(function, "suggests")
         if is_new and (name in _CHECKED_METHODS or not name.startswith("_")):
-            decorated = suggest_arguments(function)
+            decorated = explain_argument_errors(function)
             setattr(cls, name, decorated if function is method else type(method)(decorated))
 
 
@@ -155,10 +155,10 @@ def passes_user_code(error: BaseException) -> bool:
     return False
 
 
-def _require_type(name: str, value: Any, hint: Any, error: Exception) -> None:
-    """Raise a TypeError, caused by `error`, if a value does not have its annotated type."""
+def _require_type(name: str, value: Any, hint: Any, cause: Exception) -> None:
+    """Raise a TypeError, caused by `cause`, if a value does not have its annotated type."""
     if not fits_hint(value, hint):
-        raise mistyped(name, describe_hint(hint), value) from error
+        raise mistyped(name, describe_hint(hint), value) from cause
 
 
 def _explain_bad_call(
@@ -170,7 +170,7 @@ def _explain_bad_call(
         # Newer versions of Python also suggest a name.
         if match[1] == "dim" and "pair" in parameters:
             owner = named.get("mechanism", args[0] if args else None)
-            return f"{match[0]} ({_write_pair_of(owner, named['dim'])})"
+            return f"{match[0]} ({_pair_argument(owner, named['dim'])})"
         return match[0] + _suggest_argument(match[1], list(parameters))
     if not _TOO_MANY_POSITIONAL.match(text):
         advice = (words for ending, words in MISSING_ADVICE if f"missing {ending}" in text)
@@ -189,7 +189,7 @@ def _explain_bad_call(
     return f"{text} (by name: {', '.join(others[:3])})" if others else text
 
 
-def _write_pair_of(mechanism: Any, dim: Any) -> str:
+def _pair_argument(mechanism: Any, dim: Any) -> str:
     """Return the text "pair=...", with the default pair of the mechanism if there is one."""
     make = inspect.getattr_static(mechanism, "default_pair", None)
     if make is None:
@@ -201,7 +201,7 @@ def _write_pair_of(mechanism: Any, dim: Any) -> str:
 def _suggest_argument(argument: str, names: Sequence[str]) -> str:
     """Return the end of a message, which suggests an argument, or "" without a suggestion."""
     argument = argument.lower() if argument.lower() in ("x", "x_prime") else argument
-    other = find_own_argument_name(argument, names)
+    other = dpcore_argument_name(argument, names)
     if other is not None:
         return f" (did you mean {SUGGESTED_FORMS.get((argument, other), repr(other))}?)"
     advice = (

@@ -15,7 +15,7 @@ from shared_messages import check_messages
 
 import dpcore
 from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
-from dpcore.adapters.scipy import unwrap_scalar
+from dpcore.adapters.scipy import unwrap_single_number
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ print(*(name for name in sys.modules if name.startswith("scipy.stats")))
 
 def test_only_a_vector_of_one_entry_is_a_number():
     for one in (np.array([2.0]), np.array(2.0), np.float64(2.0), [2.0], (np.float64(2.0),)):
-        assert type(unwrap_scalar(one)) is float
+        assert type(unwrap_single_number(one)) is float
     for other in (np.zeros((1, 1)), np.zeros(2), [2.0, 3.0], [[2.0]], ["a"], "a"):
-        assert unwrap_scalar(other) is other
+        assert unwrap_single_number(other) is other
     # An adapter is no object of another package.
     assert adapt(adapt(stats.laplace(scale=2.0))) is None
 

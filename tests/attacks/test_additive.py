@@ -20,8 +20,8 @@ from dpcore.attacks.ratios import (
     cut_even_runs,
     find_indistinct_runs,
     log_ratios,
-    round_weights,
-    shrink_log_ratios,
+    shrink_ratios_to_0,
+    to_fixed_point,
     weigh_bins,
 )
 from dpcore.bounds import clopper_pearson
@@ -205,13 +205,13 @@ def test_shrinking_keeps_signs_and_what_is_clear():
     random = np.random.default_rng(1)
     truth = np.where(np.arange(1000) < 10, 3.0, 0.0)
     noisy = truth + random.normal(size=1000) * 0.2
-    found = shrink_log_ratios(noisy, np.full(1000, 0.04))
+    found = shrink_ratios_to_0(noisy, np.full(1000, 0.04))
     assert (np.abs(found) <= np.abs(noisy)).all()
     assert (found * noisy >= 0.0).all()
     assert np.allclose(found[:10], noisy[:10], rtol=0.05)
     assert np.square(found[10:]).mean() / np.square(noisy[10:]).mean() < 0.5
     # Nothing but noise is shrunk to next to nothing.
-    alone = shrink_log_ratios(noisy[10:], np.full(990, 0.045))
+    alone = shrink_ratios_to_0(noisy[10:], np.full(990, 0.045))
     assert np.square(alone).mean() < 0.05 * np.square(noisy[10:]).mean()
 
 
@@ -224,10 +224,10 @@ def test_log_ratios_are_those_of_the_shares():
 
 def test_sums_of_grained_weights_are_exact_in_any_order():
     random = np.random.default_rng(1)
-    weights = round_weights(random.normal(size=1000) * 5.0)
+    weights = to_fixed_point(random.normal(size=1000) * 5.0)
     sums = {float(np.add.reduce(random.permutation(weights)[:, None])[0]) for _ in range(50)}
     assert len(sums) == 1
-    assert np.abs(weights - round_weights(weights)).max() == 0.0
+    assert np.abs(weights - to_fixed_point(weights)).max() == 0.0
     raw = random.normal(size=1000)
     assert len({float(np.add.reduce(random.permutation(raw)[:, None])[0]) for _ in range(50)}) > 1
 

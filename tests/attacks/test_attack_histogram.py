@@ -24,7 +24,7 @@ from shared_audits import (
 import dpcore
 from dpcore.attacks import Histogram, arrays
 from dpcore.attacks import histogram as histogram_module
-from dpcore.attacks.histogram import Letters, Outcomes, real_columns
+from dpcore.attacks.histogram import Letters, Outcomes, atoms_by_column
 from dpcore.events import Above
 
 
@@ -178,7 +178,7 @@ def test_floats_inside_objects_are_merged():
 def test_bin_edges_lie_clear_of_atoms_and_between_values():
     atoms = np.repeat(np.round(rng(38).normal(size=50), 1), 100)
     values = np.concatenate([atoms, rng(39).normal(size=5000)])
-    column = real_columns(values[:, None], values[:, None])[0]
+    column = atoms_by_column(values[:, None], values[:, None])[0]
     cuts = column.choose_edges(8)
     assert cuts.size == 7 + 4
     gap = np.abs(cuts[:, None] - values).min(axis=1)
@@ -192,7 +192,7 @@ def test_bin_edges_lie_clear_of_atoms_and_between_values():
 def test_letters_of_a_column_with_atoms_bins_and_special_values():
     values = np.repeat([0.0, 2.0], 100), rng(40).uniform(-1, 1, 1000)
     values = np.concatenate(values)[:, None]
-    letters = Letters.of_real(real_columns(values, values), 2)
+    letters = Letters.of_real(atoms_by_column(values, values), 2)
     shown = np.array([0.0, 1e-18, 2.0, -0.9, 0.9, 5.0, np.nan, -np.inf, np.inf])[:, None]
     _, raw = next(letters.iterate_columns(shown))
     found = letters.extend(np.zeros(9, dtype=np.int64), raw, 0, 1).tolist()

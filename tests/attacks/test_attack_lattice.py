@@ -22,8 +22,8 @@ from dpcore.attacks.lattice import (
     FinerThan,
     FloatLattice,
     LowBits,
-    classify_exponents,
-    find_cells,
+    classes_of_exponents,
+    flat_cell_indices,
     lowest_bit,
 )
 from dpcore.bounds import clopper_pearson
@@ -105,7 +105,7 @@ def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
     outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
     table = lattice._tabulate_entries(*outputs, (0,), ends)
     first, last = np.triu_indices(table.edges.size, 1)
-    places = np.argwhere(lattice._predict_cuts(table, first, last, side))
+    places = np.argwhere(lattice._likely_cuts(table, first, last, side))
     cuts = [
         (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
     ]
@@ -419,10 +419,10 @@ def test_the_table_is_its_definition():
 
 
 def test_cells_of_a_table():
-    place = classify_exponents(np.array([-2, 0]))
+    place = classes_of_exponents(np.array([-2, 0]))
     values = np.array([-0.5, 0.25, 0.5, 3.0, 0.125, np.nan])
     # Bins: below 0, from 0 to 1, beyond; classes: t < -2, -2 <= t < 0, t >= 0.
-    assert find_cells(values, np.array([0.0, 1.0]), place).tolist() == [1, 4, 4, 8, 3, 8]
+    assert flat_cell_indices(values, np.array([0.0, 1.0]), place).tolist() == [1, 4, 4, 8, 3, 8]
 
 
 def test_scores_are_records_in_words():

@@ -16,7 +16,7 @@ import dpcore
 from dpcore import Audit, Pair
 from dpcore.attacks import Timing, timing
 from dpcore.attacks.threshold import Coordinate, RowSum
-from dpcore.attacks.timing import Latency, choose_latency
+from dpcore.attacks.timing import Latency, pick_latency_and_side
 from dpcore.bounds.binomial import conditional
 from dpcore.events import Above
 from dpcore.records import Counts
@@ -174,7 +174,7 @@ def test_the_pilot_chooses_the_telling_side(slow):
     # A tenth of the calls on x, and none on x', leaves the common range on one side of it.
     odd = np.flatnonzero(sides)[::10]
     latencies[odd] += 500 if slow else -500
-    event, direction = choose_latency(Timed(sides, latencies, [None] * 400), 4000)
+    event, direction = pick_latency_and_side(Timed(sides, latencies, [None] * 400), 4000)
     assert (direction, event.side) == ("x", "above" if slow else "below")
     assert event(latencies).tolist() == np.isin(np.arange(400), odd).tolist()
 
@@ -296,7 +296,7 @@ def test_the_latency_of_that_loop_alone_tells_nothing():
         noise = counting(work)
         timed = time_calls(lambda x: x + noise(rng), REALS, 8000, rng, work.clock)  # noqa: B023
         pilot = np.arange(8000) < 2000
-        event, direction = choose_latency(timed.select_calls(pilot), 6000)
+        event, direction = pick_latency_and_side(timed.select_calls(pilot), 6000)
         fresh = timed.select_calls(~pilot)
         hits = event(fresh.latencies)
         k, k_prime = int((hits & fresh.sides).sum()), int((hits & ~fresh.sides).sum())

@@ -19,7 +19,7 @@ from shared_rewriters import PAIR, VOCABULARY, Substituting, telling
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Auto, Histogram, Words
-from dpcore.attacks.words import Numbering, TokenRatios, fit_ratios, split_into_words
+from dpcore.attacks.words import Numbering, TokenRatios, fit_ratios, split_texts_into_words
 from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
@@ -61,16 +61,16 @@ def test_the_score_is_what_a_loop_over_words_adds_up(texts):
 def test_more_outputs_than_are_read_at_a_time():
     texts = [" ".join(["to", "boston", "x"][: i % 4]) for i in range(5000)]
     assert SCORE(np.array(texts)).tolist() == [by_hand(text) for text in texts]
-    assert sum(len(rows.rows) for _, rows in split_into_words(np.array(texts))) == 5000
+    assert sum(len(rows.rows) for _, rows in split_texts_into_words(np.array(texts))) == 5000
 
 
 def test_tokens_are_numbered_as_they_first_occur():
-    [(_, rows)] = split_into_words(np.array(["b a b", "c"]))
+    [(_, rows)] = split_texts_into_words(np.array(["b a b", "c"]))
     table = Numbering()
-    place, code = rows.number_tokens(table)
+    place, code = rows.row_and_token_ids(table)
     assert table == {"b": 0, "a": 1, "c": 2}
     assert list(zip(place.tolist(), code.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 2)]
-    assert [part.tolist() for part in rows.number_tokens({"a": 1, "c": 0})] == [[0, 1], [1, 0]]
+    assert [part.tolist() for part in rows.row_and_token_ids({"a": 1, "c": 0})] == [[0, 1], [1, 0]]
 
 
 def test_ratios_are_those_of_presence_shrunk_towards_nothing():

@@ -20,13 +20,13 @@ from dpcore.attacks.grains import (
     SAME,
     THREADS,
     Grain,
-    classify_steps,
-    cut_indices,
-    grains_of,
+    bin_boundary_indices,
+    classify_gaps,
+    find_grains,
     merge_grains,
-    sum_grains,
+    weighted_sum_rounding,
 )
-from dpcore.attacks.parts import _round_to_16_bits
+from dpcore.attacks.parts import _keep_16_leading_bits
 
 GENERATOR = np.random.default_rng(53)
 SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -2147483648.0]
@@ -193,9 +193,9 @@ def test_steps_and_cuts_are_those_of_the_definition(kind):
         values = make_column(kind, size)
         values = np.sort(values[np.isfinite(values)])
         if values.size:
-            assert classify_steps(values, grain).tolist() == plain_steps(values, grain)
-            assert cut_indices(values, grain).tolist() == plain_cuts(values, grain)
-    for function in (classify_steps, cut_indices):
+            assert classify_gaps(values, grain).tolist() == plain_steps(values, grain)
+            assert bin_boundary_indices(values, grain).tolist() == plain_cuts(values, grain)
+    for function in (classify_gaps, bin_boundary_indices):
         assert function(np.empty(0), grain).size == 0
 
 
@@ -207,7 +207,7 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         columns = np.arange(len(KINDS))
         grains = [GRAINS[i % len(GRAINS)] for i in columns]
         values = transform_columns(rows, transform)
-        pairs = [grains[0], *map(sum_grains, itertools.pairwise(grains))]
+        pairs = [grains[0], *map(weighted_sum_rounding, itertools.pairwise(grains))]
         moved = {"values": grains, "differences": pairs}
         moved["sorted"] = [merge_grains(grains)] * len(KINDS)
         for classes in (columns, columns // 3) if transform != "sorted" else (columns,):
@@ -247,7 +247,7 @@ def test_grains_of_all_columns_are_those_of_each(dtype):
             rows = np.stack([make_column(kind, size) for kind in KINDS], axis=1)
             sides = rows.astype(dtype)[: size // 3], rows[size // 3 :]
             expected = [plain_grain([side[:, i] for side in sides]) for i in range(len(KINDS))]
-            assert list(grains_of(*sides)) == expected
+            assert list(find_grains(*sides)) == expected
 
 
 def test_remainders_are_compared_as_numpys_are():
@@ -261,7 +261,7 @@ def test_remainders_are_compared_as_numpys_are():
     moduli = np.array([1.0, 10.0, 60.0, 4096.0])
     statistics, freedoms = _core.compare_remainders(columns, split, moduli)
     with np.errstate(invalid="ignore"):
-        remainders = [np.remainder(_round_to_16_bits(row), moduli[:, None]) for row in columns]
+        remainders = [np.remainder(_keep_16_leading_bits(row), moduli[:, None]) for row in columns]
     expected = _core.compare_columns(np.concatenate(remainders), split)
     compared = freedoms > 0.0
     assert 40 < np.count_nonzero(compared) < freedoms.size

@@ -16,14 +16,14 @@ from dpcore.attacks.grains import (
     NEAR,
     SAME,
     Grain,
-    classify_steps,
-    cut_indices,
-    estimate_grain,
-    grains_of,
+    bin_boundary_indices,
+    classify_gaps,
+    estimate_rounding,
+    find_grains,
     merge_grains,
-    sum_grains,
+    weighted_sum_rounding,
 )
-from dpcore.events.event import BITS, mark_with_format, significant_bits
+from dpcore.events.event import BITS, dtype_significant_bits, note_format_in_dtype
 
 RNG = np.random.default_rng(20)
 NOISE = RNG.laplace(size=(2, 20_000))
@@ -37,7 +37,7 @@ def sides(made, offset=0.0):
 @pytest.mark.parametrize("kept_as", [None, np.float64])
 def test_a_format_is_found_whatever_holds_it(name, kept_as):
     made = sides(FORMATS[name])
-    grain = estimate_grain(*(side if kept_as is None else side.astype(kept_as) for side in made))
+    grain = estimate_rounding(*(side if kept_as is None else side.astype(kept_as) for side in made))
     assert grain.bits == PLACES[name] == BITS[name]
     assert grain.middle == pytest.approx(np.median(np.abs(np.concatenate(made))), rel=0.1)
     last = 2.0 ** -(PLACES[name] - 1)
@@ -45,15 +45,15 @@ def test_a_format_is_found_whatever_holds_it(name, kept_as):
         8 * last * np.array([1, 2, 4])
     )
     # Near 0 the tolerance is that of the middle, and a sentinel widens nothing but its own place.
-    assert grain.tolerances(0.0) == grain.median_tolerance < 8 * last
+    assert grain.tolerances(0.0) == grain.usual_tolerance < 8 * last
 
 
 def test_the_coarser_side_decides():
     plain, _ = sides(FORMATS["float64"])
     _, narrow = sides(FORMATS["float32"])
-    assert estimate_grain(plain, narrow.astype(np.float64)).bits == 24
+    assert estimate_rounding(plain, narrow.astype(np.float64)).bits == 24
     # One number may be short by chance.
-    assert estimate_grain(plain, np.full(1000, 0.5)).bits == 53
+    assert estimate_rounding(plain, np.full(1000, 0.5)).bits == 53
 
 
 EXACTLY = [
@@ -70,88 +70,88 @@ ROUNDED = [
 
 def test_what_was_never_rounded_is_exact_and_what_was_is_not():
     for values in map(np.asarray, EXACTLY):
-        assert estimate_grain(values, values) == EXACT, values
+        assert estimate_rounding(values, values) == EXACT, values
     assert (EXACT.exact, EXACT.tolerances(1e9)) == (True, 0.0)
     for values in map(np.asarray, ROUNDED):
-        assert estimate_grain(values, values).bits == 53, values
+        assert estimate_rounding(values, values).bits == 53, values
 
 
 def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
     values = np.zeros(100_000)
     values[-1] = 0.1
-    assert estimate_grain(values, values).bits == 53
+    assert estimate_rounding(values, values).bits == 53
 
 
 def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
-    grains = grains_of(rows, rows)
-    assert (grains[0], grains[1].median_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
-    assert grains[2].median_tolerance < 1e-14
+    grains = find_grains(rows, rows)
+    assert (grains[0], grains[1].usual_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
+    assert grains[2].usual_tolerance < 1e-14
 
 
 def test_an_adapter_says_which_format_it_converted():
     few = np.array([100.25, 101.5], np.float32)
-    assert significant_bits(few) == 24
-    told = mark_with_format(few, "bfloat16")
+    assert dtype_significant_bits(few) == 24
+    told = note_format_in_dtype(few, "bfloat16")
     assert (
-        significant_bits(told)
-        == significant_bits(told[:1])
-        == significant_bits(told[:, np.newaxis])
+        dtype_significant_bits(told)
+        == dtype_significant_bits(told[:1])
+        == dtype_significant_bits(told[:, np.newaxis])
         == 8
     )
     assert np.array_equal(told, few)
-    assert estimate_grain(told, told) == Grain(8, 100.25)
+    assert estimate_rounding(told, told) == Grain(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
     fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
     assert merge_grains([fine, coarse, EXACT]) == Grain(24, 4.0)
     assert merge_grains([EXACT, EXACT]) == EXACT
-    total = sum_grains([fine, coarse])
-    assert (total.bits, total.absolute) == (53, fine.median_tolerance + coarse.median_tolerance)
-    weighted = sum_grains([fine, coarse], np.array([0.0, -2.0]))
-    assert weighted.absolute == 2 * coarse.median_tolerance
+    total = weighted_sum_rounding([fine, coarse])
+    assert (total.bits, total.absolute) == (53, fine.usual_tolerance + coarse.usual_tolerance)
+    weighted = weighted_sum_rounding([fine, coarse], np.array([0.0, -2.0]))
+    assert weighted.absolute == 2 * coarse.usual_tolerance
     # A sum in doubles rounds even what was exact.
-    assert 0.0 < sum_grains([Grain(0, 100.0)]).absolute < 1e-12
+    assert 0.0 < weighted_sum_rounding([Grain(0, 100.0)]).absolute < 1e-12
 
 
 def test_steps():
     grain = Grain(53, 1.0)
     values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
-    assert classify_steps(values, grain).tolist() == [SAME, SAME, APART, APART]
-    assert classify_steps(values, EXACT).tolist() == [SAME, APART, APART, APART]
-    assert (classify_steps(1.0 + np.arange(40) * 4e-16, grain) == NEAR).all()
-    assert classify_steps(np.array([1.0]), grain).size == 0
+    assert classify_gaps(values, grain).tolist() == [SAME, SAME, APART, APART]
+    assert classify_gaps(values, EXACT).tolist() == [SAME, APART, APART, APART]
+    assert (classify_gaps(1.0 + np.arange(40) * 4e-16, grain) == NEAR).all()
+    assert classify_gaps(np.array([1.0]), grain).size == 0
 
 
 def test_a_long_computation_leaves_one_number_where_nothing_is_near():
     grain = Grain(53, 1.0)
     atom = 1.0 + np.array([0.0, 100.0, 900.0]) * np.spacing(1.0)
     alone = np.concatenate([[0.5], atom, [1.5]])
-    assert classify_steps(alone, grain).tolist() == [APART, SAME, SAME, APART]
+    assert classify_gaps(alone, grain).tolist() == [APART, SAME, SAME, APART]
     # Exact numbers are never joined, nor are those that others lie near, nor wider runs.
-    assert (classify_steps(alone, EXACT) == APART).all()
+    assert (classify_gaps(alone, EXACT) == APART).all()
     beside = np.insert(alone, 4, 1.0 + 1e5 * np.spacing(1.0))
-    assert (classify_steps(beside, grain) == APART).all()
+    assert (classify_gaps(beside, grain) == APART).all()
     wide = np.concatenate([[0.5], 1.0 + np.array([0.0, 3000.0, 6000.0]) * np.spacing(1.0), [1.5]])
-    assert (classify_steps(wide, grain) == APART).all()
+    assert (classify_gaps(wide, grain) == APART).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_noise_of_64_last_places_is_no_single_number(name):
     values, _ = sides(FORMATS[name], farthest(name))
     values = np.unique(values.astype(np.float64))
-    assert (classify_steps(values, Grain(PLACES[name], farthest(name))) != SAME).all()
+    assert (classify_gaps(values, Grain(PLACES[name], farthest(name))) != SAME).all()
 
 
 def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
-    assert cut_indices(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
+    assert bin_boundary_indices(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Grain(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    assert 3 <= cut_indices(middle, grain).size <= 4.0 / (16 * grain.median_tolerance) + 2
-    assert cut_indices(np.array([1.0]), grain).size == 0
+    assert 3 <= bin_boundary_indices(middle, grain).size <= 4.0 / (16 * grain.usual_tolerance) + 2
+    assert bin_boundary_indices(np.array([1.0]), grain).size == 0
 
 
 # What all attacks on numbers share: columns and atoms.
@@ -176,7 +176,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
     values = arrays.finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
-    atoms = atoms_of(values, estimate_grain(values, values))
+    atoms = atoms_of(values, estimate_rounding(values, values))
     assert atoms.counts.tolist() == [200]
     assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
     assert loose_of(values, atoms).sum() == 5000
@@ -187,7 +187,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
     values = arrays.finite_values(np.append(rng(16).normal(size=5000), 1e7))
-    assert atoms_of(values, estimate_grain(values, values)).counts.sum() < 100
+    assert atoms_of(values, estimate_rounding(values, values)).counts.sum() < 100
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():

@@ -14,9 +14,9 @@ import dpcore
 from dpcore.bounds import delta_lower, mu_lower
 from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
-from dpcore.claims.trade_off import choose_tangent
+from dpcore.claims.trade_off import tangent_eps_delta
 from dpcore.records import Counts
-from dpcore.results.audits import error_limits_of, parameter_of_points
+from dpcore.results.audits import error_limits_of, max_refuted_value
 
 ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
 PAIR = ([0.0], [1.0])
@@ -104,7 +104,7 @@ def test_tangents_of_true_claims_are_refuted_no_more_often(claim, bound, first):
     least = float(claim.trade_off(0.2))
     p, q = (1.0 - least, 0.2) if first == "x" else (0.8, least)
     for _ in range(draws):
-        epsilon, delta = choose_tangent(claim, draw_counts(rng, 200, p, q))
+        epsilon, delta = tangent_eps_delta(claim, draw_counts(rng, 200, p, q))
         refuted += test(draw_counts(rng, 400, p, q), delta, 0.9) > epsilon
     assert refuted <= upper_limit(draws, 0.1)
 
@@ -164,8 +164,8 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta():
 def test_the_certified_parameter_is_where_the_curve_meets_the_point():
     counts = Counts(600, 1000, 250, 1000)
     point = error_limits_of(counts, 0.025)
-    assert parameter_of_points(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
-    rho = parameter_of_points(ZCDP(1.0), (point,))
+    assert max_refuted_value(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
+    rho = max_refuted_value(ZCDP(1.0), (point,))
     assert point[1] < ZCDP(rho * 0.999).trade_off(point[0])
     assert point[1] >= ZCDP(rho * 1.001).trade_off(point[0])
 
@@ -175,10 +175,8 @@ def test_equal_scores_certify_nothing_in_either_direction():
     counts = Counts(30, 1000, 30, 1000)
     for event in (counts, counts.complement(), counts.swapped(), counts.complement().swapped()):
         assert mu_lower(event) == 0.0
-        assert parameter_of_points(GDP(1.0), (error_limits_of(event, 0.025),)) == 0.0
-        assert parameter_of_points(ZCDP(1.0), (error_limits_of(event, 0.025),)) == pytest.approx(
-            0.0
-        )
+        assert max_refuted_value(GDP(1.0), (error_limits_of(event, 0.025),)) == 0.0
+        assert max_refuted_value(ZCDP(1.0), (error_limits_of(event, 0.025),)) == pytest.approx(0.0)
     scores = np.random.default_rng(34).normal(size=(2, 4000))
     report = dpcore.audit_outputs(*scores, rows="independent", claim=GDP(0.1), rng=1)
     assert report.refuted is False

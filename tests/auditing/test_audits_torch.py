@@ -150,7 +150,7 @@ def test_generators_are_found_wherever_they_are_held(kind):
     holder = hold(torch.Generator().manual_seed(3))
     gc.collect()
     first = find(holder).get_state()
-    with Generators.collect_everywhere() as every:
+    with Generators.collect_from_memory() as every:
         _, moved = every.moved_by(lambda: torch.rand((), generator=find(holder)))
         assert moved
     assert torch.equal(find(holder).get_state(), first)

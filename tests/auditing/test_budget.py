@@ -78,7 +78,7 @@ def test_a_forecast_knows_the_fixed_time_of_a_call(fixed, each, more, options, c
 
     def settle(request, say):
         request = forecast.settle_trials(request, say)
-        seconds.append(forecast._make_forecast(request)._audit_seconds(request.trials))
+        seconds.append(forecast._forecast_time(request)._audit_seconds(request.trials))
         return request
 
     monkeypatch.setattr(run, "settle_trials", settle)

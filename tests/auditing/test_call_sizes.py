@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import Pair
 from dpcore.auditing import call_sizes
-from dpcore.auditing.call_sizes import plan_call_sizes
+from dpcore.auditing.call_sizes import choose_call_count_and_rows
 from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.callables import make_generator
 
@@ -165,17 +165,17 @@ def test_p_values_of_one_law_are_those_of_a_test():
     for law in laws:
         values = [np.asarray(law(size=(128, 1)), np.float64) for _ in range(4000)]
         small = sum(
-            call_sizes._find_smallest_p_value(v, np.array([1e-5])) < 0.01 / 3 for v in values
+            call_sizes._smallest_two_sample_p_value(v, np.array([1e-5])) < 0.01 / 3 for v in values
         )
         assert small < 75  # Binomial(4000, 0.01) exceeds it with probability below 1e-6
 
 
 def test_calls_are_few_where_trials_are():
-    assert plan_call_sizes(2**17, 10**6) == (64, 256)
-    assert plan_call_sizes(2**17, 8192) == (64, 32)
-    assert plan_call_sizes(2**17, 4096) == (32, 16)
-    assert plan_call_sizes(2**17, 2000)[0] == 0
-    assert plan_call_sizes(1, 10**6)[0] == 0
+    assert choose_call_count_and_rows(2**17, 10**6) == (64, 256)
+    assert choose_call_count_and_rows(2**17, 8192) == (64, 32)
+    assert choose_call_count_and_rows(2**17, 4096) == (32, 16)
+    assert choose_call_count_and_rows(2**17, 2000)[0] == 0
+    assert choose_call_count_and_rows(1, 10**6)[0] == 0
     sizes = []
 
     def recorded(x, size, rng):

@@ -17,7 +17,7 @@ import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks.attack import Goal
 from dpcore.attacks.bins import place_between
-from dpcore.auditing.event_choice import choose_by_own_ratio
+from dpcore.auditing.event_choice import choose_by_stated_ratio
 from dpcore.bounds import clopper_pearson
 from dpcore.calibration import L2Laplace
 from dpcore.mechanisms.declarations import StatedLogRatio
@@ -241,7 +241,7 @@ def test_an_infinite_ratio_of_a_function_is_an_event_above_every_finite_one(owne
     score = dpcore.audit(Stated(owner), UNIT, claim=1.0, trials=5000, rng=1)
     assert score.refuted
     score = StatedLogRatio(Stated(owner), UNIT)
-    choice = choose_by_own_ratio(score, tuple(map(score, sides_of(owner))), Goal(5000))
+    choice = choose_by_stated_ratio(score, tuple(map(score, sides_of(owner))), Goal(5000))
     assert str(choice.event) == f"log ratio that the mechanism states {text}"
     assert (
         choice.event._decide_from_scores(np.array([-math.inf, -1e9, 0.0, 1e9, math.inf])).sum() == 1

@@ -15,8 +15,8 @@ import dpcore
 from dpcore import Counts, Laplace
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
-from dpcore.bounds.canaries import gaussian_probability, guesses_power
-from dpcore.bounds.power import AUTO_FACTOR, certifies, loss_of_factor, trials_for
+from dpcore.bounds.canaries import gaussian_q_from_p, guesses_power
+from dpcore.bounds.power import AUTO_FACTOR, certifies, loss_of_noise_factor, trials_for
 
 SIGNIFICANCE = 1e-3
 
@@ -107,10 +107,10 @@ def test_a_plan_with_delta_is_found_whatever_the_seed():
 def test_a_factor_is_a_loss():
     assert dpcore.plan(1.0, factor=0.9).trials == dpcore.plan(1.0, true_epsilon=1.0 / 0.9).trials
     # With a delta, of Gaussian noise: its whole curve is known.
-    true = loss_of_factor(1.0, 0.9, 1e-3)
+    true = loss_of_noise_factor(1.0, 0.9, 1e-3)
     mass = 0.02
     found = dpcore.plan(1.0, factor=0.9, delta=1e-3, mass=mass)
-    assert (found.true_epsilon, found.mass_prime) == (true, gaussian_probability(mass, true, 1e-3))
+    assert (found.true_epsilon, found.mass_prime) == (true, gaussian_q_from_p(mass, true, 1e-3))
     best = dpcore.plan(1.0, factor=0.9, delta=1e-3)
     assert best.trials <= found.trials
     (p, q), mu = best.rates[0], dpcore.calibration.gaussian_analytic(1.0, 1e-3, 1.0).sigma ** -1

@@ -114,7 +114,7 @@ BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
     (np.array([0.1, "a"], object), np.array([0.1, "b"], object), "own"),
 ])  # fmt: skip
 def test_differences_are_told_from_rounding(one, other, expected):
-    assert randomness.compare_outputs(one, other) == expected
+    assert randomness.classify_difference(one, other) == expected
 
 
 # What follows.
@@ -486,12 +486,12 @@ def test_executors_of_threads_ask_what_threads_ask(mechanism):
 
 
 def test_where_an_executor_works_is_asked_of_it():
-    assert randomness.find_executor_kind(Inline()) == "here"
+    assert randomness.find_where_tasks_run(Inline()) == "here"
     with ThreadPoolExecutor(1) as pool:
-        assert randomness.find_executor_kind(pool) == "threads"
+        assert randomness.find_where_tasks_run(pool) == "threads"
     for method in ("fork", "spawn"):
         with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-            assert randomness.find_executor_kind(pool) == "processes"
+            assert randomness.find_where_tasks_run(pool) == "processes"
 
 
 # Processes.
@@ -584,8 +584,8 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
     states = [random.getstate(), np.random.get_state()[1].tolist(), MODULE.bit_generator.state]  # noqa: NPY002
     with pytest.raises(ValueError, match=r"^executor"):
         audited(draw.by_the_module, executor=pool, rng=1)
-    with Generators.collect_everywhere() as every:
-        first, second = every.wrap_to_store(MODULE.random), every.wrap_to_restore(MODULE.random)
+    with Generators.collect_from_memory() as every:
+        first, second = every.wrap_to_store(MODULE.random), every.restore_before(MODULE.random)
         assert first(3).tolist() == second(3).tolist()
         assert random.random() > 0
     # What the probe drew is gone; what looks at states puts them back.
@@ -603,7 +603,7 @@ class BitsAlone:
 
 def test_bit_generators_are_found_without_a_generator_of_numpy():
     holder = BitsAlone()
-    with Generators.collect_everywhere() as every:
+    with Generators.collect_from_memory() as every:
         first, moved = every.moved_by(holder.draw)
     assert moved
     assert holder.draw() == first

@@ -251,11 +251,11 @@ def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
 def test_the_time_of_a_call_is_no_time_of_its_outputs():
     # A process starts in .2 s; an output takes 1 ms.
     course = Course()
-    assert course.estimate_call() == (0.0, 0.0)
+    assert course.fixed_and_output_seconds() == (0.0, 0.0)
     course.record_call(2, 0.202)
-    assert course.estimate_call() == pytest.approx((0.0, 0.101))
+    assert course.fixed_and_output_seconds() == pytest.approx((0.0, 0.101))
     course.record_call(64, 0.264)
-    assert course.estimate_call() == pytest.approx((0.2, 0.001))
+    assert course.fixed_and_output_seconds() == pytest.approx((0.2, 0.001))
     # The least of calls of one size; a smaller call takes no longer, but for its warm-up.
     course.record_call(64, 0.1)
-    assert course.estimate_call() == pytest.approx((0.1, 0.0))
+    assert course.fixed_and_output_seconds() == pytest.approx((0.1, 0.0))

@@ -22,7 +22,7 @@ from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
 from dpcore.auditing.column_screen import (
     ColumnSums,
-    choose_bin_grid,
+    choose_centre_and_width,
     choose_columns,
     fit_diagonal_score,
 )
@@ -74,7 +74,7 @@ def audit(mechanism, pair=("without", "with"), trials=1000, **more):
 
 
 def add_rows(*sides):
-    bins = choose_bin_grid([side[:4] for side in sides])
+    bins = choose_centre_and_width([side[:4] for side in sides])
     sums = [ColumnSums(*bins) for _ in sides]
     for own, rows in zip(sums, sides, strict=True):
         own.add(rows[:7])
@@ -92,7 +92,7 @@ def test_sums_are_those_of_numpy_in_any_number_of_rows():
     rng = np.random.default_rng(1)
     rows = rng.normal(5.0, 2.0, (600, 30))
     rows[:, 4] = 7.0
-    counts, means, variances = add_rows(rows)[0].read_moments()
+    counts, means, variances = add_rows(rows)[0].count_mean_var()
     own = add_rows(rows)[0]
     np.testing.assert_array_equal(counts, 600)
     np.testing.assert_allclose(own.centre + means, rows.mean(axis=0), rtol=1e-12)
@@ -107,7 +107,7 @@ def test_numbers_that_are_not_finite_are_counted_and_not_added():
     rows[[1, 8], 0], rows[2, 0], rows[3:6, 1] = np.nan, -np.inf, np.inf
     own = add_rows(rows)[0]
     assert own.cells[16:].tolist() == [[2, 0], [1, 0], [0, 3]]
-    counts, means, _ = own.read_moments()
+    counts, means, _ = own.count_mean_var()
     finite = np.where(np.isfinite(rows), rows, np.nan)
     assert counts.tolist() == [9, 9]
     np.testing.assert_allclose(own.centre + means, np.nanmean(finite, axis=0))

@@ -16,7 +16,7 @@ from dpcore.bounds import berger_boos, clopper_pearson, limits
 from dpcore.bounds.unconditional import (
     _find_rejection_boundary,
     _make_test,
-    cell_masses,
+    binomial_masses,
     cell_window,
     supremum_bound,
 )
@@ -215,7 +215,7 @@ def test_beyond_two_to_the_forty_the_two_limits_speak(n, sharper):
 def test_masses_of_cells_are_binomial(n, low, high):
     window = cell_window(n, low, high, 1e-9)
     rates = np.linspace(low, high, 5)[1:-1]
-    mass = cell_masses(window, rates)
+    mass = binomial_masses(window, rates)
     for p, row in zip(rates, mass, strict=True):
         first = window.first + window.width * np.arange(row.size)
         true = stats.binom.sf(first - 1, n, p)
@@ -232,7 +232,7 @@ def test_masses_of_cells_are_binomial(n, low, high):
 
 
 def test_certain_outcomes_have_all_the_mass():
-    mass = cell_masses(cell_window(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
+    mass = binomial_masses(cell_window(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
     assert mass[0, 0] == mass[1, 30] == 1.0
 
 

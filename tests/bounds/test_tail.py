@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpcore.bounds import predicted
-from dpcore.bounds.tail import find_tail_threshold, fit_tilt
+from dpcore.bounds.tail import find_tail_index_and_bound, fit_tilt
 
 TRIALS, DELTA, DRAWS = 20_000, 1e-5, 2**40
 
@@ -28,7 +28,7 @@ def find(values, values_prime, share=0.15, **changes):
     start = min(int(np.searchsorted(points, np.quantile(ordered, 1.0 - share))), points.size - 1)
     counted = float(predict(hits[0][start] / sizes[0], hits[1][start] / sizes[1]))
     options = {"start": start, "counted": counted, "predict": predict, **changes}
-    found = find_tail_threshold(points, hits, sizes, **options)
+    found = find_tail_index_and_bound(points, hits, sizes, **options)
     return None if found is None else (points[found[0]], found[1], points[start])
 
 

@@ -18,9 +18,9 @@ from dpcore import Pair
 from dpcore.calibration import COUNTEREXAMPLES, MaskedWords, word_dropout
 from dpcore.calibration.masked_words import (
     MASK,
-    answer_by_ends,
-    answer_by_masks,
+    answer_by_end_words,
     answer_by_occurrence,
+    three_answers_by_masks,
 )
 
 ALPHA = 1e-6
@@ -136,7 +136,7 @@ def test_exact_counts_as_worked_out_by_hand():
 
 def test_the_answers_have_the_epsilon_that_they_are_said_to_have():
     for epsilon in (0.1, 1.0, 5.0):
-        answers = answer_by_ends, answer_by_occurrence, answer_by_masks
+        answers = answer_by_end_words, answer_by_occurrence, three_answers_by_masks
         both, either, mask = (MaskedWords(answer, epsilon, mu=0.0) for answer in answers)
         assert largest(both, WITH_MASKS) == pytest.approx(epsilon)
         assert largest(both, WITH_MASKS, words=2) == pytest.approx(2 * epsilon)
@@ -149,11 +149,11 @@ def test_the_answers_have_the_epsilon_that_they_are_said_to_have():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_bound_is_attained_with_its_conditions_and_exceeded_without(epsilon, mu):
     bound = word_dropout(epsilon, mu)
-    for answer in (answer_by_ends, answer_by_occurrence):
+    for answer in (answer_by_end_words, answer_by_occurrence):
         assert largest(MaskedWords(answer, epsilon, mu), TEXTS) == pytest.approx(bound)
-    assert largest(MaskedWords(answer_by_masks, epsilon, mu), TEXTS) > bound * 1.01
+    assert largest(MaskedWords(three_answers_by_masks, epsilon, mu), TEXTS) > bound * 1.01
     assert largest(MaskedWords(answer_by_occurrence, epsilon, mu), TEXTS, words=2) > bound * 1.01
-    exact = MaskedWords(answer_by_ends, epsilon, 0.5, masks="exact")
+    exact = MaskedWords(answer_by_end_words, epsilon, 0.5, masks="exact")
     assert largest(exact, TEXTS) > word_dropout(epsilon, 0.5) * 1.01
 
 
@@ -199,5 +199,5 @@ def test_masks_of_any_number_of_words():
     exact = MaskedWords(answer_by_occurrence, mu=0.1, masks="exact")
     # .1 times 10 words is one word: two of ten are "a" and "b", and one of them always stays.
     assert exact.law("a b" + " c" * 8)[1] == pytest.approx(math.e / (1.0 + math.e))
-    none = MaskedWords(answer_by_ends, mu=0.0, masks="exact")
-    assert none.law("a b").tolist() == MaskedWords(answer_by_ends, mu=0.0).law("a b").tolist()
+    none = MaskedWords(answer_by_end_words, mu=0.0, masks="exact")
+    assert none.law("a b").tolist() == MaskedWords(answer_by_end_words, mu=0.0).law("a b").tolist()

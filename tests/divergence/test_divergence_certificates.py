@@ -240,7 +240,7 @@ def test_the_partition_is_the_best_of_all():
     size, rows, order = 8, (400, 400), np.array([3.0])
     padded = np.column_stack([rows, chosen, [0, 0]])
     start, stop = np.triu_indices(size, 1)
-    rates = certificates._pessimistic_rates(padded[:, start] - padded[:, stop], rows)
+    rates = certificates._pessimistic_p_and_q(padded[:, start] - padded[:, stop], rows)
     low, high = certificates._expected_limits(rates, rows, 0.01)
     powers = order[:, None] * np.log(np.maximum(low, 1e-300)) - 2.0 * np.log(high)
     found = certificates._best_edges(powers, (start, stop), size)[1]

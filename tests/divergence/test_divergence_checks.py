@@ -18,7 +18,7 @@ from dpcore.divergence import two_sample_tests as _checks
 from dpcore.divergence.certificates import _wilson_limit
 from dpcore.divergence.points import find_points
 from dpcore.divergence.score import CrossFit, Fold, cross_fit
-from dpcore.divergence.two_sample_tests import check_equality, size_p_value
+from dpcore.divergence.two_sample_tests import check_equality, size_vs_values_p
 
 ALPHA = 1e-4
 LEVEL = 0.05
@@ -228,15 +228,15 @@ def test_the_energy_distance_is_its_definition():
 def test_rows_of_the_energy_distance_are_drawn_by_whole_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(700), 3)[rng.permutation(2100)]
-    rows, unit = _checks._draw_rows(2100, groups, rng)
+    rows, unit = _checks._subsample_rows(2100, groups, rng)
     assert (len(rows), set(unit)) == (999, set(range(333)))
     assert np.unique(groups[rows], return_counts=True)[1].tolist() == [3] * 333
     # One unit is one group.
     assert len(set(zip(groups[rows], unit, strict=True))) == 333
     # Huge groups give 50 rows each, so that there are some to permute.
-    rows, unit = _checks._draw_rows(8000, np.arange(8000) % 40, rng)
+    rows, unit = _checks._subsample_rows(8000, np.arange(8000) % 40, rng)
     assert (len(rows), len(set(unit))) == (1000, 20)
-    rows, unit = _checks._draw_rows(5000, None, rng)
+    rows, unit = _checks._subsample_rows(5000, None, rng)
     assert len(set(rows)) == len(set(unit)) == 1000
 
 
@@ -280,7 +280,7 @@ def grouped(seed, groups=200, tied="", dim=1):
 
 def p_value(seed, **options):
     y0, labels = grouped(seed, **options)
-    return size_p_value(find_points(y0, y0[::-1], groups0=labels), np.random.default_rng(seed))
+    return size_vs_values_p(find_points(y0, y0[::-1], groups0=labels), np.random.default_rng(seed))
 
 
 def test_the_level_holds_for_sizes_that_depend_on_nothing(monkeypatch):
@@ -297,9 +297,9 @@ def test_sizes_that_depend_on_values_are_found(tied):
 
 def test_sets_without_groups_of_several_sizes_are_not_tested():
     rows, rng = np.arange(40.0), np.random.default_rng(0)
-    assert size_p_value(find_points(rows, rows + 1.0), rng) is None
+    assert size_vs_values_p(find_points(rows, rows + 1.0), rng) is None
     labels = np.arange(40) // 4
-    assert size_p_value(find_points(rows, rows, groups0=labels, groups1=labels), rng) is None
+    assert size_vs_values_p(find_points(rows, rows, groups0=labels, groups1=labels), rng) is None
 
 
 @pytest.mark.parametrize("tied", ["sign", ""])

@@ -18,9 +18,9 @@ from dpcore.divergence.certificates import (
     epsilon_lower,
 )
 from dpcore.divergence.conversions import line
-from dpcore.divergence.estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
+from dpcore.divergence.estimators import estimate_by_balls, estimate_by_k_nearest, estimate_by_paper
 from dpcore.divergence.points import find_points
-from dpcore.divergence.score import cross_fit, takes_rows
+from dpcore.divergence.score import cross_fit, is_fixed_score
 
 RNG = np.random.default_rng(11)
 
@@ -34,7 +34,7 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return run_task(estimate_by_distances, find_points(y0, y1, **options), alphas, k, drawn)
+    return run_task(estimate_by_k_nearest, find_points(y0, y1, **options), alphas, k, drawn)
 
 
 def paper(y0, y1, k=2, own=False):
@@ -137,8 +137,8 @@ TYPE_ERRORS = [
     (lambda: fit(lambda rows: ["a"] * len(rows)), "score", "a callable that returns"),
     (lambda: fit(lambda rows: rows[:, 0] * 1j), "score", "a callable that returns"),
     (lambda: fit(lambda train0, train1: 3.0), "score", "a fitting function that returns"),
-    (lambda: takes_rows(lambda a, b, c: a), "score", "with 3 required arguments"),
-    (lambda: takes_rows("logistic"), "score", "None or a callable"),
+    (lambda: is_fixed_score(lambda a, b, c: a), "score", "with 3 required arguments"),
+    (lambda: is_fixed_score("logistic"), "score", "None or a callable"),
     (lambda: kl(Y0, Y1, alphas=[2.0]), "alphas", "left out"),
     # `renyi` and `kl` as a whole: what they return, which rows and orders, and what they refuse.
     (lambda: renyi(Y0, Y1, alphas="two"), "alphas", "None or orders above 0"),

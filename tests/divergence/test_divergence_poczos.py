@@ -11,7 +11,7 @@ import pytest
 from shared_divergence import normal, plan_for, run_task
 
 from dpcore.divergence import neighbours
-from dpcore.divergence.estimators import _log_constants, estimate_by_distances
+from dpcore.divergence.estimators import _log_constants, estimate_by_k_nearest
 from dpcore.divergence.points import find_points
 
 ALPHA = 1e-6
@@ -21,7 +21,7 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return run_task(estimate_by_distances, find_points(y0, y1, **options), alphas, k, drawn)
+    return run_task(estimate_by_k_nearest, find_points(y0, y1, **options), alphas, k, drawn)
 
 
 def naive(y0, y1, alphas, k):
@@ -105,7 +105,7 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
     found = find_points(y0, y1, **groups)
     drawn = plan_for(kind, found, 6, seed=5)
-    raw = run_task(estimate_by_distances, found, ALPHAS, 3, drawn)
+    raw = run_task(estimate_by_k_nearest, found, ALPHAS, 3, drawn)
     weights = drawn.replicate_counts(0, drawn.replicates)
     for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
         new = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)

@@ -12,7 +12,7 @@ from dpcore.divergence import score as _score
 from dpcore.divergence import score as logistic
 from dpcore.divergence.estimators import line_ball
 from dpcore.divergence.points import find_points, plan_replicates
-from dpcore.divergence.score import NOTE, cross_fit, score_ball
+from dpcore.divergence.score import NOTE, cross_fit, estimate_from_scores
 
 ALPHAS = np.array([1.0, 2.0, 4.0])
 
@@ -131,7 +131,7 @@ def test_groups_stay_together_and_keep_their_rows():
     first, second = cross_fit(sets, np.random.default_rng(0)).folds
     for side, groups in enumerate((groups0, groups1)):
         assert not set(groups[first.rows[side]]) & set(groups[second.rows[side]])
-        renumbered = first.groups(sets)[side]
+        renumbered = first.row_groups(sets)[side]
         assert set(renumbered) == set(range(renumbered.max() + 1))
         pairs = set(zip(renumbered, groups[first.rows[side]], strict=True))
         assert len(pairs) == renumbered.max() + 1
@@ -141,7 +141,7 @@ def test_equal_rows_have_equal_scores_and_counts_are_rows():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=(20, 384)), rng.normal(size=(30, 384))
     fit = cross_fit(find_points(y0, y1, counts0=np.full(20, 7)), np.random.default_rng(0))
-    assert sum(fold.set_sizes[0] for fold in fit.folds) == 140
+    assert sum(fold.n_scored[0] for fold in fit.folds) == 140
     for fold in fit.folds:
         at = fold.rows[0] // 7
         for row in set(at):
@@ -158,17 +158,17 @@ class Method:
 
 
 def test_how_many_arguments_decide():
-    assert not _score.takes_rows(Method().two)
+    assert not _score.is_fixed_score(Method().two)
     partial = functools.partial(np.dot, b=np.ones(5))
     fixed = Method().one, lambda *rows: rows[0], np.ravel, np.negative, partial
-    assert all(map(_score.takes_rows, fixed))
+    assert all(map(_score.is_fixed_score, fixed))
 
 
 def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):
     monkeypatch.setattr(_score, "TRAINED", 60)
     fit = cross_fit(find_points(*normal(0)), np.random.default_rng(0))
     assert [fold.trained for fold in fit.folds] == [(60, 60), (60, 60)]
-    assert [sum(fold.set_sizes[i] for fold in fit.folds) for i in (0, 1)] == [300, 200]
+    assert [sum(fold.n_scored[i] for fold in fit.folds) for i in (0, 1)] == [300, 200]
     assert "at most 60 rows of a set" in fit.notes[0]
 
 
@@ -180,8 +180,8 @@ def test_a_cap_that_does_not_bite_is_not_told():
 def test_the_divergence_is_the_mean_of_the_folds():
     sets = find_points(*normal(0))
     fit = cross_fit(sets, np.random.default_rng(0))
-    raw = score_ball(fit, sets, ALPHAS, 10, jackknife, 1)
-    plans = [jackknife(fold.set_sizes, (None, None)) for fold in fit.folds]
+    raw = estimate_from_scores(fit, sets, ALPHAS, 10, jackknife, 1)
+    plans = [jackknife(fold.n_scored, (None, None)) for fold in fit.folds]
     parts = [line_ball(*f.values, ALPHAS, 10, p, 1) for f, p in zip(fit.folds, plans, strict=True)]
     np.testing.assert_allclose(raw.value, (parts[0].value + parts[1].value) / 2, rtol=1e-13)
     spread = np.sqrt(parts[0].std_error ** 2 + parts[1].std_error ** 2) / 2
@@ -198,7 +198,7 @@ def test_a_fixed_score_gives_the_ball_on_its_values():
     assert (fit.kind, len(fit.folds), fit.folds[0].trained) == ("fixed", 1, (0, 0))
     for values, rows in zip(fit.folds[0].values, (y0, y1), strict=True):
         np.testing.assert_array_equal(values, rows[:, 0])
-    raw = score_ball(fit, sets, ALPHAS, 10, no_plan, 1)
+    raw = estimate_from_scores(fit, sets, ALPHAS, 10, no_plan, 1)
     alone = line_ball(y0[:, 0], y1[:, 0], ALPHAS, 10, None, 1)
     np.testing.assert_array_equal(raw.value, alone.value)
     assert np.isnan(raw.std_error).all()
@@ -211,7 +211,7 @@ def test_both_directions_where_the_ball_in_five_dimensions_fails():
     """
     y0, y1 = normal(4, (1000, 1000), shift=0.0, scale=2.0)
     fit = cross_fit(find_points(y0, y1), np.random.default_rng(0))
-    value = score_ball(fit, find_points(y0, y1), ALPHAS, 20, no_plan, 1).value
+    value = estimate_from_scores(fit, find_points(y0, y1), ALPHAS, 20, no_plan, 1).value
     np.testing.assert_allclose(value, [[1.50, 2.18, 2.46], [1.48, 1.85, 2.07]], atol=0.3)
     # Higher = more like set 0, in both folds.
     assert all(np.mean(f.values[0]) > np.mean(f.values[1]) + 1.0 for f in fit.folds)
@@ -223,7 +223,7 @@ def test_the_null_is_found_to_be_one():
     for seed in range(40):
         sets = find_points(*normal(seed, (400, 400), dim=20, shift=0.0))
         fit = cross_fit(sets, np.random.default_rng(seed))
-        values.append(score_ball(fit, sets, ALPHAS, 20, no_plan, 1).value)
+        values.append(estimate_from_scores(fit, sets, ALPHAS, 20, no_plan, 1).value)
     mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
     assert (np.abs(mean) < 0.01 + 4.0 * spread / np.sqrt(40)).all()
     assert (spread < 0.1).all()

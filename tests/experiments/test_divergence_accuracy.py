@@ -202,6 +202,6 @@ def test_trials_are_shared_among_the_cases():
     assert accuracy.Config(trials=25 * 6000).size("n1-one") == (6, 1000)
     assert accuracy.Config(rows=5000).size("n20-half") == (200, 5000)
     assert accuracy.Config(rows=5000).size("n20-narrower") == (10, 5000)
-    assert accuracy.Config(trials=1).other("unequal") == 1000
-    assert accuracy.Config(rows=500).other("unequal") == 10_000
-    assert accuracy.Config(rows=500).other("n20-half") == 500
+    assert accuracy.Config(trials=1).other_rows("unequal") == 1000
+    assert accuracy.Config(rows=500).other_rows("unequal") == 10_000
+    assert accuracy.Config(rows=500).other_rows("n20-half") == 500

@@ -242,7 +242,7 @@ def test_the_scale_of_the_noise_that_all_entries_share(mechanism, rho, nu, cutof
 
 def test_the_geometric_table_is_the_law_itself():
     for center in range(6):
-        table = mechanisms.geometric_lookup(center, 0.1)
+        table = mechanisms.geometric_output_table(center, 0.1)
         counts = np.bincount(table, minlength=6)
         assert table.size == 17 * 9**4
         assert counts == pytest.approx(table.size * truth.geometric_pmf(center), abs=1e-6)

@@ -33,18 +33,18 @@ def test_the_loss_of_a_pair_depends_on_the_direction():
 
 def test_a_maximum_with_exponential_noise_gives_away_the_smaller_side():
     ones, twos = np.ones(5), np.full(5, 2.0)
-    assert truth.maximum_loss(ones, twos, True) == INF
-    assert truth.maximum_loss(twos, ones, True) == pytest.approx(0.05)
+    assert truth.noisy_max_loss(ones, twos, True) == INF
+    assert truth.noisy_max_loss(twos, ones, True) == pytest.approx(0.05)
     # Equal starts, but the density begins as a power of the number of largest entries.
-    assert truth.maximum_loss(np.array([1.0, 0.0]), ones[:2], True) == INF
-    assert truth.maximum_loss(ones[:2], np.array([1.0, 0.0]), True) < 1.0
+    assert truth.noisy_max_loss(np.array([1.0, 0.0]), ones[:2], True) == INF
+    assert truth.noisy_max_loss(ones[:2], np.array([1.0, 0.0]), True) < 1.0
 
 
 def test_every_released_value_contributes_its_worst():
     # The first value tells most when it is low, the second when it is high.
     x, x_prime, edges = np.array([1.0, 5.0]), np.array([2.0, 4.0]), np.arange(-80.0, 80.0)
     mass = np.repeat(truth._laplace_density(edges, 20.0), truth._SEGMENT_POINTS)
-    assert truth._answers_loss((1, 1), [mass, mass], (x, x_prime), edges, 40.0) == pytest.approx(
+    assert truth._pattern_loss((1, 1), [mass, mass], (x, x_prime), edges, 40.0) == pytest.approx(
         2 / 40
     )
 

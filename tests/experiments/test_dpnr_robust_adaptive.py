@@ -133,12 +133,12 @@ def test_crossing_and_gains():
     turned = made(config, {"not robust": robust, "robust": plain})
     assert study.crossing_epsilon(turned, *AG) is None
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in study.compute_gains(made(config, both), *AG)}
+    found = {gain.line: gain for gain in study.gains_vs_control(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in study.compute_gains(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in study.gains_vs_control(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():
@@ -175,7 +175,7 @@ def test_the_study_s_figures_stand_beside_ours_on_its_data():
 def test_full_means_more():
     usual, full = Config(), Config(full=True)
     assert (usual.seeds, full.seeds) == (3, 5)
-    assert sum(job.mask == "zero_id" for job in models.jobs_of(usual)) == 3 * 2 * 6
-    assert sum(job.mask == "zero_id" for job in models.jobs_of(full)) == 5 * 4 * 6
-    sound = [job for job in models.jobs_of(full) if job.line == "robust, b = d/epsilon"]
+    assert sum(job.mask == "zero_id" for job in models.list_training_jobs(usual)) == 3 * 2 * 6
+    assert sum(job.mask == "zero_id" for job in models.list_training_jobs(full)) == 5 * 4 * 6
+    sound = [job for job in models.list_training_jobs(full) if job.line == "robust, b = d/epsilon"]
     assert sum(not job.number for job in sound) == 4 * len(models.EPSILONS)

@@ -185,7 +185,7 @@ def test_sets_of_atis():
 
 def test_rewriting_states_its_coverage():
     material = experiment.read_material(Config(data=data(), full=True, trials=200))
-    assert 0.0 < material.vector_share < 1.0
+    assert 0.0 < material.covered_word_share < 1.0
     texts = experiment._make_preparation(Recipe("SanText", 10.0), material, 1)(material.train)
     sizes = [len(experiment.words_of(text)) for text in material.train]
     assert [len(text.split()) for text in texts] == sizes

@@ -62,7 +62,7 @@ def test_other_weights_than_the_measured_ones_are_refused(monkeypatch):
 
 
 def test_both_attributes_have_their_share_of_every_part():
-    corpus, others = experiment._prepare_corpus(Config(quick=True))
+    corpus, others = experiment._read_corpus_and_wikitext(Config(quick=True))
     assert others == []
     for name, share in experiment.SHARES.items():
         for part in ("train", "valid", "test"):

@@ -82,7 +82,7 @@ def test_true_sensitivity_is_attained():
 
 
 def test_costs_of_the_remedies():
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.compute_ratios(10.0, 2.0, 1)}
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.noise_ratios(10.0, 2.0, 1)}
     assert len(found) == 3 * 11 * 2
     for dim in (1, 16, 1024):
         assert found["uniform", dim, "l1"].scale == 10.0
@@ -111,8 +111,8 @@ def test_text_and_picture():
     panels = result.plot().axes
     assert [axes.get_xscale() for axes in panels] == ["log"] * 3
     assert all(axes.get_xlabel() == "entries n of the vector" for axes in panels)
-    assert figure1.choose_sizes(range(1, 256), [2, 8]) == [2, 8]
-    assert len(figure1.choose_sizes(range(300, 500), [2])) <= 16
+    assert figure1.choose_table_dims(range(1, 256), [2, 8]) == [2, 8]
+    assert len(figure1.choose_table_dims(range(300, 500), [2])) <= 16
     # One size without a comparison: no p-value, and a picture all the same.
     lonely = figure1.run(figure1.Config(trials=100, dims=(3,)))
     assert lonely.smallest_p_value is None
@@ -140,6 +140,6 @@ def test_extreme_units_change_nothing():
     for radius in (1e-90, 10.0, 1e90):
         result = figure1.run(figure1.Config(trials=500, dims=(3, 20), radius=radius))
         shares.append([cell.share for cell in result.cells])
-        assert all(math.isfinite(cost.ratio) for cost in result.costs)
+        assert all(math.isfinite(cost.ratio) for cost in result.correction_costs)
     # Equal up to pairs that lie within a rounding of the limit: here none.
     assert shares[0] == shares[1] == shares[2]

@@ -170,7 +170,7 @@ def test_the_permutation_test_of_full(monkeypatch):
         return np.full(len(experiment.MEASURES), 1.0 if len(pools) <= 6 else float(len(pools) % 2))
 
     monkeypatch.setattr(experiment.lm, "fit", fit)
-    monkeypatch.setattr(experiment, "_measure_distances", compare)
+    monkeypatch.setattr(experiment, "_distances_by_measure", compare)
     config = Config(full=True, trials=100)
     study = experiment._Study(config, read_two_sets(config))
     cell = study.measure_cell(0, 0.5)

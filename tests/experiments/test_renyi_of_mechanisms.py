@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.divergence import closed_forms
 from dpcore.experiments import renyi_of_mechanisms as experiment
-from dpcore.experiments.renyi_of_mechanisms import CASES, mechanism_to_dict, plane_delta
+from dpcore.experiments.renyi_of_mechanisms import CASES, laplace_2d_delta, mechanism_to_dict
 
 TRIALS = 3000
 
@@ -37,11 +37,11 @@ def test_the_profile_of_two_laplace_entries():
     p, q = laplace_densities((np.arange(-750, 800) + 0.5) / 50)
     for epsilon in (0.0, 0.2, 0.5, 0.7, 0.95):
         gap = np.outer(p, p) - math.exp(epsilon) * np.outer(q, q)
-        assert plane_delta(epsilon) == pytest.approx(gap[gap > 0].sum() / 50**2, abs=1e-4)
-    assert plane_delta(1.0) == 0.0
+        assert laplace_2d_delta(epsilon) == pytest.approx(gap[gap > 0].sum() / 50**2, abs=1e-4)
+    assert laplace_2d_delta(1.0) == 0.0
     for delta in (0.3, 0.05, 1e-3):
         epsilon = CASES["laplace-plane"].exact(delta)
-        assert epsilon == 0.0 or plane_delta(epsilon) == pytest.approx(delta, rel=1e-9)
+        assert epsilon == 0.0 or laplace_2d_delta(epsilon) == pytest.approx(delta, rel=1e-9)
     assert CASES["laplace-plane"].exact(0.05) > 0.5
 
 

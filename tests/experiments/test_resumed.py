@@ -29,7 +29,7 @@ def test_an_experiment_that_was_cut_off_goes_on(name, tmp_path, monkeypatch):
     with running.set_executor(None, tmp_path):
         result = module.run(config, threads=1, progress=False)
         monkeypatch.setattr(
-            "dpcore.auditing.run_files.RunFile.keep_shard", lambda *given: counted.append(given)
+            "dpcore.auditing.run_files.RunFile.save_counts", lambda *given: counted.append(given)
         )
         again = module.run(config, threads=1, progress=False)
     assert counted == []

@@ -27,7 +27,7 @@ from dpcore.pairs import (
     search,
 )
 from dpcore.pairs.differences import (
-    count_changes,
+    add_remove_count,
     differing_places,
     format_changes,
     inputs_equal,
@@ -235,8 +235,8 @@ LISTS = st.lists(st.sampled_from("abc"), max_size=12)
 
 @given(LISTS, LISTS)
 def test_added_and_removed_are_those_of_the_longest_common_subsequence(first, second):
-    assert count_changes(first, second) == edits(first, second)
-    assert count_changes(second, first) == count_changes(first, second)
+    assert add_remove_count(first, second) == edits(first, second)
+    assert add_remove_count(second, first) == add_remove_count(first, second)
 
 
 VECTORS = st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=6)

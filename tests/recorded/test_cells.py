@@ -20,7 +20,7 @@ from dpcore.files import cells as cell_files
 from dpcore.files import opened
 from dpcore.files.columns import Request
 from dpcore.files.formats import Reader
-from dpcore.recorded.sides import read_matched, read_outputs
+from dpcore.recorded.sides import read_and_align, read_outputs
 
 ROWS = 4000
 SETTINGS = {"rows": "independent", "claim": 1.0, "arranged": True}
@@ -213,7 +213,7 @@ def test_texts_of_json_are_those_of_a_table(tmp_path):
         for column, kind in (table, lines):
             other = tmp_path / f"y.{'csv' if kind == 'csv' else 'txt'}"
             other.write_text('a\n""\nb\n7\n' if kind == "csv" else " a\n\nb\n7\n")
-            report_rows = read_matched(
+            report_rows = read_and_align(
                 {"outputs": path, "outputs_prime": other}, Request("", 0), [None, None],
                 Reader(header="no"),
             )[0]  # fmt: skip

@@ -19,7 +19,7 @@ import dpcore
 from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.answers import answer_rows
 from dpcore.recorded import independent_rows as _outputs_doubts
-from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_pairs, judge_repetitions
+from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_pairs, repeat_doubts_notes
 from dpcore.recorded.run import audit_outputs
 from dpcore.sampling.columns import is_numbering, list_columns
 
@@ -28,7 +28,7 @@ AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))
 
 
 def doubts_of_rows(sides):
-    return judge_repetitions(sides)[0]
+    return repeat_doubts_notes(sides)[0]
 
 
 def audit(*sides, **more):

@@ -28,7 +28,7 @@ from dpcore import Audit, Counts, Laplace, Pair, audit, calibration, progress, p
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.published import SYSTEMS
 from dpcore.records import Record
-from dpcore.report.plain import class_of, decode_value, encode_value, register_type, word_of
+from dpcore.report.plain import decode_value, encode_value, register_type, registered_class, word_of
 from dpcore.results.evidence import Finding, Scored
 
 
@@ -381,7 +381,7 @@ def test_every_record_declares_its_word(cls):
     # The class says `(Record, word="...")`; if reading does not find it, its package is not listed.
     word = word_of(cls)
     assert word is not None, f"{cls.__module__}.{cls.__name__} declares no word"
-    assert class_of(word) is cls
+    assert registered_class(word) is cls
 
 
 def test_every_word_is_found_by_a_process_that_imported_nothing_but_dpcore():

@@ -160,7 +160,7 @@ def test_the_package_s_colours_become_those_of_the_style():
         axes.fill_between([0, 1], [1, 2], color=figures.RED, alpha=0.5)
         axes.annotate("a", (0, 0), color=figures.INK, bbox={"facecolor": figures.WHITE})
         axes.bar([1], [1], color=figures.GREY)
-        assert figures.apply_style(picture) is picture
+        assert figures.current_style(picture) is picture
         cycle = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
     line, band, text = axes.lines[0], axes.collections[0], axes.texts[0]
     assert to_rgb(line.get_color()) == to_rgb(cycle[0])

@@ -174,13 +174,13 @@ def test_workers_that_give_other_bits_are_refused_by_host(monkeypatch):
 
 
 def test_a_large_mechanism_travels_once_a_worker(monkeypatch):
-    sent, real = [], Processes._send
+    sent, real = [], Processes._submit_call
 
     def send(self, function, work, parts, *rest):
         sent.append(sum(len(held or b"") for _, held in parts))
         return real(self, function, work, parts, *rest)
 
-    monkeypatch.setattr(Processes, "_send", send)
+    monkeypatch.setattr(Processes, "_submit_call", send)
     monkeypatch.setattr(driver.Pace, "shard_trials", shards_of(1))
     options = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 1.0}
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:

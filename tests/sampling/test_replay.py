@@ -186,12 +186,12 @@ def test_the_controls_of_that_test_are_blocks_that_are_equal():
 
 def test_the_limit_of_collisions_is_that_of_clopper_and_pearson():
     """None equal among m/2 pairs: s is at most 28/m."""
-    none = Collisions(500, 0).entropy
+    none = Collisions(500, 0).entropy_lower
     assert math.exp(-none) == pytest.approx(1e-6 ** (1 / 500) * -1 + 1, rel=1e-6)
     assert math.exp(-none) < 28 / 1000
-    some = math.exp(-Collisions(2048, 2007).entropy)
+    some = math.exp(-Collisions(2048, 2007).entropy_lower)
     assert some == pytest.approx(stats.beta.isf(1e-6, 2008, 41), rel=1e-9)
-    assert Collisions(2048, 2048).entropy == Collisions().entropy == 0.0
+    assert Collisions(2048, 2048).entropy_lower == Collisions().entropy_lower == 0.0
 
 
 def test_the_level_counts_all_pairs_of_blocks():
@@ -209,7 +209,7 @@ def test_rows_of_a_run_are_those_of_pairs_that_share_no_block(apart, length):
         if not {i, i + apart} & used:
             used |= {i, i + apart}
             pairs += 1
-    assert replay._RepeatedRun(apart, length, 10).disjoint_rows == 10 * pairs
+    assert replay._RepeatedRun(apart, length, 10).rows_in_disjoint_pairs == 10 * pairs
 
 
 def test_little_is_looked_at_where_rows_have_many_values():

@@ -12,7 +12,7 @@ from scipy import stats
 from shared_audits import rng
 
 from dpcore.sampling import rows as checks
-from dpcore.sampling.columns import scores_and_codes, split_by_kind
+from dpcore.sampling.columns import ranks_and_codes, split_by_kind
 from dpcore.sampling.rows import (
     Calls,
     Pieces,
@@ -91,7 +91,7 @@ class Odd:
 @pytest.mark.parametrize("name", ROWS)
 def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
-    ranks, codes = scores_and_codes(outputs)
+    ranks, codes = ranks_and_codes(outputs)
     assert {len(every) for every in (*ranks, codes)} == {len(outputs)}
     assert compare_near_rows(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
@@ -100,7 +100,7 @@ def test_odd_objects_never_crash():
     odd = objects(*[Odd() for _ in range(40)])
     # Without a state of their own they are one value.
     assert constant_columns(odd) is not None
-    assert len(set(scores_and_codes(odd)[1].tolist())) == 40
+    assert len(set(ranks_and_codes(odd)[1].tolist())) == 40
     assert compare_near_rows(odd, np.zeros(40, bool)) is not None
 
 
@@ -120,7 +120,7 @@ def call(value, rows=32):
 def seen(*calls, name="mine", side=0):
     book = Calls(name)
     for one in calls:
-        book.add_calls(1, [(side, one)])
+        book.check_and_add_calls(1, [(side, one)])
 
 
 @pytest.mark.parametrize("pair", [(0.0, 1.0), ("a", "b"), (False, True), (3e8, 3e8 + 0.1)])
@@ -130,7 +130,7 @@ def test_two_calls_that_differ(pair):
     # The twins: one value, too few rows, the two sides.
     seen(call(pair[0]), call(pair[0]))
     seen(call(pair[0], 31), call(pair[1], 31))
-    Calls("mine").add_calls(2, [(0, call(pair[0])), (1, call(pair[1]))])
+    Calls("mine").check_and_add_calls(2, [(0, call(pair[0])), (1, call(pair[1]))])
 
 
 def test_rounding_is_no_difference():
@@ -148,9 +148,9 @@ def test_more_calls_and_columns_want_longer_calls():
     for rows, told in ((32, nullcontext()), (36, pytest.raises(ValueError, match="drawn anew"))):
         book = Calls("mine")
         book._seen = 10**6
-        book.add_calls(1, [(0, call(0.0, rows))])
+        book.check_and_add_calls(1, [(0, call(0.0, rows))])
         with told:
-            book.add_calls(1, [(0, call(1.0, rows))])
+            book.check_and_add_calls(1, [(0, call(1.0, rows))])
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (2, 2), (1, 1, 1)])
@@ -161,7 +161,7 @@ def test_the_chance_of_calls_equal_throughout(counts):
     calls = [call(float(value), rows) for value in values]
     orders = list(itertools.permutations(np.repeat(values, rows).tolist()))
     pure = sum(all(o[i] == o[i + 1] for i in range(0, len(o), rows)) for o in orders)
-    assert checks.by_chance(calls, 0) == pytest.approx(pure / len(orders))
+    assert checks.constant_column_chance(calls, 0) == pytest.approx(pure / len(orders))
 
 
 # Neighbours.
@@ -231,8 +231,8 @@ def test_a_rare_event_does_not_outweigh_a_common_one():
     common = compare_near_rows(drawn.normal(size=1000), drawn.random(1000) < 0.4)
     rare = compare_near_rows(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
     assert (
-        checks.find_most_dependent_lag(rare),
-        checks.find_most_dependent_lag(common + rare),
+        checks.most_dependent_lag_and_z(rare),
+        checks.most_dependent_lag_and_z(common + rare),
     ) == (None, None)
     assert np.abs(checks.lag_deviations(common + rare)).max() < 5.0
 
@@ -241,12 +241,12 @@ def test_what_has_no_answer():
     assert compare_near_rows(np.zeros(7), np.zeros(7, bool)) is None
     for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
         assert (
-            checks.find_most_dependent_lag(compare_near_rows(quiet, np.zeros(2000, bool))) is None
+            checks.most_dependent_lag_and_z(compare_near_rows(quiet, np.zeros(2000, bool))) is None
         )
     # A rare value that comes in one run speaks only from 25 pairs expected on.
     for rows in (100, 400):
         run = np.arange(2000) < rows
-        found = checks.find_most_dependent_lag(compare_near_rows(run.astype(float), run))
+        found = checks.most_dependent_lag_and_z(compare_near_rows(run.astype(float), run))
         assert (found is None) == (rows == 100)
 
 
@@ -254,10 +254,10 @@ def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
     for block in (1, 7, 500, 2**17, 2**20):
         starts = range(0, 4000, block)
         assert (
-            sum(checks.count_compared_rows(start, min(block, 4000 - start)) for start in starts)
+            sum(checks.count_rows_to_test(start, min(block, 4000 - start)) for start in starts)
             == 2048
         )
-    assert (checks.count_compared_rows(2**19, 2**17), checks.count_compared_rows(2**17, 2**17)) == (
+    assert (checks.count_rows_to_test(2**19, 2**17), checks.count_rows_to_test(2**17, 2**17)) == (
         1024,
         0,
     )

@@ -257,8 +257,8 @@ def test_permutations_are_valid_within_cells_and_not_across_them(draw, measure):
     parts, weights = np.split(truth, [30]), ranking.weigh(scores)
     sums = [weights @ np.concatenate(list(map(rng.permutation, parts))) for _ in range(20_000)]
     expected = (weights @ truth - np.mean(sums)) / np.std(sums)
-    assert ranking.standardise(scores, truth, CELLS) == pytest.approx(expected, abs=0.05)
-    assert ranking.standardise(np.ones(40), truth, CELLS) == 0.0
+    assert ranking.permutation_z_score(scores, truth, CELLS) == pytest.approx(expected, abs=0.05)
+    assert ranking.permutation_z_score(np.ones(40), truth, CELLS) == 0.0
 
 
 def test_areas_and_their_intervals_are_those_of_the_definition():
@@ -326,7 +326,7 @@ def test_one_draw_a_row_hides_no_name_from_him_who_subtracts_the_minimum(texts):
         return (rows - low) / (high - low) + rng.laplace(scale=20.0, size=(len(asked), 1))
 
     raw, _, minimum, _ = usual(1500)[:4]
-    assert minimum.behind == "row minimum subtracted"
+    assert minimum.transform_name == "row minimum subtracted"
     naive, adaptive = (infer(released, texts, NAMES, attackers=a, rng=1) for a in (raw, minimum))
     # Measured .756 and .957 with ten encodings of each training text; floor .514.
     assert adaptive.f1.low > 0.9

@@ -12,7 +12,7 @@ from dpcore.text import Corpus
 from dpcore.text.inference import Attacker, infer
 from dpcore.text.inference.attackers import NearestMean, usual
 from dpcore.text.inference.metrics import Judge
-from dpcore.text.inference.targets import Target, floor_ranks
+from dpcore.text.inference.targets import Target, prior_ranks
 
 
 class LeastSquares:
@@ -131,7 +131,7 @@ def test_equal_scores_are_ranked_by_frequency_in_train():
     found = corpus((12, 2, 4), {"kind": column})
     result = infer(None, found, "kind", vectors=np.zeros((18, 1)), attackers=Attacker(Mute()))
     assert (result.scored.ranks.tolist(), result.floors[0].mean_rank) == ([4, 2, 1, 3], 2.5)
-    ranks = floor_ranks(column[:12, np.newaxis], np.zeros(12), np.zeros(4), np.arange(4), 4)
+    ranks = prior_ranks(column[:12, np.newaxis], np.zeros(12), np.zeros(4), np.arange(4), 4)
     assert ranks.tolist() == [4, 1, 3, 2]
 
 
@@ -163,7 +163,7 @@ def test_the_usual_attackers_of_many_values_and_of_numbers():
     assert len(result.tried) == len(many) == 16
     # Each kind gives ranks: none is left to chance (60 of 120).
     for kind in names:
-        alone = [one for one in many if (one.classifier, one.behind) == (kind, "raw")]
+        alone = [one for one in many if (one.classifier, one.transform_name) == (kind, "raw")]
         one = infer(None, found, "author", vectors=rows, attackers=alone, rng=1)
         assert one.ranking.mean_rank.value < 30.0, kind
     assert result.accuracy.value > 0.5

@@ -8,7 +8,7 @@ import pytest
 from shared_messages import check_messages
 
 import dpcore
-from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_divergences
+from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_renyi_bounds
 from dpcore.progress import Progress
 from dpcore.text import words
 from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
@@ -20,7 +20,7 @@ DEEP = Embedding(WORDS, np.random.default_rng(1).normal(size=(5, 50)) / 7.0)
 
 
 def exact_worst(mech: object, word: int, unknown: bool = False) -> float:
-    rows = mech.rows_with_unknown(np.arange(len(WORDS) + unknown))  # type: ignore[attr-defined]
+    rows = mech.log_rows_or_uniform(np.arange(len(WORDS) + unknown))  # type: ignore[attr-defined]
     with np.errstate(invalid="ignore"):
         return float(np.nanmax(np.abs(rows[word] - rows)))
 
@@ -112,7 +112,7 @@ def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
     cosines = 2.0 * rng.beta((dim - 1) / 2, (dim - 1) / 2, size) - 1.0
     losses = np.sqrt(lengths**2 - 2 * lengths * cosines * distance + distance**2) - lengths
     orders = np.array([1.5, 2.0, 4.0])
-    bounds, short = (l2_laplace_divergences(orders, d, dim) for d in (distance, 0.9 * distance))
+    bounds, short = (l2_laplace_renyi_bounds(orders, d, dim) for d in (distance, 0.9 * distance))
     for step, bound, less in zip(orders - 1.0, bounds, short, strict=True):
         terms = np.exp(step * losses)
         drawn = math.log(terms.mean()) / step
@@ -124,7 +124,7 @@ def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
 
 @pytest.mark.parametrize("mech", [SanText(PLANE, 3.0), MetricLaplace(LINE, 3.0)])
 def test_texts_with_unknown_words_lose_what_the_table_with_their_row_loses(mech: object) -> None:
-    rows = mech.rows_with_unknown(np.arange(6))  # type: ignore[attr-defined]
+    rows = mech.log_rows_or_uniform(np.arange(6))  # type: ignore[attr-defined]
     both = "good zebra bad", "fine bad okapi"
     found = mech.text_loss(*both, unknown="uniform")  # type: ignore[attr-defined]
     sums = [rows[x] - rows[y] for x, y in ((2, 1), (5, 0), (0, 5))]

@@ -118,10 +118,10 @@ def test_one_shared_draw_a_row(dtype):
 
 def test_the_grid_is_symmetric_without_0_and_infinity():
     w = (torch.tensor([-(2**52), -1, 0, 2**52 - 1], dtype=torch.float64) + 0.5) / 2**52
-    noise = layers.draw_laplace(w)
+    noise = layers.uniform_to_laplace(w)
     assert noise[3] == -noise[0] == pytest.approx(53 * math.log(2), rel=1e-15)
     assert noise[2] == -noise[1] == 2.0**-53
-    drawn = layers.draw_uniform((DRAWS,), "cpu", torch.Generator().manual_seed(1)) * 2.0**53
+    drawn = layers.signed_uniform((DRAWS,), "cpu", torch.Generator().manual_seed(1)) * 2.0**53
     assert bool((drawn % 2 == 1).all())
     # The two lowest bits of the integers are random too, and the sign is.
     odd = (drawn - 1) / 2
@@ -134,7 +134,7 @@ def test_extreme_integers_in_every_layer(extreme, monkeypatch):
     def draw_extreme(shape, device, generator):
         return torch.full(shape, (extreme + 0.5) / 2**52, dtype=torch.float64)
 
-    monkeypatch.setattr(layers, "draw_uniform", draw_extreme)
+    monkeypatch.setattr(layers, "signed_uniform", draw_extreme)
     for kind in LAYERS:
         found = kind(1.0)(torch.zeros(2, 3, dtype=torch.float64))
         assert torch.isfinite(found).all()

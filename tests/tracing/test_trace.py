@@ -495,17 +495,17 @@ def test_patches_end_with_an_error_and_spare_other_threads():
 @pytest.mark.parametrize("error", [0.001, -2.0])
 def test_a_wrong_move_is_caught_by_the_plain_run(monkeypatch, error):
     """Every move is checked by a run on x' without traced numbers."""
-    find_move = analysis.find_move
+    cheapest_move = analysis.cheapest_move
 
     def find_other_move(rows, table, order=1):
-        move = find_move(rows, table, order)
+        move = cheapest_move(rows, table, order)
         return replace(move, shift=move.shift + error)
 
     def release(x, rng):
         return x + rng.laplace()
 
     assert dpcore.trace(release, (0.0, 1.0), claim=0.5, rng=1).loss == 1.0
-    monkeypatch.setattr(analysis, "find_move", find_other_move)
+    monkeypatch.setattr(analysis, "cheapest_move", find_other_move)
     report = dpcore.trace(release, (0.0, 1.0), claim=0.5, rng=1)
     assert (report.outcome, report.loss) == ("not traceable", None)
     assert "the plain run on x' with the noise so moved does not give" in report.reason

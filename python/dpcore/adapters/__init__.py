@@ -19,7 +19,7 @@ import inspect
 from typing import Any
 
 from ..errors import mistyped
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..packages import imported_attribute
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -115,7 +115,7 @@ def adapt(obj: Any) -> Any:
         >>> adapt(stats.multivariate_normal([0.0, 0.0]))
         ScipyNoise(multivariate_normal)
     """
-    make = mechanism_attribute(obj, "as_mechanism")
+    make = optional_attribute(obj, "as_mechanism")
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _ADAPTED_CLASSES:

@@ -18,7 +18,7 @@ from ..mechanisms.answers import AnswerKeeper
 from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..packages import has_all
 from ..records import Pair
-from .scipy import Adapter, pure_epsilon, unwrap_scalar
+from .scipy import Adapter, pure_epsilon, unwrap_single_number
 
 _INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
 _NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
@@ -158,7 +158,7 @@ class DiffPrivLib(Adapter):
         Raises:
             ValueError: if the outputs have different shapes.
         """
-        randomise, value = self.mechanism.randomise, unwrap_scalar(x)
+        randomise, value = self.mechanism.randomise, unwrap_single_number(x)
         answers, catch = AnswerKeeper(repr(self)), check_catch(self.catch)
         call_and_keep(answers, randomise, value, size, catch)
         return collect_answers(answers, catch)

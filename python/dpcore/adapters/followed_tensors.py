@@ -84,7 +84,7 @@ def _make_reduction(name: str) -> Callable[..., Any]:
     return reduce_form
 
 
-def _make_index_finder(name: str) -> Callable[..., Any]:
+def _make_argmax_function(name: str) -> Callable[[Any], np.ndarray[Any, Any]]:
     def find_index(form: Any) -> Any:
         return np.asarray(getattr(form, name)())
 
@@ -108,8 +108,8 @@ _FORMS: Final[dict[str, Callable[..., Any]]] = {
     "le": lambda left, right: left <= right,
     "gt": lambda left, right: left > right,
     "ge": lambda left, right: left >= right,
-    "argmax": _make_index_finder("argmax"),
-    "argmin": _make_index_finder("argmin"),
+    "argmax": _make_argmax_function("argmax"),
+    "argmin": _make_argmax_function("argmin"),
     "clamp": lambda form, min=None, max=None: form.clip(min, max),
     "clip": lambda form, min=None, max=None: form.clip(min, max),
 }
@@ -158,13 +158,13 @@ class TensorFollower:
         """Return True if a value is a torch tensor."""
         return isinstance(value, self.torch.Tensor)
 
-    def _is_wrapped(self, tensor: Any) -> bool:
+    def _is_functorch_wrapped(self, tensor: Any) -> bool:
         """Return True if a value is a tensor inside `torch.func.vmap` or `torch.func.grad`."""
         is_wrapped = self.torch._C._functorch.is_functorch_wrapped_tensor
         return self.is_tensor(tensor) and bool(is_wrapped(tensor))
 
-    def _unwrap(self, tensor: Any) -> Any:
-        while self._is_wrapped(tensor):
+    def _unwrap_functorch(self, tensor: Any) -> Any:
+        while self._is_functorch_wrapped(tensor):
             tensor = self.torch._C._functorch.get_unwrapped(tensor)
         return tensor
 
@@ -176,20 +176,20 @@ class TensorFollower:
         """
         if not self.storages or not self.is_tensor(tensor):
             return None
-        tensor = self._unwrap(tensor)
+        tensor = self._unwrap_functorch(tensor)
         if tensor.layout != self.torch.strided or tensor.device.type == "meta":
             return None
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
-    def _find_storage_places(self, tensor: Any, count: int) -> Any:
-        """Return the positions of a tensor's entries in its storage of `count` numbers.
+    def _find_storage_places(self, tensor: Any, storage_size: int) -> Any:
+        """Return the positions of a tensor's entries in its storage of `storage_size` numbers.
 
         None means that the tensor consists of all numbers of the storage, in order.
         """
-        if tensor.numel() == count and tensor.is_contiguous():
+        if tensor.numel() == storage_size and tensor.is_contiguous():
             return None
         # numpy is used, because torch would make a tensor without storage inside `grad`.
-        places = np.arange(count)[tensor.storage_offset() :]
+        places = np.arange(storage_size)[tensor.storage_offset() :]
         strides = [places.itemsize * step for step in tensor.stride()]
         return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
@@ -213,7 +213,7 @@ class TensorFollower:
         entry of the tensor depends on the noise.
         """
         entry = self.get_entry(tensor)
-        if entry is None and not _is_traced(form):
+        if entry is None and not _is_traced_array(form):
             return
         flat = tensor.detach()
         count = flat.untyped_storage().nbytes() // flat.element_size()
@@ -224,8 +224,8 @@ class TensorFollower:
             if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
                 entry.array = numbers.numpy()
             self.storages[entry.storage.data_ptr()] = entry
-        values = _to_floats(numbers, keep=True)
-        if places is None and not _is_traced(form):
+        values = _to_floats(numbers, keep_float32=True)
+        if places is None and not _is_traced_array(form):
             del self.storages[entry.storage.data_ptr()]
             return
         if places is None:
@@ -239,7 +239,7 @@ class TensorFollower:
             shadow[places] = form
         entry.shadow = _rebuild_shadow(shadow, values.copy(), *shadow.form)
 
-    def read_tensor(self, tensor: Any, name: str) -> None:
+    def record_read(self, tensor: Any, name: str) -> None:
         """Record that the mechanism used the values of a tensor in the function `name`.
 
         The mechanism runs on an input x, and then again on an input x'. If this call occurs in the
@@ -249,7 +249,7 @@ class TensorFollower:
         if entry is None:
             return
         shadow = entry.shadow
-        tensor = self._unwrap(tensor)
+        tensor = self._unwrap_functorch(tensor)
         places = self._find_storage_places(tensor, shadow.size)
         part = shadow if places is None else shadow[places]
         value = part.read(name)
@@ -261,7 +261,7 @@ class TensorFollower:
         else:
             # numpy bypasses the version counters of autograd and the levels of `grad` and `vmap`.
             entry.array[...] = values
-        if not _is_traced(shadow):
+        if not _is_traced_array(shadow):
             self.storages.pop(entry.storage.data_ptr(), None)
 
     # Calls of torch functions.
@@ -269,17 +269,17 @@ class TensorFollower:
     def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a torch function, and record how the result depends on noise in the arguments."""
         items = _list_items(args, named)
-        if any(map(_is_traced, items)):
+        if any(map(_is_traced_array, items)):
             args, named = (self._convert_traced_arrays(part) for part in (args, named))
             items = list(_list_items(args, named))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
-            return self._call_conversion(function, name, args, named)
+            return self._call_as_tensor(function, name, args, named)
         tensors = [item for item in items if self.get_entry(item) is not None]
         if not tensors:
             return function(*args, **named)
-        if any(map(self._is_wrapped, items)):
+        if any(map(self._is_functorch_wrapped, items)):
             for tensor in tensors:
-                self.read_tensor(tensor, name)
+                self.record_read(tensor, name)
             return function(*args, **named)
         if name.startswith("_foreach_") and isinstance(args[0], list | tuple):
             return self._call_each(name.removeprefix("_foreach_"), args, named)
@@ -302,7 +302,7 @@ class TensorFollower:
             if result is not NotImplemented:
                 return result
         for tensor in tensors:
-            self.read_tensor(tensor, name)
+            self.record_read(tensor, name)
         return function(*args, **named)
 
     def _convert_traced_arrays(self, values: Any) -> Any:
@@ -311,7 +311,7 @@ class TensorFollower:
             return {key: self._convert_traced_arrays(value) for key, value in values.items()}
         if type(values) in (tuple, list):
             return type(values)(self._convert_traced_arrays(value) for value in values)
-        return self.make_tensor(values, None, None) if _is_traced(values) else values
+        return self.make_tensor(values, None, None) if _is_traced_array(values) else values
 
     def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
         """Convert an array of traced numbers to a tensor with the same values.
@@ -319,12 +319,12 @@ class TensorFollower:
         A traced number is a value together with a record of how the value depends on the noise. The
         record is kept for the new tensor.
         """
-        value = np.array(form.value if _is_traced(form) else form)
+        value = np.array(form.value if _is_traced_array(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
         self.set_form(tensor, form)
         return tensor
 
-    def _call_conversion(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def _call_as_tensor(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         source = args[0]
         options = {key: named.get(key) for key in ("dtype", "device")}
         if isinstance(source, list | tuple):
@@ -349,24 +349,24 @@ class TensorFollower:
 
     def _set_items(self, function: Any, target: Any, key: Any, value: Any) -> None:
         for item in _list_items(key):
-            self.read_tensor(item, "index")
+            self.record_read(item, "index")
         form = self.get_form(value) if self.is_tensor(value) else value
         function(target, key, value)
-        if _is_simple(key):
+        if _is_view_key(key):
             view = target[key]
-            is_whole = _is_traced(form) and form.shape == tuple(view.shape)
+            is_whole = _is_traced_array(form) and form.shape == tuple(view.shape)
             self.set_form(view, form if is_whole else self._broadcast(form, view))
         else:
             self._set_scattered(target, key, form)
 
     def _broadcast(self, form: Any, target: Any) -> Any:
         shape = tuple(target.shape)
-        return np.broadcast_to(form, shape) if _is_traced(form) else _to_floats(target)
+        return np.broadcast_to(form, shape) if _is_traced_array(form) else _to_floats(target)
 
     def _set_scattered(self, target: Any, key: Any, form: Any) -> None:
         places = self.torch.arange(target.numel()).reshape(target.shape)[key].numpy()
         whole = self.get_form(target)
-        if not _is_traced(whole):
+        if not _is_traced_array(whole):
             whole = form.ravel()[np.zeros(target.numel(), int)] * 0.0 + whole.ravel()
         flat = whole.ravel()
         flat[places] = form
@@ -390,7 +390,7 @@ class TensorFollower:
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
         for item in _list_items(args[1:], named):
             if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
-                self.read_tensor(item, "index")
+                self.record_read(item, "index")
         result = function(*args, **named)
         results = result if isinstance(result, tuple | list) else [result]
         if not all(self.is_tensor(part) for part in results):
@@ -445,7 +445,7 @@ class TensorFollower:
             return NotImplemented
         result = function(*args, **named)
         target = args[0] if is_inplace else result
-        if not _is_traced(form):
+        if not _is_traced_array(form):
             # The result of a reading or a comparison is the result of the run on x.
             self._write_outcome(target, form)
             return result
@@ -475,7 +475,7 @@ class TensorFollower:
         # The original function determines shape, type and device.
         target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
-            self.read_tensor(value, "parameter")
+            self.record_read(value, "parameter")
         loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
         shape = tuple(target.shape)
         noise = self.draw(self.run, _LAWS[name], loc, scale, shape)
@@ -492,10 +492,10 @@ class TensorFollower:
         return target
 
     def _fill_with_noise(self, target: Any, noise: Any) -> None:
-        values = np.asarray(noise.value if _is_traced(noise) else noise, float)
+        values = np.asarray(noise.value if _is_traced_array(noise) else noise, float)
         with self.torch.no_grad():
             target.copy_(self.torch.from_numpy(np.array(values)).reshape(target.shape))
-        if _is_traced(noise):
+        if _is_traced_array(noise):
             self.set_form(target, noise)
         else:
             self.set_form(target, values)
@@ -508,7 +508,7 @@ class TensorFollower:
         if self.is_fixed_by_seed(named.get("generator")):
             return function(*args, **named)
         for tensor in _list_items(args, named):
-            self.read_tensor(tensor, name)
+            self.record_read(tensor, name)
 
         def call(base: np.random.Generator) -> Any:
             with self.torch.random.fork_rng(devices=[]):
@@ -551,7 +551,7 @@ def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, 
     return values.get("mean", 0.0), values.get("std", 1.0)
 
 
-def _is_traced(value: Any) -> bool:
+def _is_traced_array(value: Any) -> bool:
     """Return True if a value is a traced array that depends on at least one noise draw."""
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
@@ -560,18 +560,18 @@ def _rebuild_shadow(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any
     return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
 
 
-def _to_floats(tensor: Any, keep: bool = False) -> Any:
+def _to_floats(tensor: Any, keep_float32: bool = False) -> Any:
     """Return the numbers of a tensor as a float64 array.
 
-    If `keep` is True, a float32 tensor becomes a float32 array.
+    If `keep_float32` is True, a float32 tensor becomes a float32 array.
     """
     plain = tensor.detach().cpu()
-    if keep and str(plain.dtype) in ("torch.float32", "torch.float64"):
+    if keep_float32 and str(plain.dtype) in ("torch.float32", "torch.float64"):
         return plain.numpy()
     return plain.double().numpy()
 
 
-def _is_simple(key: Any) -> bool:
+def _is_view_key(key: Any) -> bool:
     """Return True for an index that gives a view of a tensor, such as an int or a slice."""
     keys = key if isinstance(key, tuple) else (key,)
     return all(k is None or k is Ellipsis or isinstance(k, int | slice) for k in keys)
@@ -614,7 +614,7 @@ def _make_mode(follower: TensorFollower) -> Any:
 
 
 def _has_traced_arrays(args: Any) -> bool:
-    return any(_is_traced(item) for item in _list_items(args))
+    return any(_is_traced_array(item) for item in _list_items(args))
 
 
 @contextmanager
@@ -669,7 +669,7 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     def replace_conversion(original: Any) -> Any:
         def from_numpy(array: Any) -> Any:
             follower = _get_follower(get_active_run())
-            if follower is None or not _is_traced(array):
+            if follower is None or not _is_traced_array(array):
                 return original(array)
             with torch._C.DisableTorchFunction():
                 return follower.make_tensor(array, None, None)

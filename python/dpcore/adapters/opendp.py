@@ -16,7 +16,7 @@ from ..errors import invalid, tag_error
 from ..mechanisms.answers import AnswerKeeper
 from ..mechanisms.callables import Catch, call_and_keep, check_catch, collect_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
-from .scipy import Adapter, unwrap_scalar
+from .scipy import Adapter, unwrap_single_number
 
 _NORM_METRICS = {
     "L1Distance": "l1",
@@ -266,8 +266,8 @@ def _convert_argument(x: Any, carrier: str) -> Any:
         values = x.tolist() if isinstance(x, np.ndarray) else x
         if not isinstance(values, (list, tuple)):
             return x
-        return [_convert_exactly(unwrap_scalar(value), carrier[4:-1]) for value in values]
-    return _convert_exactly(unwrap_scalar(x), carrier)
+        return [_convert_exactly(unwrap_single_number(value), carrier[4:-1]) for value in values]
+    return _convert_exactly(unwrap_single_number(x), carrier)
 
 
 def _convert_exactly(value: Any, kind: str) -> Any:

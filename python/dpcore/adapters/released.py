@@ -20,7 +20,7 @@ from ..mechanisms.callables import call_and_keep, collect_answers
 from ..packages import has_all
 from ..records import Pair
 from ..report.shown import dotted_name
-from .scipy import Adapter, unwrap_scalar
+from .scipy import Adapter, unwrap_single_number
 
 _MAX_VALUES: Final = 45
 """Largest number of values of a local client for which all pairs (990) are tried."""
@@ -87,7 +87,7 @@ class NoiseAdder(ObjectCalls):
     wrapped: ClassVar[tuple[str, ...]] = ("an object with add_noise", "add_noise")
 
     @property
-    def _root(self) -> Any:
+    def _epsilon_owner(self) -> Any:
         """The object with the attribute epsilon, or the inner object of a pipeline-dp object."""
         inner = getattr(self.mechanism, "_mechanism", None)
         return self.mechanism if inner is None or has_all(self.mechanism, "epsilon") else inner
@@ -95,7 +95,7 @@ class NoiseAdder(ObjectCalls):
     @property
     def stated(self) -> tuple[float, float] | None:
         """The (epsilon, delta) of the wrapped object, or None if the object has no epsilon."""
-        return _read_stated(self._root)
+        return _read_stated(self._epsilon_owner)
 
     @property
     def norm(self) -> str:
@@ -123,7 +123,7 @@ class NoiseAdder(ObjectCalls):
         return Pair(np.zeros(1), np.full(1, self.sensitivity))
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
-        return lambda value: self.mechanism.add_noise(unwrap_scalar(value))
+        return lambda value: self.mechanism.add_noise(unwrap_single_number(value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -182,7 +182,7 @@ class LocalClient(ObjectCalls):
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
         name = "privatise" if has_all(self.client, "privatise") else "obfuscate"
         release = getattr(self.client, name)
-        return lambda value: release(unwrap_scalar(value))
+        return lambda value: release(unwrap_single_number(value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -385,7 +385,7 @@ class TumultMeasurement(ObjectCalls):
         return ZCDP(rho) if math.isfinite(rho) else None
 
     def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
-        return lambda value: self.measurement(unwrap_scalar(value))
+        return lambda value: self.measurement(unwrap_single_number(value))
 
 
 def _read_stated(owner: Any) -> tuple[float, float] | None:

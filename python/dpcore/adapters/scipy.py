@@ -100,10 +100,10 @@ def read_numbers(x: Any) -> npt.NDArray[Any]:
     return numeric("x", "an array of real numbers", list_to_floats(x))
 
 
-def unwrap_scalar(x: Any) -> Any:
+def unwrap_single_number(x: Any) -> Any:
     """Convert an array, list or tuple of one number to the number; return others unchanged."""
     if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
-        return unwrap_scalar(x[0])
+        return unwrap_single_number(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
         return x.item()
     return x

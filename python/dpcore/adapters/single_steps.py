@@ -145,14 +145,14 @@ def find_stated_loss(
         return math.inf
     if name == "LaplaceBoundedDomain" and not settings["delta"]:
         scale = sensitivity / mechanism.effective_epsilon()
-        sides = [_find_mass_in_domain(value, settings, scale) for value in inputs]
+        sides = [_laplace_mass_within(value, settings, scale) for value in inputs]
         return float(distance / scale + abs(math.log(sides[0] / sides[1])))
     units: float = distance / sensitivity
     epsilon = epsilon - math.log1p(-settings.get("delta", 0.0)) if name == "Laplace" else epsilon
     return epsilon * (units if name in _PROPORTIONAL else math.ceil(units * (1 - 1e-9)))
 
 
-def _find_mass_in_domain(value: Any, settings: dict[str, float], scale: float) -> float:
+def _laplace_mass_within(value: Any, settings: dict[str, float], scale: float) -> float:
     """Return the probability that value plus Laplace noise is between the lower and upper bound."""
     ends = value - settings["lower"], settings["upper"] - value
     return 1.0 - 0.5 * sum(math.exp(-max(end, 0.0) / scale) for end in ends)

@@ -30,18 +30,18 @@ from ..errors import choice, integer, invalid
 from ..events.event import Score
 from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Codes, Flags, Floats, Ints, Pair
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, largest_magnitude
-from .grains import grains_of
+from .grains import find_grains
 from .ratios import (
     cut_even_runs,
     find_indistinct_runs,
     log_ratios,
-    round_weights,
-    shrink_log_ratios,
+    shrink_ratios_to_0,
+    to_fixed_point,
     weigh_bins,
 )
 
@@ -104,7 +104,7 @@ def code_by_column(layout: Layout) -> Coding:
     key, and the digit states the kind of value. If all digits need more than 52 bits, each column
     adds a random number for its kind of value.
     """
-    digits, sizes = _number_symbols(layout)
+    digits, sizes = _symbol_numbers_and_counts(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
         return Coding(
@@ -126,7 +126,7 @@ def code_class_counts(layout: Layout, classes: Ints) -> Coding | None:
     exchangeable, their order carries no information. Return None if the key needs more than 52
     bits.
     """
-    digits, sizes = _number_symbols(layout)
+    digits, sizes = _symbol_numbers_and_counts(layout)
     radix, adds = 1, np.zeros(digits.shape)
     for kind in np.unique(classes):
         members = np.flatnonzero(classes == kind)
@@ -138,7 +138,7 @@ def code_class_counts(layout: Layout, classes: Ints) -> Coding | None:
     return Coding(layout.flatten_columns(adds).astype(np.uint64), None, sizes)
 
 
-def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
+def _symbol_numbers_and_counts(layout: Layout) -> tuple[Ints, Ints]:
     """Assign numbers from 0 to the symbols of each column.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
@@ -228,12 +228,12 @@ class Patterns(NamedTuple):
         """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
-            which = self._number_patterns(part.columns)
+            which = self._label_patterns(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
-            weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
+            weights += shrink_ratios_to_0(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
-    def group_numbers(self) -> Ints:
+    def pattern_group_numbers(self) -> Ints:
         """Return the group number of each pattern.
 
         Patterns in one group use the same weights of bins.
@@ -246,7 +246,7 @@ class Patterns(NamedTuple):
         if not parts:
             return np.zeros(self.keys.size, dtype=np.int64)
         numbered = [part for part in parts if part is not None]
-        which = self._number_patterns(np.concatenate(numbered) if numbered else None)
+        which = self._label_patterns(np.concatenate(numbered) if numbered else None)
         seen_counts = np.bincount(which, self.k + self.k_prime)
         order = np.argsort(-seen_counts, kind="stable")[:_MAX_WEIGHT_GROUPS]
         order = order[seen_counts[order] >= _MIN_GROUP_OUTPUTS]
@@ -254,7 +254,7 @@ class Patterns(NamedTuple):
         numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
-    def _number_patterns(self, columns: Ints | None) -> Ints:
+    def _label_patterns(self, columns: Ints | None) -> Ints:
         """Assign a number to each pattern: equal numbers for equal symbols in the given columns.
 
         None means all columns.
@@ -275,16 +275,16 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
         return [Part(None, bool(valued.any()))]
-    letters, sizes = _letters_of_bins(layout)
+    letters, sizes = _bin_letters_and_n_letters(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
     for sample in samples:
-        letters_of_rows = np.take_along_axis(letters, layout.assign_bins(sample).T, axis=1)
-        linked |= _find_dependence(letters_of_rows[either], sizes[either])
+        letters_of_rows = np.take_along_axis(letters, layout.entry_bin_indices(sample).T, axis=1)
+        linked |= _flag_dependent_pairs(letters_of_rows[either], sizes[either])
     parts = [either[part] for part in _connected_components(linked)]
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
 
-def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
+def _bin_letters_and_n_letters(layout: Layout) -> tuple[Ints, Ints]:
     """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
     The bins of ordinary values have four letters, one for each quarter of these bins. Each other
@@ -304,7 +304,7 @@ def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
     return keys
 
 
-def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
+def _flag_dependent_pairs(columns: Ints, sizes: Ints) -> Flags:
     """Find pairs of dependent columns with a chi-square test on combinations of two letters.
 
     The test uses the combinations with an expected count of at least 1.
@@ -366,7 +366,7 @@ class Pilot:
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
         heads = [side[:most] for side in self.sides]
-        self.grains = grains_of(*heads)
+        self.grains = find_grains(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.own = np.arange(self.columns)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
@@ -489,35 +489,35 @@ def _fit_given_patterns(
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
     if not layout.varied_columns().any():
         return
-    groups, ordinary = patterns.group_numbers(), layout.ordinary_bins()
+    groups, ordinary = patterns.pattern_group_numbers(), layout.ordinary_bins()
     sides = pilot.count_group_bins(layout, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
-    usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
+    usual = np.where(ordinary, _log_ratios_if_ordinary(sides, classes)[classes], 0.0)
     yield AdditiveScore.of(*start, none, weights, layout.flatten_columns(usual)[None])
     if groups.any() and patterns.coding.radices is not None:
-        own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
-        bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
+        own = np.where(ordinary, _log_ratios_if_ordinary(sides, pilot.own), 0.0)
+        bins = np.where(ordinary, _weights_by_pattern_group(sides, own), 0.0)
         yield AdditiveScore.of(*start, groups, weights, layout.flatten_columns(bins))
 
 
-def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
+def _log_ratios_if_ordinary(sides: list[Floats], classes: Ints) -> Floats:
     """Compute log ratios of the bins' conditional shares, given that the value is ordinary.
 
     The shape is `(classes, bins)`. An ordinary value is a value that is not an atom.
     """
-    k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
+    k, k_prime = (_sum_by_class(side.sum(axis=0), classes) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
     return weigh_bins(k, k_prime, n, n_prime, find_indistinct_runs(k, k_prime))
 
 
-def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
+def _weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Floats:
     """Compute weights for each group of patterns: the common weights plus shrunken differences."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
     is_present = k + k_prime > 0
     moved = np.where(is_present, ratios - usual, 0.0)
-    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=is_present)
+    beyond = shrink_ratios_to_0(moved, variances, axis=(0, 2), live=is_present)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond
@@ -645,10 +645,10 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             weights: weights of the bins of all columns, shape `(groups, bins)`. The array has 0
                 rows if the score uses only the weights of patterns.
         """
-        pattern_weights = round_weights(pattern_weights)
+        pattern_weights = to_fixed_point(pattern_weights)
         is_weighted = (pattern_weights != 0.0) | (groups > 0)
         codes, keys = groups[is_weighted].astype(np.uint32), keys if is_weighted.any() else keys[:0]
-        tables = patterns[is_weighted], codes, pattern_weights[is_weighted], round_weights(weights)
+        tables = patterns[is_weighted], codes, pattern_weights[is_weighted], to_fixed_point(weights)
         return cls(layout.transform, layout.edges, layout.offsets, keys, *tables)
 
     def __call__(self, outputs: Array) -> Floats:
@@ -681,9 +681,9 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
         pattern = " and a pattern" if self.patterns.size else ""
-        return f"log-likelihood ratio {over} {summed}{pattern} ({self._find_max_bins()} bins)"
+        return f"log-likelihood ratio {over} {summed}{pattern} ({self._max_column_bins()} bins)"
 
-    def _find_max_bins(self) -> int:
+    def _max_column_bins(self) -> int:
         """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
@@ -692,7 +692,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
     """Attack with a log-likelihood ratio that is a sum over the entries of numeric outputs.

@@ -76,12 +76,12 @@ def freeze_arrays(record: Any, *alike: str) -> None:
             raise invalid(name, f"of shape ({first.size},), as {alike[0]}", shape)
 
 
-def flag_integers(rows: Array) -> Flags:
+def flag_integers(numbers: Array) -> Flags:
     """Return a bool for each number: True if it is an integer with a magnitude below 2^53."""
     # In float16 the limit itself would overflow.
-    rows = np.asarray(rows, np.float64)
+    numbers = np.asarray(numbers, np.float64)
     with np.errstate(invalid="ignore"):
-        return np.asarray((np.abs(rows) < LARGEST_WHOLE) & (rows == np.rint(rows)))
+        return np.asarray((np.abs(numbers) < LARGEST_WHOLE) & (numbers == np.rint(numbers)))
 
 
 def chunk_slices(
@@ -201,7 +201,7 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
     """Return the column indices; the column that differs most between x and x' comes first."""
     sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
     pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
-    deviates = deviates_of(*_core.compare_columns(pooled, len(sides[0])))
+    deviates = chi_square_deviates(*_core.compare_columns(pooled, len(sides[0])))
     return [int(i) for i in np.argsort(-deviates, kind="stable")]
 
 
@@ -212,10 +212,10 @@ def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
     quantile with the same upper tail probability as the test statistic.
     """
     pooled = np.concatenate([column, column_prime], dtype=np.float64)
-    return float(deviates_of(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
+    return float(chi_square_deviates(*_core.compare_columns(pooled[np.newaxis], column.size))[0])
 
 
-def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
+def chi_square_deviates(chi_squares: Floats, freedoms: Floats) -> Floats:
     """Convert chi-square statistics to standard normal deviates with the same upper tail areas.
 
     `freedoms` are the degrees of freedom of the statistics. The deviate of a statistic with 0
@@ -223,7 +223,7 @@ def deviates_of(statistics: Floats, freedoms: Floats) -> Floats:
     """
     from scipy.special import gammaincc, gammaln, ndtri_exp
 
-    halves, points = freedoms / 2.0, statistics / 2.0
+    halves, points = freedoms / 2.0, chi_squares / 2.0
     tails = gammaincc(halves, points)
     # Far in the tail the probability is 0 in a double, but its logarithm is finite.
     with np.errstate(divide="ignore", invalid="ignore"):

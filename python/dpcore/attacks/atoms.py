@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..records import Array, Flags, Floats, Ints
-from .grains import APART, NEAR, Grain, classify_steps, tolerances_at
+from .grains import APART, NEAR, Grain, classify_gaps, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
@@ -66,7 +66,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     least = _least_atom_count(values.size, least)
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
-    steps = classify_steps(values, grain)
+    steps = classify_gaps(values, grain)
     ends = np.flatnonzero(steps == APART)
     first, last = np.append(0, ends + 1), np.append(ends, steps.size)
     counts = last - first + 1

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..bounds import clopper_pearson
-from ..bounds.power import limits_of_counts, limits_to_bounds
+from ..bounds.power import expected_rate_limits, limits_to_bounds
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -31,9 +31,9 @@ from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import read_both_sides
-from .bins import Marks, choose_cuts, place_between, sorted_values
+from .bins import Marks, choose_thresholds, place_between, sorted_no_nan
 from .candidates import OfParts, read_candidates
-from .grains import EXACT, Grain, estimate_grain, grains_of
+from .grains import EXACT, Grain, estimate_rounding, find_grains
 from .parts import DERIVED, Part, Parts, cache_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
@@ -97,7 +97,7 @@ class Goal:
         epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
-        limits = limits_of_counts(counts, float(self.trials), self.confidence, tail)
+        limits = expected_rate_limits(counts, float(self.trials), self.confidence, tail)
         if self.is_total_variation:
             return limits[0] - limits[1]
         if self.claim is None:
@@ -146,7 +146,7 @@ def column_grains(*sides: Array) -> tuple[Grain, ...]:
     The tuple is empty if the outputs are not rows of numbers.
     """
     rows = read_both_sides(*map(np.asarray, sides))
-    return () if rows is None else grains_of(*rows)
+    return () if rows is None else find_grains(*rows)
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
@@ -185,8 +185,8 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
     rounding: Callable[[Sequence[Grain]], Grain] | None = score_attribute(score, "rounding")
     if rounding is not None and grains:
         return rounding(grains)
-    own = estimate_grain(values, values_prime)
-    return replace(own, absolute=max((grain.median_tolerance for grain in grains), default=0.0))
+    own = estimate_rounding(values, values_prime)
+    return replace(own, absolute=max((grain.usual_tolerance for grain in grains), default=0.0))
 
 
 def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
@@ -244,8 +244,8 @@ def best_threshold(
         The event and its direction. `merit` is minus infinity if rounding can make all values
         equal.
     """
-    sides = sorted_values(values), sorted_values(values_prime)
-    marks = choose_cuts(*sides, grain)
+    sides = sorted_no_nan(values), sorted_no_nan(values_prime)
+    marks = choose_thresholds(*sides, grain)
     below = [[np.searchsorted(side, points) for points in marks.all] for side in sides]
     finite, sizes = [side.size for side in sides], (values.size, values_prime.size)
     return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
@@ -268,7 +268,7 @@ def best_of_sketches(
         tails.
     """
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
-    marks = marks.join_others([choose_cuts(*tail, marks.grain) for tail in tails])
+    marks = marks.join_others([choose_thresholds(*tail, marks.grain) for tail in tails])
     sides = side, side_prime
     below = [[sketch.count_below(points) for points in marks.all] for sketch in sides]
     finite, sizes = [sketch.non_nan_count for sketch in sides], (side.size, side_prime.size)
@@ -285,7 +285,7 @@ def _choose_threshold(
     and on x' that are not NaN, and `sizes` is the number of all values.
     """
     if points.size == 0:
-        return Choice(Above(score, 0.0), "x", -math.inf, _pilot_counts(0, 0, sizes))
+        return Choice(Above(score, 0.0), "x", -math.inf, _make_counts(0, 0, sizes))
     # Rows: above with x in the numerator, above with x', below with x, below with x'. In the worst
     # case rounding moves values out of the numerator and into the denominator.
     above = np.reshape(finite, (2, 1, 1)) - below[:, ::-1]
@@ -294,7 +294,7 @@ def _choose_threshold(
     if np.array_equal(least, most):
         return event
     raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
-    return replace(event, rounding=raw if raw.merit > rounding_remark_merit(event.merit) else None)
+    return replace(event, rounding=raw if raw.merit > unrounded_merit_limit(event.merit) else None)
 
 
 def score_ns(choice: Choice) -> int:
@@ -312,7 +312,7 @@ def rank_of(choice: Choice) -> tuple[int, int]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def choose_plainest(
+def choose_simple_wide_gap(
     choices: Sequence[Choice], outputs: Array, outputs_prime: Array, usual: Choice | None = None
 ) -> Choice:
     """Return the event with the simplest score among scores with a wide gap between x and x'.
@@ -350,7 +350,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     errors = (own.n - own.k) / own.n + own.k_prime / own.n_prime
     if choice.merit <= 0.0 or errors > _MAX_GAP_ERRORS:
         return choice
-    values = [sorted_values(scores_of(choice.event.score, side)) for side in sides]
+    values = [sorted_no_nan(scores_of(choice.event.score, side)) for side in sides]
     numerator, rest = values if is_x else values[::-1]
     if numerator.size < len(sides[0 if is_x else 1]) or not rest.size:
         return choice
@@ -366,7 +366,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
 
 
-def rounding_remark_merit(merit: float) -> float:
+def unrounded_merit_limit(merit: float) -> float:
     """Return a limit for the expected bound of an event if rounding is ignored.
 
     The report shows an event above this limit. `merit` is the chosen event's bound with rounding.
@@ -402,7 +402,7 @@ def _choose_event(
     k, k_prime = plain.reshape(2, 2, -1)[which // 2, :, place].tolist()
     event = Above(score, float(points[place]), "above" if which < 2 else "below")
     direction = "x_prime" if which % 2 else "x"
-    return Choice(event, direction, float(merits[which, place]), _pilot_counts(k, k_prime, sizes))
+    return Choice(event, direction, float(merits[which, place]), _make_counts(k, k_prime, sizes))
 
 
 def _correct_threshold_bias(hits: Array) -> Array:
@@ -417,7 +417,7 @@ def _correct_threshold_bias(hits: Array) -> Array:
     return np.asarray(np.minimum(np.maximum(inwards, hits), hits + 1))
 
 
-def _pilot_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
+def _make_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
     return Counts(k, max(1, sizes[0]), k_prime, max(1, sizes[1]))
 
 
@@ -639,7 +639,7 @@ class ScoreAttack(AuditAttack):
             raise inapplicable_error(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         choices = choose_events(scores, rest, rest_prime, Goal(10 * len(outputs)))
-        return choose_plainest(choices, rest, rest_prime).counted
+        return choose_simple_wide_gap(choices, rest, rest_prime).counted
 
     @property
     def scoring(self) -> ScoreAttack:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from ..errors import mistyped
 from ..events.event import Score
 from ..records import Array, Floats, Pair
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .additive import Additive
 from .attack import Choice, CrossScored, Goal, ScoreAttack, merit_of
 from .classifier import Discriminant
@@ -28,7 +28,7 @@ _MAX_TABULATED_BYTES: Final = 2**12
 """Texts longer than this, in bytes, are not tabulated as a whole."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
     """The default attack: it combines several attacks and uses the best score of all of them.

@@ -18,7 +18,7 @@ from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
 from .arrays import Words
-from .grains import APART, EXACT, SAME, THREADS, Grain, classify_steps, transform_grains
+from .grains import APART, EXACT, SAME, THREADS, Grain, classify_gaps, transformed_roundings
 
 SHARE: Final = 0.381966011250105
 """Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
@@ -32,7 +32,7 @@ _CONVERTED_NUMBERS: Final = 2**20
 """Numbers that are converted to float64 in one step."""
 
 
-def sorted_values(values: Floats) -> Floats:
+def sorted_no_nan(values: Floats) -> Floats:
     """Return the values in increasing order, without NaN."""
     ordered = np.sort(values)
     # NaN comes last.
@@ -110,7 +110,7 @@ class Marks(NamedTuple):
         return Marks(points, lows[first], highs[first], self.grain)
 
 
-def choose_cuts(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
+def choose_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
     """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
     A threshold lies between two values of the score. These values usually differ by more than the
@@ -132,7 +132,7 @@ def choose_cuts(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> M
     # between an infinity and the largest double.
     reach = min(2.0 * max(1.0, largest_magnitude(finite)), LARGEST)
     pooled = np.clip(pooled, -reach, reach)
-    steps = classify_steps(pooled, grain)
+    steps = classify_gaps(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MAX_THRESHOLDS:
         places = np.searchsorted(gaps, _make_rank_grid(pooled.size))
@@ -159,7 +159,7 @@ def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXA
 
     If no such threshold exists, return other thresholds of the score.
     """
-    marks = choose_cuts(values, values_prime, grain)
+    marks = choose_thresholds(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
 
@@ -208,7 +208,7 @@ def transform_columns(rows: Array, transform: str) -> Floats:
     return columns
 
 
-def _slice_classes(sizes: Ints) -> Iterator[slice]:
+def _batch_classes_by_size(sizes: Ints) -> Iterator[slice]:
     """Yield slices of consecutive classes, which are copied and sorted in one step.
 
     `sizes` is the number of numbers in each class.
@@ -281,13 +281,13 @@ class Layout(NamedTuple):
         rows = np.sort(sample, axis=1) if transform == "sorted" else sample
         rows = np.require(rows, np.float64, ("C", "A"))
         members, sizes = np.argsort(classes, kind="stable"), np.bincount(classes)
-        bits, *magnitudes = transform_grains(grains, transform)
+        bits, *magnitudes = transformed_roundings(grains, transform)
         starts = np.cumsum(sizes) - sizes
         # The coarsest grain of each class; fewer bits are coarser, but bits of 0 are the finest.
         bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64
         middles, absolutes = (np.maximum.reduceat(side[members], starts) for side in magnitudes)
         parts = []
-        for part in _slice_classes(sizes * len(rows)):
+        for part in _batch_classes_by_size(sizes * len(rows)):
             columns = members[starts[part][0] : starts[part][-1] + sizes[part][-1]]
             values = _core.gather_columns(rows, columns, transform == "differences").ravel()
             ends = np.cumsum(sizes[part] * len(rows))
@@ -326,7 +326,7 @@ class Layout(NamedTuple):
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary_bins().sum(axis=1) - nan > 1)
 
-    def assign_bins(self, sample: Array) -> Ints:
+    def entry_bin_indices(self, sample: Array) -> Ints:
         """For each entry of a sample, return the index of the bin that contains the entry.
 
         The bins of each column are counted from 0. The result has the shape of the sample.
@@ -347,13 +347,13 @@ class Layout(NamedTuple):
         """
         return np.where(self.places >= 0, flat[..., self.places], 0)
 
-    def flatten_columns(self, spread: Array) -> Array:
+    def flatten_columns(self, by_column: Array) -> Array:
         """Convert an array with one row of bins per column to an array with all bins in one row.
 
-        `spread` has shape `(..., columns, most bins of a column)`. The result has shape
+        `by_column` has shape `(..., columns, most bins of a column)`. The result has shape
         `(..., all bins)`.
         """
-        return np.ascontiguousarray(spread[..., self.places >= 0])
+        return np.ascontiguousarray(by_column[..., self.places >= 0])
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:

@@ -26,7 +26,7 @@ from ..events.event import Score, ScoreAttributes, score_attribute, score_name, 
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
-from .arrays import SLICE_NUMBERS, chi_square_deviate, deviates_of, rank_columns
+from .arrays import SLICE_NUMBERS, chi_square_deviate, chi_square_deviates, rank_columns
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Strings, is_hashable, parse_number, view_item
 from .parts import (
     DERIVED,
@@ -36,10 +36,10 @@ from .parts import (
     Parts,
     cache_parts,
     name_entries,
-    name_sentences,
     open_node,
     read_part,
-    rows_within,
+    renamed_sentences,
+    rows_within_memory,
 )
 
 Steps = tuple[tuple[str, Any], ...]
@@ -172,7 +172,7 @@ class _ColumnScreen:
         parts, first = Parts(tuple(orders)), 0
         for side in sides:
             rows = slice(first, first + len(side))
-            parts.store_columns(side, [self.columns[order][rows] for order in orders.values()])
+            parts.cache_columns(side, [self.columns[order][rows] for order in orders.values()])
             first += len(side)
         return parts
 
@@ -226,7 +226,7 @@ def _explore_sides(
 
     Return the parts that are kept, the number of parts that were read, and the comparison.
     """
-    rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
+    rows = max(_FEW_VALUES_LIMIT, rows_within_memory(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
@@ -254,7 +254,7 @@ def find_bit_parts(outputs: Array, outputs_prime: Array) -> Parts:
     screen = _ColumnScreen(len(sides[0]), _MAX_KEPT_PARTS)
     pooled = np.concatenate(sides)
     columns = pooled.reshape(len(pooled), -1).T
-    for i, derived in _find_bit_differences(columns, screen.split):
+    for i, derived in _bit_differing_columns(columns, screen.split):
         index = tuple(map(int, np.unravel_index(i, outputs.shape[1:])))
         own = chi_square_deviate(*np.split(columns[i].astype(np.float64), [screen.split]))
         for part, deviate in derived:
@@ -264,7 +264,7 @@ def find_bit_parts(outputs: Array, outputs_prime: Array) -> Parts:
     return screen.choose_best_parts()
 
 
-def _find_bit_differences(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
+def _bit_differing_columns(columns: Array, split: int) -> Iterator[tuple[int, _Deviates]]:
     """Yield the number of each column with clearly different bits or remainders on x and on x'.
 
     For each column, also yield these bits and remainders, with the normal deviates of the tests.
@@ -275,7 +275,7 @@ def _find_bit_differences(columns: Array, split: int) -> Iterator[tuple[int, _De
         if columns.dtype.kind == "f":
             values, moduli = np.ascontiguousarray(block, np.float64), np.array(_MODULI)
             parts = [Part((), "modulo", modulus) for modulus in _MODULI]
-            deviates = deviates_of(*_core.compare_remainders(values, split, moduli))
+            deviates = chi_square_deviates(*_core.compare_remainders(values, split, moduli))
         else:
             parts = [
                 part for part in _parts_of_array(block[0], ()) if part.measure in _DERIVED_MEASURES
@@ -283,7 +283,7 @@ def _find_bit_differences(columns: Array, split: int) -> Iterator[tuple[int, _De
             derived = np.stack(
                 [np.zeros(columns.shape[1]), *(_read_column(block[0], part) for part in parts)]
             )
-            deviates = deviates_of(*_core.compare_columns(derived, split))[1:]
+            deviates = chi_square_deviates(*_core.compare_columns(derived, split))[1:]
         deviates = deviates.reshape(len(block), len(parts))
         for i in np.flatnonzero((deviates >= _MIN_DERIVED_DEVIATIONS).any(axis=1)):
             places = np.flatnonzero(deviates[i] >= _MIN_DERIVED_DEVIATIONS)
@@ -314,7 +314,7 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
     Then compare the parts of the nodes inside this node, such as the fields of a record.
     """
     held, texts = open_node(node)
-    list_parts = _presence_parts if screen.is_presence else _parts_of_node
+    list_parts = _presence_type_length_parts if screen.is_presence else _parts_of_node
     for part in list_parts(held, texts, steps, name):
         if isinstance(part, int) or screen.compared >= MOST_PARTS:
             screen.skipped += part if isinstance(part, int) else 1
@@ -340,7 +340,7 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
         columns = [held.placed_texts(kind)[1] for kind in sorted(kinds)]
     long = [column for column in columns if column is not None and column.items is not None]
     return max(
-        [0, *(int(column.lengths.max(initial=0)) - 2 * column.coded_length for column in long)]
+        [0, *(int(column.lengths.max(initial=0)) - 2 * column.coded_end_chars for column in long)]
     )
 
 
@@ -351,7 +351,7 @@ def _parts_of_node(
     if isinstance(held, Bunch):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
-        yield from _parts_of_texts(texts, steps)
+        yield from _measures_of_texts(texts, steps)
         yield from _yield_value_flags(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
         yield from _parts_of_array(held, steps)
@@ -362,7 +362,7 @@ def _parts_of_node(
         yield max(0, len(order) - _MAX_NAMED_MEMBERS)
 
 
-def _presence_parts(
+def _presence_type_length_parts(
     held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node that state presence, type or length."""
@@ -384,7 +384,7 @@ def _steps_into_node(
     if isinstance(held, Bunch):
         yield from _list_child_objects(held)
     elif texts is not None:
-        yield from _steps_into_texts(Bunch(held.tolist()))
+        yield from _parsed_views_of_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
         indexes = np.ndindex(held.shape[1:])
         yield from ((("entry", index), held[(slice(None), *index)]) for index in indexes)
@@ -426,11 +426,11 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
             yield Part(steps, "modulo", modulus)
 
 
-def _parts_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
+def _measures_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
     """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
-    ends = width if width <= texts.coded_length else texts.coded_length
+    ends = width if width <= texts.coded_end_chars else texts.coded_end_chars
     yield from (Part(steps, "letter", i) for i in range(ends))
     if (texts.lengths != texts.lengths[:1]).any():
         yield from (Part(steps, "letter", -1 - i) for i in range(ends))
@@ -456,7 +456,7 @@ def _yield_type_flags(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     names = Counter(exception.name for exception in bunch.items_of_kind(objects.RAISED)[1])
     if len(names) + len(kinds) > 2:
         yield from (Part(steps, "raises", name) for name, _ in names.most_common())
-    forms = Counter(form for form in bunch.item_forms if form is not None).most_common()
+    forms = Counter(form for form in bunch.each_type_text if form is not None).most_common()
     yield from (Part(steps, "form", form) for form, _ in forms[1:_MAX_FORMS])
 
 
@@ -470,7 +470,7 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
         yield from _parts_of_numbers(bunch.placed_numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
-            yield from _parts_of_texts(bunch.placed_texts(kind)[1], steps)
+            yield from _measures_of_texts(bunch.placed_texts(kind)[1], steps)
             yield from _yield_value_flags(bunch.items_of_kind(kind)[1], steps)
     if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
@@ -563,7 +563,7 @@ def _list_child_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
             yield ("view", "keys"), bunch.convert_items("keys")
     if objects.RAISED in kinds:
         yield ("view", "message"), bunch.convert_items("message")
-    yield from _steps_into_texts(bunch)
+    yield from _parsed_views_of_texts(bunch)
 
 
 def _has_float_collisions(numbers: list[Any]) -> bool:
@@ -589,7 +589,7 @@ def _has_changing_key_order(rows: list[list[Any]]) -> bool:
     return False
 
 
-def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def _parsed_views_of_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to strings: JSON, fields, words, and numbers in the text."""
     looked = bunch.items_of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
@@ -703,7 +703,7 @@ class OfParts(Record, word="OfParts"):
         part = self._own_part
         if part is not None:
             return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None
-        return name_sentences(self.score, partial(name_entries, names=self.parts.names()))
+        return renamed_sentences(self.score, partial(name_entries, names=self.parts.names()))
 
     def __str__(self) -> str:
         """Return a description of the score that names its parts, as one line of a report."""

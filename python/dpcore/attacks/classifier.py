@@ -21,12 +21,12 @@ from ..errors import choice, instance, integer, invalid
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, has_few_distinct, read_numbers
 from .atoms import atoms_of, loose_of, take_head_rows
 from .attack import CrossScored, NumericAttack
-from .grains import Grain, grains_of, sum_grains
+from .grains import Grain, find_grains, weighted_sum_rounding
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -118,7 +118,7 @@ class LinearScore(Record, word="LinearScore"):
 
         `grains` states, for each entry of the output, the distance by which rounding may move it.
         """
-        return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
+        return weighted_sum_rounding([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; NaN if infinite terms of both signs are added."""
@@ -193,7 +193,7 @@ class Discriminant(NumericAttack):
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         covariances = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
         settings = list(itertools.product((False, True), _COVARIANCE_SHRINKAGES))
-        merits = [_mean_distance(rest, covariances[way].weights(share)) for way, share in settings]
+        merits = [_mean_gap_in_sd(rest, covariances[way].weights(share)) for way, share in settings]
         order = np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
         best = [settings[i] for i in order]
         whole = {way: _PooledCovariance.of(sides, way) for way in {way for way, _ in best}}
@@ -315,7 +315,7 @@ class _PooledCovariance(NamedTuple):
         return np.asarray(weights / (size if size > 0.0 else 1.0) / self.scale)
 
 
-def _mean_distance(sides: list[Floats], weights: Floats) -> float:
+def _mean_gap_in_sd(sides: list[Floats], weights: Floats) -> float:
     """Return the distance of the means of a weighted sum on x and on x', in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(column.var()) for column in values)
@@ -426,7 +426,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
         The function from outputs to features.
     """
     sides = take_head_rows(rows), take_head_rows(rows_prime)
-    grains = grains_of(*sides)
+    grains = find_grains(*sides)
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):
@@ -459,7 +459,7 @@ def _grid_width(values: Floats, grain: Grain) -> float:
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
-    least, most = 4.0 * grain.median_tolerance, _GRID_WIDTH_TOLERANCES * grain.median_tolerance
+    least, most = 4.0 * grain.usual_tolerance, _GRID_WIDTH_TOLERANCES * grain.usual_tolerance
     return float(max(least, min(most, (high - low) / 32.0)))
 
 
@@ -573,7 +573,7 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
     return np.clip(scores, -_MAX_LOG_ODDS, _MAX_LOG_ODDS, out=scores)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
     """Attack with scikit-learn classifiers that distinguish outputs on x from outputs on x'.

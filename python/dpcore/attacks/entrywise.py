@@ -26,11 +26,11 @@ from ..events.every_coordinate import EveryCoordinate, Intervals, read_rows
 from ..events.vote import Side
 from ..pairs.differences import group_columns
 from ..records import Array, Counts, Floats, Pair
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .arrays import Places
 from .attack import AuditAttack, Fitted, Goal, Pilot, power_of_two_below
-from .bins import list_gap_thresholds, sorted_values
-from .grains import estimate_grain
+from .bins import list_gap_thresholds, sorted_no_nan
+from .grains import estimate_rounding
 
 LEVEL: Final = 1e-6
 """Probability that a pilot with independent coordinates is refused, for all tests together."""
@@ -107,7 +107,7 @@ def _make_finite(outputs: Array) -> Floats:
     return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
 
 
-def _middle_ranks(values: Floats) -> Floats:
+def _unit_norm_ranks(values: Floats) -> Floats:
     """Compute the mid-ranks of each column, centred and with norm 1.
 
     The ranks of a nearly constant column are set to 0.
@@ -130,7 +130,7 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
     columns = np.arange(dim)
     if dim > _MAX_TESTED_COLUMNS:
         columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MAX_TESTED_COLUMNS])
-    ranks = _middle_ranks(values[:, columns])
+    ranks = _unit_norm_ranks(values[:, columns])
     moves = (ranks != 0.0).any(axis=0)
     ranks, columns = ranks[:, moves], columns[moves]
     first, second = np.triu_indices(columns.size, 1)
@@ -180,7 +180,7 @@ def _make_pilot_error(reason: str, side: str) -> ValueError:
     return ValueError(f"outputs must be {requirement}, got {reason} on {side}")
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
     """Attack by majority vote: each entry of an output votes for x or for x'.
@@ -264,7 +264,7 @@ class MajorityVote(AuditAttack):
         return replace(event, vote=choose(counts)[0])
 
 
-@suggest_arguments
+@explain_argument_errors
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
     """Choose the majority event and the direction of the bound, from pilot counts.
 
@@ -474,10 +474,10 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
     parts = [side[:most, list(group)].astype(np.float64) for side in ordered]
-    fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
+    fit = [sorted_no_nan(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
-    rest, sizes = [sorted_values(values) for values in judged], [values.size for values in judged]
-    points = list_gap_thresholds(fit[0], fit[1], estimate_grain(*fit))
+    rest, sizes = [sorted_no_nan(values) for values in judged], [values.size for values in judged]
+    points = list_gap_thresholds(fit[0], fit[1], estimate_rounding(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
@@ -489,7 +489,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     # If no set has a positive expected bound, the most significant difference on the pilot decides.
-    ratio += _TIE_BREAK_WEIGHT * _standard_error_difference(hits[0], hits[1], sizes[0], sizes[1])
+    ratio += _TIE_BREAK_WEIGHT * _frequency_z_scores(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 
     def make(index: int) -> Intervals:
@@ -502,9 +502,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     return Options(ratio + log_q, log_q, make)
 
 
-def _standard_error_difference(
-    hits: Floats, hits_prime: Floats, size: int, size_prime: int
-) -> Floats:
+def _frequency_z_scores(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
     """Return by how many standard errors each set is more frequent on the numerator's input.
 
     The result is 0 for a set that is less frequent on this input.
@@ -519,13 +517,13 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
     return np.diff(passed, prepend=0, append=values.size).astype(np.float64)
 
 
-def _count_in_sets(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
+def _count_in_sets(values: Floats, thresholds: Floats, edges: Floats, bin_order: Places) -> Floats:
     """Count the values in each set: below each point, at or above each point, in unions of bins.
 
-    Union number i consists of the first i + 1 bins of `order`.
+    Union number i consists of the first i + 1 bins of `bin_order`.
     """
-    below = np.searchsorted(values, points).astype(np.float64)
-    unions = np.cumsum(_count_in_bins(values, edges)[order])[:-1]
+    below = np.searchsorted(values, thresholds).astype(np.float64)
+    unions = np.cumsum(_count_in_bins(values, edges)[bin_order])[:-1]
     return np.concatenate([below, values.size - below, unions])
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..events.event import LARGEST, significant_bits
+from ..events.event import LARGEST, dtype_significant_bits
 from ..records import Array, Floats, Ints
 from .arrays import SLICE_NUMBERS, Places, chunk_slices
 
@@ -33,7 +33,7 @@ _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 THREADS: Final = ContextVar("threads", default=1)
 """Number of threads that measure columns: the threads of the audit, see `use_threads`."""
 SAME, NEAR, APART = 0, 1, 2
-"""The three kinds of a step between neighbouring values, see `classify_steps`."""
+"""The three kinds of a step between neighbouring values, see `classify_gaps`."""
 
 
 @contextmanager
@@ -77,12 +77,12 @@ class Grain:
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
-        last = _last_place(size)
+        last = _float64_spacing(size)
         with np.errstate(over="ignore"):
             return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
     @property
-    def median_tolerance(self) -> float:
+    def usual_tolerance(self) -> float:
         """The rounding tolerance of a number with the median magnitude of the column."""
         return float(self.tolerances(self.middle))
 
@@ -99,30 +99,30 @@ def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
     """
     fields = np.array([(grain.bits, grain.middle, grain.absolute) for grain in grains])
     bits, middle, absolute = fields.reshape(-1, 3).T[..., np.newaxis]
-    last = _last_place(np.maximum(np.abs(values), middle))
+    last = _float64_spacing(np.maximum(np.abs(values), middle))
     with np.errstate(over="ignore"):
         rounded = PLACES * 2.0 ** (_FLOAT64_BITS - bits) * last
     return np.asarray(absolute + np.where(bits > 0.0, rounded, 0.0))
 
 
-def _last_place(size: Any) -> Any:
+def _float64_spacing(magnitude: Any) -> Any:
     """Return the distance from each magnitude to the next float64.
 
     Magnitudes are limited just below the largest float64, because the distance would be infinite.
     """
-    return np.spacing(np.minimum(size, np.nextafter(LARGEST, 0.0)))
+    return np.spacing(np.minimum(magnitude, np.nextafter(LARGEST, 0.0)))
 
 
-def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
+def find_grains(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     """Estimate the rounding tolerance (the grain) of each column, from outputs on x and on x'."""
     sides, columns = (rows, rows_prime), rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
-    own = min(significant_bits(side) for side in sides if side.dtype.kind == "f")
+    own = min(dtype_significant_bits(side) for side in sides if side.dtype.kind == "f")
     are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), THREADS.get()
     with np.errstate(invalid="ignore", over="ignore"):
-        sample, sample_prime = (_dense_floats(side[:most]) for side in sides)
+        sample, sample_prime = (_c_order_floats(side[:most]) for side in sides)
         middles, is_usual = _core.measure_columns(sample, sample_prime, own, threads)
         bits, unusual = np.full(columns, own), np.flatnonzero(~is_usual)
         # The format of these columns may be coarser than their type.
@@ -137,19 +137,19 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
 def _take_columns(rows: Array, places: Places) -> Floats:
     """Return the columns at the given places as contiguous vectors, one after the other."""
     if not (rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned):
-        rows, places = _dense_floats(rows[:, places]), np.arange(places.size)
+        rows, places = _c_order_floats(rows[:, places]), np.arange(places.size)
     return _core.gather_columns(rows, places, False)
 
 
-def _dense_floats(values: Array) -> Floats:
+def _c_order_floats(values: Array) -> Floats:
     return np.require(values, np.float64, ("C", "A"))
 
 
-def estimate_grain(values: Array, values_prime: Array) -> Grain:
+def estimate_rounding(values: Array, values_prime: Array) -> Grain:
     """Estimate the rounding tolerance (the grain) of one column, from its values on x and on x'."""
     if not values.size and not values_prime.size:
         return EXACT
-    return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
+    return find_grains(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
 def merge_grains(grains: Sequence[Grain]) -> Grain:
@@ -159,7 +159,7 @@ def merge_grains(grains: Sequence[Grain]) -> Grain:
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
-def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
+def _grain_fields_as_arrays(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
     """Return the fields `bits`, `middle` and `absolute` of grains as three arrays."""
     bits = np.array([grain.bits for grain in grains], np.int64)
     floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
@@ -168,13 +168,13 @@ def _split_grains(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
 
 def _largest_rounding_moves(grains: Sequence[Grain]) -> Floats:
     """Return, for each column, how much rounding of its number can change a float64 sum."""
-    bits, middles, absolutes = _split_grains(grains)
-    places = PLACES * _last_place(middles)
+    bits, middles, absolutes = _grain_fields_as_arrays(grains)
+    places = PLACES * _float64_spacing(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
     return np.asarray(np.maximum(absolutes + own, places))
 
 
-def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
+def weighted_sum_rounding(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the rounding tolerance of a float64 sum of columns, optionally with weights.
 
     It is the sum of the tolerances of all columns, each multiplied by the magnitude of its weight.
@@ -184,7 +184,7 @@ def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     return Grain(_FLOAT64_BITS, 0.0, float(total))
 
 
-def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
+def transformed_roundings(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
     """Return the rounding tolerances of columns after a transform, as three arrays.
 
     The arrays contain the fields `bits`, `middle` and `absolute` of `Grain`, one entry per column.
@@ -193,14 +193,14 @@ def transform_grains(grains: Sequence[Grain], transform: str) -> tuple[Ints, Flo
     """
     if transform == "sorted":
         grains = [merge_grains(grains)] * len(grains)
-    bits, middles, absolutes = _split_grains(grains)
+    bits, middles, absolutes = _grain_fields_as_arrays(grains)
     if transform == "differences":
         moves = _largest_rounding_moves(grains)
         bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
     return bits, middles, absolutes
 
 
-def classify_steps(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
+def classify_gaps(ordered: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     """Classify the difference between each two neighbouring values of a sorted array.
 
     - `SAME`: the two values are the same real number. They are equal, or both lie in a cluster that
@@ -210,19 +210,19 @@ def classify_steps(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     - `APART`: the two values are different real numbers.
 
     Args:
-        values: finite values in increasing order, shape `(size,)`. The result has shape
+        ordered: finite values in increasing order, shape `(size,)`. The result has shape
             `(size - 1,)`.
         grain: the rounding tolerance of the values: the distance by which rounding may move a
             value.
     """
-    return _core.steps_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
+    return _core.steps_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))
 
 
-def cut_indices(values: Floats, grain: Grain) -> Places:
+def bin_boundary_indices(ordered: Floats, grain: Grain) -> Places:
     """Return the indices i for which two bins may meet between sorted values i and i + 1.
 
     For each such index, values i and i + 1 are different real numbers, not one number with
     different rounding errors. If no such index exists, the function returns cuts with a distance of
     at least 16 rounding tolerances. Rounding then moves few values from bin to bin.
     """
-    return _core.cuts_of(_dense_floats(values), (grain.bits, grain.middle, grain.absolute))
+    return _core.cuts_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))

@@ -21,13 +21,13 @@ import numpy as np
 from ..errors import choice, instance, integer, invalid, mistyped, real
 from ..events.event import Score
 from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, read_numbers
 from .atoms import Atoms, atoms_of, loose_of, take_head_rows
 from .attack import ScoreAttack
 from .bins import place_between
-from .grains import Grain, cut_indices, estimate_grain, grains_of
+from .grains import Grain, bin_boundary_indices, estimate_rounding, find_grains
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -125,7 +125,7 @@ class Letters(Record, word="Letters"):
         The frequent values and the bins are numbered. A float that is a frequent value is converted
         to the number of this value. Any other float is converted to the number of its bin.
         """
-        edges, labels, sizes = zip(*(column.lay_out_letters(bins) for column in shown), strict=True)
+        edges, labels, sizes = zip(*(column.edges_and_bins(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
@@ -268,21 +268,21 @@ class RealColumn(NamedTuple):
     grain: Grain
 
     @property
-    def has_loose_values(self) -> bool:
+    def has_non_atoms(self) -> bool:
         """True if some values of this column are not among its frequent values."""
         return int(self.atoms.counts.sum()) < self.values.size
 
     def choose_edges(self, bins: int) -> Floats:
         """Return the edges of quantile bins for the values of this column that are not frequent."""
-        gaps = cut_indices(self.values, self.grain)
+        gaps = bin_boundary_indices(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
-        if bins < 2 or not gaps.size or not self.has_loose_values:
+        if bins < 2 or not gaps.size or not self.has_non_atoms:
             return np.empty(0)
         at = np.searchsorted(ranks[gaps], ranks[-1] * _shares_below_edges(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
-    def lay_out_letters(self, bins: int) -> tuple[Floats, Ints, int]:
+    def edges_and_bins(self, bins: int) -> tuple[Floats, Ints, int]:
         """Divide the range of this column into intervals, and number its frequent values and bins.
 
         Each frequent value is an interval. The other values are divided into quantile bins, and a
@@ -314,11 +314,11 @@ def _shares_below_edges(bins: int) -> Floats:
     return np.sort(np.concatenate([np.arange(1, bins) / bins, tails, 1.0 - tails]))
 
 
-def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
+def atoms_by_column(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Find the frequent values of each column of pilot outputs (first draws) on x and on x'."""
     sides = take_head_rows(rows), take_head_rows(rows_prime)
     columns = []
-    for *both, grain in zip(*(side.T for side in sides), grains_of(*sides), strict=True):
+    for *both, grain in zip(*(side.T for side in sides), find_grains(*sides), strict=True):
         values = arrays.finite_values(*both)
         columns.append(RealColumn(values, atoms_of(values, grain), grain))
     return columns
@@ -412,22 +412,22 @@ def _round_to_grid(value: float, grid: Grid) -> float:
     return math.floor(value / unit + _GRID_OFFSET) * unit if unit else value
 
 
-def grid_of(*sides: Array) -> Grid:
+def choose_rounding_grid(*sides: Array) -> Grid:
     """Return the grid to which floats inside outputs are rounded, as a tuple of two numbers.
 
     The first number is the width of the grid: 4,096 times the rounding tolerance at the median
     magnitude of the floats. The second number is this median magnitude. For larger floats, the
     width is larger. Both numbers are 0 if the floats were never rounded.
     """
-    numbers = [list(_iterate_floats(items_of(side))) for side in sides]
-    grain = estimate_grain(*(np.array(values, np.float64) for values in numbers))
-    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.median_tolerance, grain.middle)
+    numbers = [list(_nested_floats(items_of(side))) for side in sides]
+    grain = estimate_rounding(*(np.array(values, np.float64) for values in numbers))
+    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.usual_tolerance, grain.middle)
 
 
-def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
+def _nested_floats(items: Iterable[Any]) -> Iterator[float]:
     for item in items:
         if isinstance(item, (tuple, list)):
-            yield from _iterate_floats(item)
+            yield from _nested_floats(item)
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)
             yield from (parts.real, parts.imag) if parts.imag else (parts.real,)
@@ -489,7 +489,7 @@ class Cells(Merged, word="Cells"):
         for part, raw in self.letters.iterate_columns(outputs):
             code, first = np.zeros(len(raw), dtype=np.int64), 0
             for stop, ladder in zip(self.stops, ladders, strict=True):
-                code = _find_ladder_places(ladder, self.letters.extend(code, raw, first, stop))
+                code = _positions_or_minus_one(ladder, self.letters.extend(code, raw, first, stop))
                 first = stop
             scores[part] = np.where(code >= 0, self.values[code], 0.0)
         if strange is not None:
@@ -501,7 +501,7 @@ class Cells(Merged, word="Cells"):
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
     """Attack that compares the counts of each distinct output on x and on x'.
@@ -574,16 +574,16 @@ class Histogram(ScoreAttack):
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
         letters = Letters.from_discrete(*sides, str(kinds.pop()))
-        return _tabulate_cells(sides, letters, _MIN_OUTPUTS_PER_CELL)
+        return _make_cell_scores(sides, letters, _MIN_OUTPUTS_PER_CELL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
-        shown = real_columns(*rows)
+        shown = atoms_by_column(*rows)
         scores: list[Score] = []
-        loose = any(column.has_loose_values for column in shown)
+        loose = any(column.has_non_atoms for column in shown)
         for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
             full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
-            made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
+            made = _make_cell_scores(rows, Letters.of_real(shown, bins), full)
             # If no value repeats, a single bin is the only cell, and its score is constant.
             scores += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
@@ -591,14 +591,14 @@ class Histogram(ScoreAttack):
         return tuple(scores)
 
 
-def _find_ladder_places(ladder: Ints, code: Ints) -> Ints:
+def _positions_or_minus_one(ordered: Ints, values: Ints) -> Ints:
     """Return the position of each number in an increasing array, or -1 for other numbers."""
-    place = np.searchsorted(ladder, code)
-    place[place == ladder.size] = 0
-    return np.where(ladder[place] == code, place, -1)
+    place = np.searchsorted(ordered, values)
+    place[place == ordered.size] = 0
+    return np.where(ordered[place] == values, place, -1)
 
 
-def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
+def _make_cell_scores(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
     """Return scores of the cells (the distinct rows of letters) of the pilot outputs.
 
     There are at most two scores, with different shrinkage of rare cells. The tuple is empty if
@@ -618,7 +618,7 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
         return ()
     ends = np.cumsum([ladder.size for ladder in ladders]).tolist()
     table = np.concatenate(ladders)
-    tables = _fit_log_ratios(counts, sides)
+    tables = _ratios_by_shrinkage(counts, sides)
     return tuple(Cells(letters, stops, ends, table, values) for values in tables)
 
 
@@ -646,7 +646,7 @@ def _count_cells(
         ladders.append(keys)
         if stop == columns:
             return tuple(stops), ladders, counts
-        codes, n_keys = [_find_ladder_places(keys, code) for code in codes], keys.size
+        codes, n_keys = [_positions_or_minus_one(keys, code) for code in codes], keys.size
 
 
 def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
@@ -658,7 +658,7 @@ def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
     return keys, counts
 
 
-def _fit_log_ratios(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
+def _ratios_by_shrinkage(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
     """Return the log ratios of all cells, shrunk with two different constants.
 
     Only one array is returned if the two arrays put the cells in the same order.
@@ -678,7 +678,7 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
     # If the first outputs already have too many distinct values, the others are not compared.
     for size in (most, None):
         try:
-            grid = grid_of(*(side[:size] for side in sides))
+            grid = choose_rounding_grid(*(side[:size] for side in sides))
             tallies = [Counter(make_keys(side[:size], grid)) for side in sides]
         except RecursionError:
             requirement = "objects that do not contain themselves"
@@ -690,4 +690,4 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
     # occurrence.
     keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
-    return tuple(Outcomes(keys, values, *grid) for values in _fit_log_ratios(counts, sides))
+    return tuple(Outcomes(keys, values, *grid) for values in _ratios_by_shrinkage(counts, sides))

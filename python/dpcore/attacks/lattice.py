@@ -207,11 +207,11 @@ class LowBits(Merged, word="LowBits"):
         total = np.zeros(len(outputs))
         # A border of zeros: an entry outside all bins adds 0.
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
-        place = classify_exponents(self.exponents)
+        place = classes_of_exponents(self.exponents)
         for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, len(self.columns)):
             values = np.ascontiguousarray(read_entries(outputs[part], self.columns).T)
             # A running sum adds column after column; the bits then do not depend on the chunks.
-            total[part] += table[find_cells(values, self.edges, place)].cumsum(axis=0)[-1]
+            total[part] += table[flat_cell_indices(values, self.edges, place)].cumsum(axis=0)[-1]
         return total
 
     def __str__(self) -> str:
@@ -229,25 +229,25 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     return flat.astype(np.float64, copy=False)
 
 
-def classify_exponents(exponents: Ints) -> Places:
+def classes_of_exponents(class_limits: Ints) -> Places:
     """Return the class of every exponent from -1074 to 1024, as an array of class numbers.
 
-    A class is a range of exponents. `exponents` are the ends of these ranges in increasing order.
+    A class is a range of exponents. `class_limits` are the ends of the ranges, in increasing order.
     """
-    return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
+    return np.searchsorted(class_limits, np.arange(-FINEST, EVERY + 1), side="right")
 
 
-def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
+def flat_cell_indices(values: Floats, edges: Floats, class_of_exponent: Places) -> Places:
     """Return, for each number, its index in a flat table of intervals and lowest set bits.
 
     The table has one row for each interval between `edges`. One more row is for numbers below all
     edges, and another row is for larger numbers and NaN. The columns are classes of the exponent of
-    the lowest set bit. `place` states the class of each exponent, as `classify_exponents` returns
-    it.
+    the lowest set bit. `class_of_exponent` states the class of each exponent, as
+    `classes_of_exponents` returns it.
     """
     bins = np.searchsorted(edges, values, side="right")
-    bins *= int(place[-1]) + 1
-    bins += place[lowest_bit(values) + FINEST]
+    bins *= int(class_of_exponent[-1]) + 1
+    bins += class_of_exponent[lowest_bit(values) + FINEST]
     return bins
 
 
@@ -309,9 +309,9 @@ class FloatLattice(ScoreAttack):
             return ()
         size = min(len(outputs), len(outputs_prime))
         scores: list[tuple[float, Score]] = []
-        for group in _group_entries(outputs, pair):
+        for group in _group_by_input_pair(outputs, pair):
             table = _tabulate_entries(outputs[:size], outputs_prime[:size], *group)
-            scores += _score_cuts(table)
+            scores += _epsilon_score_pairs(table)
         if not scores:
             return (FinerThan(FINEST, -1.0, 1.0),)
         scores.sort(key=lambda item: -item[0])
@@ -335,7 +335,7 @@ class Table(NamedTuple):
     counts: Ints
 
 
-def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
+def _group_by_input_pair(outputs: Array, pair: Pair) -> Sequence[_Group]:
     """Return groups of entries that share one table of counts, each with its (x_i, x'_i)."""
     dim = outputs.size // len(outputs)
     x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
@@ -363,10 +363,10 @@ def _tabulate_entries(
     pooled = np.concatenate(sides)
     finite = pooled[np.isfinite(pooled)]
     edges = _choose_edges(finite, (0.0, *ends))
-    exponents = _choose_exponents(lowest_bit(pooled), finite)
+    exponents = _choose_exponent_cuts(lowest_bit(pooled), finite)
     shape = (edges.size + 1, exponents.size + 1)
-    place, size = classify_exponents(exponents), shape[0] * shape[1]
-    tables = [np.bincount(find_cells(side, edges, place), minlength=size) for side in sides]
+    place, size = classes_of_exponents(exponents), shape[0] * shape[1]
+    tables = [np.bincount(flat_cell_indices(side, edges, place), minlength=size) for side in sides]
     counts = np.reshape(tables, (2, *shape))
     return Table(columns, ends, edges, exponents, counts[:, 1:-1])
 
@@ -390,7 +390,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
     return np.asarray(edges[np.isfinite(edges)])
 
 
-def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
+def _choose_exponent_cuts(exponents: Ints, finite: Floats) -> Ints:
     """Return exponents of the lowest set bit that are tried as limits between fine and coarse.
 
     Each exponent is far below the spread of the numbers: half the width of the middle 98 %. Enough
@@ -408,7 +408,7 @@ def _choose_exponents(exponents: Ints, finite: Floats) -> Ints:
     return kinds[places.astype(np.int64)]
 
 
-def _score_cuts(table: Table) -> list[tuple[float, Score]]:
+def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
     """Return scores for a group of entries, each with its expected bound on epsilon.
 
     A cut is an event "in this interval and not a multiple of 2^-e". The result contains the best
@@ -421,14 +421,14 @@ def _score_cuts(table: Table) -> list[tuple[float, Score]]:
     first, last = np.triu_indices(table.edges.size, 1)
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
     fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
-    trace, variance = _measure_fine_excess(below, whole, first, last)
+    trace, variance = _fine_excess_and_variance(below, whole, first, last)
     # The window itself may favour a side through the real-number law: subtract this from the merit.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     cuts: list[tuple[float, Score]] = []
     unclean: dict[float, bool] = {}
     for side, sign in ((0, 1.0), (1, -1.0)):
-        merit = _log_ratio_limit(fine[side], fine[1 - side]) - place
-        likely = _predict_cuts(table, first, last, side)
+        merit = _log_ratio_lower_limit(fine[side], fine[1 - side]) - place
+        likely = _likely_cuts(table, first, last, side)
         _rule_out_cuts(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
@@ -460,7 +460,7 @@ def _rule_out_cuts(merit: Floats, likely: Flags, trace: Floats, variance: Floats
     merit[~(is_visible | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
 
 
-def _predict_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
+def _likely_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
     """Find the cuts that floating-point arithmetic predicts, shape `(windows, exponents)`.
 
     A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
@@ -494,13 +494,13 @@ def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
     return np.asarray(sums[..., last, :] - sums[..., first, :])
 
 
-def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
+def _log_ratio_lower_limit(hits: Floats, hits_prime: Floats) -> Floats:
     """Return a rough lower confidence limit for the log ratio of two Poisson rates."""
     low = np.maximum(hits - _COUNT_STANDARD_ERRORS * np.sqrt(hits) + 1.0, 1e-3)
     return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
-def _measure_fine_excess(
+def _fine_excess_and_variance(
     below: Floats, whole: Floats, first: Places, last: Places
 ) -> tuple[Floats, Floats]:
     """Test whether fine numbers are more frequent on x; return the excess and its variance.

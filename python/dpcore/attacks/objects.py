@@ -79,7 +79,7 @@ class Strings:
         return cls(lengths, ends[0], ends[1], items)
 
     @property
-    def coded_length(self) -> int:
+    def coded_end_chars(self) -> int:
         """Number of characters at the start of a string, and also at the end, that have codes."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
@@ -302,7 +302,7 @@ class Bunch:
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property
-    def item_forms(self) -> list[str | None]:
+    def each_type_text(self) -> list[str | None]:
         """The type of each object in this bunch as text, such as 'float', or None if absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
@@ -323,22 +323,22 @@ class Bunch:
             where, numbers = where[places], [numbers[i] for i in places]
         return where, list(map(int, numbers))
 
-    def placed_words(self, number: int) -> tuple[Places, Floats]:
+    def placed_int_words(self, word_index: int) -> tuple[Places, Floats]:
         """Return the indices of the integers in this bunch, and 32 bits of each as a number.
 
-        They are the bits `32 * number` to `32 * number + 31`, in two's complement.
+        They are 32 bits from bit `32 * word_index`, in two's complement.
         """
         where, whole = self.placed_integers
-        shift, mask = WORD * number, 2**WORD - 1
+        shift, mask = WORD * word_index, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
-    def placed_bits(self, number: int) -> tuple[Places, Floats]:
-        """Return the indices of the integers in this bunch, and the bit `number` of each one.
+    def placed_int_bits(self, bit_index: int) -> tuple[Places, Floats]:
+        """Return the indices of the integers in this bunch, and the bit `bit_index` of each one.
 
         Bits are counted from the lowest one, in two's complement. Each bit is 0.0 or 1.0.
         """
         # Beyond the longest number, every bit equals its sign bit.
-        column = self._bit_table[:, min(number, self._bit_table.shape[1] - 1)]
+        column = self._bit_table[:, min(bit_index, self._bit_table.shape[1] - 1)]
         return self.placed_integers[0], column.astype(np.float64)
 
     @functools.cached_property
@@ -356,7 +356,7 @@ class Bunch:
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
         where, items = self.placed_sequences if source == SEQUENCE else self.items_of_kind(source)
-        return self._fill_absent_places(where, [view_item(item, kind) for item in items])
+        return self._place_else_absent(where, [view_item(item, kind) for item in items])
 
     def longest_bits(self) -> int:
         """Return the number of bits of the longest integer in this bunch."""
@@ -385,7 +385,7 @@ class Bunch:
         """
         where, rows = self.placed_sequences
         least = number + 1 if number >= 0 else -number
-        return self._fill_absent_places(
+        return self._place_else_absent(
             where, [r[number] if len(r) >= least else ABSENT for r in rows]
         )
 
@@ -398,7 +398,7 @@ class Bunch:
         where, rows = self.placed_sequences
         entries: Any = map(reversed, rows) if from_end else rows
         for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
-            yield self._fill_absent_places(where, list(column))
+            yield self._place_else_absent(where, list(column))
 
     def entries_at_index(self, index: Any) -> list[Any]:
         """Return the entry of each nested sequence in this bunch at an index such as `(1, 0)`."""
@@ -420,17 +420,17 @@ class Bunch:
     def values_under_key(self, key: Any) -> list[Any]:
         """Return the value under the key `key` of each mapping in this bunch, or `ABSENT`."""
         where, maps = self.placed_mappings
-        return self._fill_absent_places(where, [mapping.get(key, ABSENT) for mapping in maps])
+        return self._place_else_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def find_equal_items(self, value: Any) -> Flags:
         """Return for each object in this bunch if it equals `value` and has the same class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
-        return self._typed_items.count_equal((type(value), value)) > 0.0
+        return self._type_item_pairs.count_equal((type(value), value)) > 0.0
 
     @functools.cached_property
-    def _typed_items(self) -> Members:
+    def _type_item_pairs(self) -> Members:
         return Members([((type(item), item),) for item in self.items])
 
     def placed_members(self, kind: int) -> tuple[Places, Members]:
@@ -440,7 +440,7 @@ class Bunch:
             self._members[kind] = where, Members(rows)
         return self._members[kind]
 
-    def _fill_absent_places(self, where: Places, values: list[Any]) -> list[Any]:
+    def _place_else_absent(self, where: Places, values: list[Any]) -> list[Any]:
         if len(values) == len(self.items):
             return values
         spread: list[Any] = [ABSENT] * len(self.items)
@@ -492,16 +492,16 @@ def view_item(item: Any, kind: str) -> Any:
         return ABSENT
 
 
-def _read_digits(item: Any, kind: str) -> Any:
+def _read_digits(number: Any, kind: str) -> Any:
     """Return the digits of a `Decimal`, or the numerator or denominator of a fraction, as an int.
 
     Return `ABSENT` for other objects.
     """
     if kind != "digits":
-        return int(getattr(item, kind)) if isinstance(item, Rational) else ABSENT
-    if not isinstance(item, Decimal) or not item.is_finite():
+        return int(getattr(number, kind)) if isinstance(number, Rational) else ABSENT
+    if not isinstance(number, Decimal) or not number.is_finite():
         return ABSENT
-    sign, digits, _ = item.as_tuple()
+    sign, digits, _ = number.as_tuple()
     return int("".join(map(str, digits))) * (-1 if sign else 1)
 
 

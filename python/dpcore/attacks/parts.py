@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import choice, instance
 from ..events.event import score_attribute, score_name, scores_of
-from ..mechanisms.answers import estimate_output_bytes, read_item_types, restore_rows
+from ..mechanisms.answers import bytes_per_output, restore_rows, types_in_metadata
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -198,7 +198,7 @@ class Part(Record, word="Part"):
     def _measure_phrase(self) -> str:
         argument = self.argument
         if self.measure == "letter":
-            return _name_with_ordinal("letter", argument)
+            return _name_with_number("letter", argument)
         if self.measure in ("count", "times"):
             return (
                 f"number of {_quote_value(chr(argument) if self.measure == 'count' else argument)}"
@@ -217,7 +217,7 @@ def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
-def _name_with_ordinal(noun: str, place: int) -> str:
+def _name_with_number(noun: str, place: int) -> str:
     """Return the name of a word or letter at a place, such as "letter 1" for place 0."""
     noun, _, rest = noun.partition(" ")
     number = f"{place + 1}" if place >= 0 else f"{-place} from the end"
@@ -233,7 +233,7 @@ def _name_place(steps: tuple[tuple[str, Any], ...]) -> str:
         if kind == "view":
             noun = _VIEW_NAMES.get(which, "field")
         elif noun:
-            name, noun = _name_with_ordinal(noun, which) + of, ""
+            name, noun = _name_with_number(noun, which) + of, ""
         elif kind in ("key", "field") and not name and isinstance(which, str):
             name = which if _PLAIN_NAME.fullmatch(which) else _quote_value(which)
         elif is_index and kind in ("place", "entry"):
@@ -264,7 +264,7 @@ def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) ->
         out[:] = kind == part.argument
     elif part.measure in ("there", "raises"):
         out[:] = part.measure == "there"
-    elif part.measure == "form" and read_item_types(array) is not None:
+    elif part.measure == "form" and types_in_metadata(array) is not None:
         out[:] = [form_of(item) == part.argument for item in restore_rows(array)]
     elif part.measure == "form":
         form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
@@ -297,17 +297,17 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
         with np.errstate(invalid="ignore"):
             # A modulus may exceed the range of int8 or int16.
             whole = values.astype(np.int64) if kind == "i" else values
-            rounded = _round_to_16_bits(values) if kind == "f" else whole
+            rounded = _keep_16_leading_bits(values) if kind == "f" else whole
             remainders: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
         return remainders
     if measure == "bit" and kind in "iu":
         place = min(part.argument, 8 * values.dtype.itemsize - 1)
         flags: Array = (values >> values.dtype.type(place)) & values.dtype.type(1)
         return flags
-    return _read_word(values, part.argument) if measure == "word" and kind in "iu" else np.nan
+    return _read_32_bits(values, part.argument) if measure == "word" and kind in "iu" else np.nan
 
 
-def _round_to_16_bits(values: Array) -> Floats:
+def _keep_16_leading_bits(values: Array) -> Floats:
     """Round numbers to 16 significant bits, so that remainders do not show rounding errors.
 
     Whole numbers are not rounded.
@@ -318,12 +318,12 @@ def _round_to_16_bits(values: Array) -> Floats:
     return np.where(values == np.rint(values), values, rounded)
 
 
-def _read_word(whole: Array, number: int) -> Words:
-    """Return the bits from `32 * number` to `32 * number + 31` of integers in two's complement."""
+def _read_32_bits(integers: Array, word_index: int) -> Words:
+    """Return the bits of one 32-bit word of integers in two's complement."""
     mask = np.uint64(2**WORD - 1)
-    if number > 1:
-        return np.where(whole < 0, mask, np.uint64(0))
-    return (whole.astype(np.uint64) >> np.uint64(WORD * number)) & mask
+    if word_index > 1:
+        return np.where(integers < 0, mask, np.uint64(0))
+    return (integers.astype(np.uint64) >> np.uint64(WORD * word_index)) & mask
 
 
 def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
@@ -360,7 +360,7 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
     elif part.measure == "form":
-        out[:] = [form == part.argument for form in bunch.item_forms]
+        out[:] = [form == part.argument for form in bunch.each_type_text]
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "raises":
@@ -377,14 +377,14 @@ def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure == "modulo":
         where, values = bunch.placed_numbers()
         with np.errstate(invalid="ignore"):
-            out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
+            out[where] = np.remainder(_keep_16_leading_bits(values.real), part.argument)
         # Whole numbers beyond 2^53 also have a remainder, as they do in an array.
         where, whole = bunch.placed_integers
         out[where] = [float(argument % int(part.argument)) for argument in whole]
     elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
-        where, digits = (bunch.placed_words if part.measure == "word" else bunch.placed_bits)(
-            part.argument
-        )
+        where, digits = (
+            bunch.placed_int_words if part.measure == "word" else bunch.placed_int_bits
+        )(part.argument)
         out[where] = digits
     elif part.measure in ("times", "near"):
         is_near, argument = part.measure == "near", part.argument
@@ -447,7 +447,7 @@ class Parts(Record, word="Parts"):
             columns.update(zip(missing, columns_read.T, strict=True))
         return np.stack([columns[key] for key in keys], axis=1)
 
-    def store_columns(self, outputs: Array, columns: Sequence[Floats]) -> None:
+    def cache_columns(self, outputs: Array, columns: Sequence[Floats]) -> None:
         """Store numbers that were already read from some outputs, so that they are not read again.
 
         `columns` has one array for each part. The numbers are stored only in a context of
@@ -464,7 +464,7 @@ class Parts(Record, word="Parts"):
     def _read_parts(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
         readings = [(part.steps, part, i) for i, part in enumerate(self.parts)]
-        rows = rows_within(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
+        rows = rows_within_memory(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
             _fill_columns(outputs[part], readings, columns[part])
@@ -531,7 +531,7 @@ def name_entries(text: str, names: Sequence[str]) -> str:
     )
 
 
-def name_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
+def renamed_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
     """Return two sentences about a score for reports, after `rename` has changed each of them.
 
     The first sentence states that the score is 1, the second that it is 0. Return None if the score
@@ -569,7 +569,7 @@ class OfColumns(Record, word="OfColumns"):
 
         The first sentence states that the score is 1, the second that it is 0.
         """
-        return name_sentences(self.score, self._rename)
+        return renamed_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
         """Replace numbers of columns in a text by the names of the columns."""
@@ -643,16 +643,16 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
         _fill_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
 
 
-def rows_within(outputs: Array, most: int) -> int:
+def rows_within_memory(outputs: Array, max_rows: int) -> int:
     """Return how many of the outputs can be processed together with at most 32 MiB of memory.
 
-    The result is at least 1 and at most `most`.
+    The result is at least 1 and at most `max_rows`.
 
     Args:
         outputs: outputs, shape `(size, ...)`.
-        most: largest result.
+        max_rows: largest result.
     """
-    return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, estimate_output_bytes(outputs)))))
+    return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, bytes_per_output(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:

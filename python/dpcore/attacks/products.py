@@ -23,10 +23,10 @@ from .arrays import Places, has_few_distinct, read_numbers
 from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
-from .grains import Grain, cut_indices, estimate_grain
-from .ratios import round_weights
+from .grains import Grain, bin_boundary_indices, estimate_rounding
+from .ratios import to_fixed_point
 from .threshold import Special
-from .triples import find_empty_box, find_telling_groups, has_box_width, make_table
+from .triples import best_pair_and_triple, find_empty_box, has_3_to_8_entries, make_table
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -73,7 +73,7 @@ class Frame(NamedTuple):
     many: Flags
 
 
-def frame_of(rows: Array, rows_prime: Array) -> Frame:
+def medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
     """Return the columns that are not constant, at most 512, with their medians and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
@@ -81,7 +81,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
         # Neighbouring columns depend on each other more often than distant columns.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    every = [_column_stats(some[:, i], estimate_grain(some[:, i], some[:0, i])) for i in entries]
+    every = [_column_stats(some[:, i], estimate_rounding(some[:, i], some[:0, i])) for i in entries]
     frames = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
     entries_kept, cuts, centres, scales, many = frames.reshape(-1, 5).T.astype(np.float64)
     return Frame(entries_kept.astype(np.int64), cuts, centres, scales, many > 0.0)
@@ -95,7 +95,7 @@ def _column_stats(values: Array, grain: Grain) -> tuple[float, float, float, flo
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
-    gaps, slack = cut_indices(ordered, grain), grain.median_tolerance
+    gaps, slack = bin_boundary_indices(ordered, grain), grain.usual_tolerance
     if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(ordered[ordered.size // 2])
@@ -105,13 +105,13 @@ def _column_stats(values: Array, grain: Grain) -> tuple[float, float, float, flo
     scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(ordered - middle))
     many = float(gaps.size > 1 or (np.ptp(ordered) > 0.0 and gaps.size == 0))
     return (
-        (_find_median_gap(ordered, gaps, slack), middle, scale, many)
+        (_find_cut_near_median(ordered, gaps, slack), middle, scale, many)
         if np.isfinite(scale)
         else None
     )
 
 
-def _find_median_gap(ordered: Floats, gaps: Places, slack: float) -> float:
+def _find_cut_near_median(ordered: Floats, gaps: Places, slack: float) -> float:
     """Return a value near the median across which rounding does not move numbers, if possible."""
     middle = ordered.size // 2
     ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
@@ -256,7 +256,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, and check that their shapes match."""
-        set_fields(self, weights=round_weights(np.asarray(self.weights, np.float64)))
+        set_fields(self, weights=to_fixed_point(np.asarray(self.weights, np.float64)))
         self._freeze_and_check("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
@@ -342,7 +342,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         The result is for the worst case, in which every centred and scaled entry is 16 or -16.
         `grains` states, for each entry of the output, the distance by which rounding may move it.
         """
-        moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
+        moved = np.array([grains[i].usual_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
@@ -461,7 +461,7 @@ class Products(NumericAttack):
         sides = [*outputs, *outputs_prime]
         if not (outputs and outputs_prime) or any(side.dtype.kind != "f" for side in sides):
             return None
-        if not has_box_width(sides[0]):
+        if not has_3_to_8_entries(sides[0]):
             return None
         return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
@@ -470,7 +470,7 @@ class Products(NumericAttack):
 
         Each column contains one real number of each output, with few distinct values.
         """
-        frame = frame_of(columns, columns_prime)
+        frame = medians_and_spreads(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
         return tuple(_tabulate_groups(sides, frame))
 
@@ -478,7 +478,7 @@ class Products(NumericAttack):
         """Yield at most seven scores of pairs and triples of columns, fitted on pilot outputs."""
         if has_few_distinct(rows, rows_prime):
             return
-        frame = frame_of(rows, rows_prime)
+        frame = medians_and_spreads(rows, rows_prime)
         if frame.entries.size < 2:
             return
         most = min(max(_MOMENT_NUMBERS // rows.shape[1], _MOMENT_ROWS[0]), _MOMENT_ROWS[1])
@@ -500,9 +500,9 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
     first, second = moments.informative_pairs()
     for size in {1, first.size} if first.size else ():
         i, j = first[:size], second[:size]
-        odds, odds_prime = map(_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
+        odds, odds_prime = map(_to_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
         weights = np.ones(1) if size == 1 else 0.5 * (odds - odds_prime)
-        used, (one, other) = _renumber_columns(i, j)
+        used, (one, other) = _columns_and_pairs(i, j)
         yield SignProducts(frame.entries[used], frame.cuts[used], one, other, weights)
 
 
@@ -512,26 +512,26 @@ def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
     Each score is a table with one value for each combination of the columns' values. If the columns
     are reduced to signs, the product of the signs is an additional score.
     """
-    for group in find_telling_groups(columns, frame.cuts):
+    for group in best_pair_and_triple(columns, frame.cuts):
         used = [way.column for way in group]
-        if all(way.is_sign for way in group):
+        if all(way.has_two_codes for way in group):
             cuts = np.array([way.cuts[0] for way in group])
             first, second, third = np.array([0]), np.array([1]), np.arange(2, len(group))
             yield SignProducts(frame.entries[used], cuts, first, second, np.ones(1), third)
         yield make_table(group, columns, frame.entries)
 
 
-def _log_odds(mean: Floats, side: Floats) -> Floats:
+def _to_log_odds(product_mean: Floats, side: Floats) -> Floats:
     """Return the log odds that a product of two signs is 1, computed from the product's mean.
 
     Half a count is added to each of the two counts, so that the log odds are finite.
     """
     size = side.shape[1]
-    agree = 0.5 * (1.0 + mean) * size
+    agree = 0.5 * (1.0 + product_mean) * size
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
-def _renumber_columns(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def _columns_and_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Return the columns that occur in pairs, and the pairs as indices into these columns."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
@@ -609,6 +609,6 @@ def _invert_matrix(matrix: Floats) -> Floats:
 
 
 def _sum_products(frame: Frame, first: Ints, second: Ints, weights: Floats) -> ValueProducts:
-    used, (one, other) = _renumber_columns(first, second)
+    used, (one, other) = _columns_and_pairs(first, second)
     centres, scales = frame.centres[used], frame.scales[used]
     return ValueProducts(frame.entries[used], centres, scales, one, other, weights)

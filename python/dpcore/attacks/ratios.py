@@ -14,14 +14,14 @@ from .arrays import Places
 
 _AxisArgument = int | tuple[int, ...] | None
 _CLEAR_RATIO_VARIANCES: Final = 4.0
-"""Factor of the variance in the second shrinkage factor of `shrink_log_ratios`."""
+"""Factor of the variance in the second shrinkage factor of `shrink_ratios_to_0`."""
 _RUN_PENALTY: Final = 5.0
 """Least increase of twice the log-likelihood that justifies one more run of bins."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: their sums are exact in any order."""
 
 
-def round_weights(weights: Floats) -> Floats:
+def to_fixed_point(weights: Floats) -> Floats:
     """Round weights to multiples of 2^-20. The order of such weights does not change their sum."""
     return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
@@ -46,7 +46,7 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
     return ratios, 1.0 / (k + 0.5) + 1.0 / (k_prime + 0.5)
 
 
-def shrink_log_ratios(
+def shrink_ratios_to_0(
     ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
     """Move estimated log ratios towards 0, because a part of their size is only chance.
@@ -101,7 +101,7 @@ def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places 
     if runs is not None:
         k, k_prime = _sum_counts_by_run(k, runs), _sum_counts_by_run(k_prime, runs)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
-    weights = shrink_log_ratios(ratios, variances, axis=1, live=(k + k_prime) > 0)
+    weights = shrink_ratios_to_0(ratios, variances, axis=1, live=(k + k_prime) > 0)
     return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
 
 
@@ -154,7 +154,7 @@ def find_indistinct_runs(k: Array, k_prime: Array) -> Places:
     start = np.zeros((tables, bins + 1), dtype=np.intp)
     for end in range(1, bins + 1):
         inside = totals[:, :, end : end + 1] - totals[:, :, :end]
-        value = best[:, :end] + _run_log_likelihood(*inside) - _RUN_PENALTY / 2.0
+        value = best[:, :end] + _max_log_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
     # Read the starts of the runs backwards, from the last run.
@@ -165,7 +165,7 @@ def find_indistinct_runs(k: Array, k_prime: Array) -> Places:
     return np.cumsum(begins[:, :-1], axis=1) - 1
 
 
-def _run_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
+def _max_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
     """Return the maximum log-likelihood of runs with `k` draws on x and `k_prime` draws on x'."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both

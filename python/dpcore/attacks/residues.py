@@ -19,7 +19,7 @@ from ..records import Array, Floats, Ints, Rows, set_fields
 from . import arrays
 from .arrays import Merged, has_few_distinct, read_numbers
 from .attack import NumericAttack
-from .ratios import log_ratios, round_weights, weigh_bins
+from .ratios import log_ratios, to_fixed_point, weigh_bins
 from .threshold import Special
 
 MODULI: Final = tuple(range(2, 17))
@@ -79,7 +79,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     def __post_init__(self) -> None:
         """Make the arrays read-only and check that their shapes match."""
-        weights = round_weights(np.asarray(self.weights, np.float64))
+        weights = to_fixed_point(np.asarray(self.weights, np.float64))
         set_fields(self, modulus=integer("modulus", self.modulus, 2, MODULI[-1]), weights=weights)
         flag("summed", self.summed)
         arrays.freeze_arrays(self)
@@ -192,13 +192,13 @@ class Residues(NumericAttack):
         wide = _find_wide_columns(sides)
         if wide.size:
             residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
-            scores += _score_columns(residues, wide)
+            scores += _all_and_best_column(residues, wide)
         if rows.shape[1] > 1:
             best = _best_table([_row_sum_residues(side) for side in sides])
-            if best.sum_divergences > 0.0:
+            if best.total_divergence > 0.0:
                 every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
                 score = ResidueRatio(best.modulus, every, weights, summed=True)
-                scores.append((best.sum_divergences, score))
+                scores.append((best.total_divergence, score))
         scores.sort(key=lambda item: -item[0])
         return [score for _, score in scores[:_MAX_RESIDUE_SCORES]]
 
@@ -231,7 +231,7 @@ def _row_sum_residues(rows: Array) -> Ints:
     return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON_MULTIPLE)
 
 
-def _score_columns(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
+def _all_and_best_column(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield a score of all informative columns, and a score of the most informative column.
 
     Each score comes with its estimated divergence between x and x'.
@@ -251,8 +251,8 @@ def _best_table(sides: list[Ints]) -> _ResidueCounts:
     taken only if its divergence is more than 5 % larger.
     """
     tables = [_ResidueCounts.of(sides, modulus) for modulus in MODULI]
-    most = max(table.sum_divergences for table in tables)
-    return next(table for table in tables if table.sum_divergences * _MODULUS_MARGIN >= most)
+    most = max(table.total_divergence for table in tables)
+    return next(table for table in tables if table.total_divergence * _MODULUS_MARGIN >= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class _ResidueCounts:
         return cls(modulus, k, k_prime, np.where(beyond, np.maximum(worth, 0.0), 0.0))
 
     @property
-    def sum_divergences(self) -> float:
+    def total_divergence(self) -> float:
         """Sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 

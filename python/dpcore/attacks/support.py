@@ -26,7 +26,7 @@ from .atoms import Atoms, atoms_of, may_have_atoms, take_head_rows
 from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
-from .grains import PLACES, Grain, grains_of, merge_grains, tolerances_at
+from .grains import PLACES, Grain, find_grains, merge_grains, tolerances_at
 from .parts import Parts, cache_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
@@ -261,7 +261,7 @@ class AtRows(Merged, word="AtRows"):
     recognized by a 64-bit hash, which is computed from its entries as float64.
 
     Args:
-        codes: hashes of the listed outputs in increasing order, as the function `row_codes`
+        codes: hashes of the listed outputs in increasing order, as the function `row_hashes`
             computes them.
         signs: score of each listed output: 1 if it occurred only on x, -1 if it occurred only on
             x'.
@@ -274,7 +274,7 @@ class AtRows(Merged, word="AtRows"):
 
     Example:
         >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
-        >>> at = AtRows(np.sort(row_codes(rows)), [1, 1])
+        >>> at = AtRows(np.sort(row_hashes(rows)), [1, 1])
         >>> at(np.array([[2.5, 3.5], [0.0, 0.0]])).tolist()
         [1.0, 0.0]
     """
@@ -295,7 +295,7 @@ class AtRows(Merged, word="AtRows"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the score of each output, shape `(size,)`."""
-        codes = row_codes(read_numbers(outputs))
+        codes = row_hashes(read_numbers(outputs))
         places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
         return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
 
@@ -304,7 +304,7 @@ class AtRows(Merged, word="AtRows"):
         return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
 
 
-def row_codes(rows: Array) -> Words:
+def row_hashes(rows: Array) -> Words:
     """Compute a 64-bit hash for each row of an array of numbers. Equal rows have equal hashes.
 
     Args:
@@ -388,7 +388,7 @@ class Support(NumericAttack):
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make a score for each property that the pilot outputs have, such as "an entry is NaN"."""
         sides = rows, rows_prime
-        grains = grains_of(*sides)
+        grains = find_grains(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
             if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
                 yield Special(kind)
@@ -450,7 +450,7 @@ def _make_repeat_score(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = merge_grains(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
-    return Repeats(2.0 * grain.median_tolerance, relative)
+    return Repeats(2.0 * grain.usual_tolerance, relative)
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
@@ -532,14 +532,14 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     At most 4,096 rows are returned, the most frequent ones. Each row has an entry that occurs in no
     other distinct row.
     """
-    codes = row_codes(rows)
+    codes = row_hashes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
     # On a grid, equal values occur in many different rows, and rounding may move them. Here one
     # value must belong to a single distinct row.
     again = times > 1
     if not again.any():
         return rows[:0], kinds[:0]
-    again[again] = _find_own_valued_rows(rows[places[again]], times[again], rows)
+    again[again] = _mask_rows_with_unique_entry(rows[places[again]], times[again], rows)
     most_repeated = np.flatnonzero(again)[
         np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]
     ]
@@ -547,18 +547,18 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     return rows[places[most_repeated][finite]], kinds[most_repeated][finite]
 
 
-def _find_own_valued_rows(kinds: Array, times: Array, rows: Array) -> Array:
+def _mask_rows_with_unique_entry(distinct_rows: Array, times: Array, rows: Array) -> Array:
     """Return a mask of the distinct rows with an entry that occurs in no other distinct row.
 
     Args:
-        kinds: the distinct rows.
+        distinct_rows: the distinct rows.
         times: number of occurrences of each distinct row in `rows`.
         rows: all rows.
     """
-    own = np.zeros(len(kinds), np.bool_)
+    own = np.zeros(len(distinct_rows), np.bool_)
     for column in range(rows.shape[1]):
         values, counts = np.unique(rows[:, column], return_counts=True)
-        place = np.searchsorted(values, kinds[:, column]).clip(max=values.size - 1)
+        place = np.searchsorted(values, distinct_rows[:, column]).clip(max=values.size - 1)
         own |= counts[place] == times
     return own
 
@@ -602,10 +602,10 @@ def _score_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) ->
     ]
     atoms = sorted(itertools.chain(*lists), key=lambda atom: -atom.times)
     if atoms:
-        yield _score_atoms(_keep_frequent(atoms, 1) + _keep_frequent(atoms, -1))
+        yield _score_atoms(_first_atoms_of_side(atoms, 1) + _first_atoms_of_side(atoms, -1))
 
 
-def _keep_frequent(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
+def _first_atoms_of_side(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
     """Return the first atoms of one input, at most 16. The sign is 1 for x and -1 for x'."""
     return [atom for atom in atoms if atom.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
@@ -639,7 +639,7 @@ def find_rare_values(
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
         return None
-    grains = grains_of(*rows)
+    grains = find_grains(*rows)
     columns = enumerate(grains)
     columns_of_atoms = [
         _find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns
@@ -648,7 +648,7 @@ def find_rare_values(
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid naturally repeat, about as often as the neighbouring values.
-        repeated = [_find_outlying_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
+        repeated = [_atoms_with_odd_counts(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
@@ -670,7 +670,7 @@ def find_rare_values(
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
-def _find_outlying_atoms(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
+def _atoms_with_odd_counts(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
     """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.
@@ -701,7 +701,7 @@ def _choose_own_values(
     Returns:
         The event, or None if there is no such value.
     """
-    frequent = _keep_frequent(atoms, 1 - 2 * side)
+    frequent = _first_atoms_of_side(atoms, 1 - 2 * side)
     if not frequent:
         return None
     score, hits = _score_atoms(frequent), min(sum(atom.times for atom in frequent), sizes[side])

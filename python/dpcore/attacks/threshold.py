@@ -17,14 +17,14 @@ import numpy as np
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, vector
 from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
-from ..pairs.differences import broadcast_pair
+from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .candidates import OfParts
-from .grains import Grain, grains_of, merge_grains, sum_grains, tolerances_at
+from .grains import Grain, find_grains, merge_grains, tolerances_at, weighted_sum_rounding
 from .parts import Parts
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
@@ -166,7 +166,7 @@ class Closer(Record, word="Closer"):
         apart, middle = cache_per_device(self, outputs, self._difference_and_middle)
         if self.norm == "l2":
             shift, size, norm = middle
-            slack = rounding_slack(terms, size + norm * outputs.norm())
+            slack = rounding_slack(terms, size + norm * outputs.row_norm_bounds())
             return Rough(outputs.dot(apart) - shift, slack)
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
@@ -193,7 +193,7 @@ class Closer(Record, word="Closer"):
 
         `grains` states how far rounding errors can move each entry of the output.
         """
-        return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
+        return weighted_sum_rounding(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
         """Return a description of the score in one line, for the report of an audit."""
@@ -235,7 +235,7 @@ class RowSum(OfRow, word="RowSum"):
 
         `grains` states how far rounding errors can move each entry.
         """
-        return sum_grains(grains)
+        return weighted_sum_rounding(grains)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the sum of the entries of each output, shape `(size,)`."""
@@ -254,8 +254,8 @@ class RowSum(OfRow, word="RowSum"):
     def on_device(self, outputs: Held) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
         entries = outputs.flat.shape[1]
-        reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
-        return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
+        reach = math.sqrt(entries) * outputs.row_norm_bounds() if entries else 0.0
+        return Rough(outputs.row_sums(), rounding_slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
         """Return a description of the score in one line, for the report of an audit."""
@@ -436,7 +436,7 @@ def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
     return [[int(entry) for entry in row] for row in entries]
 
 
-@suggest_arguments
+@explain_argument_errors
 def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMatch:
     """Make a score for a mechanism of local hashing, to be used with `Threshold`.
 
@@ -511,7 +511,7 @@ def minus_zero_scores(
 _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
     """Attack with a threshold on a simple score. Try this attack first on numeric outputs.
@@ -607,7 +607,7 @@ class Threshold(ScoreAttack):
 
 
 def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
-    ends = broadcast_pair(pair.x, pair.x_prime, shape)
+    ends = pair_to_vectors(pair.x, pair.x_prime, shape)
     if ends is None:
         return []
     norms = [norm for norm in ("l1", "l2") if norm in names]
@@ -627,7 +627,7 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
         return [0]
     most = max(_MIN_SCREENED_ROWS, _SCREENED_NUMBERS // dim)
     sides = rows[:most], rows_prime[:most]
-    merits, grains = np.zeros(dim), grains_of(*sides)
+    merits, grains = np.zeros(dim), find_grains(*sides)
     for part, columns in arrays.column_blocks(*sides):
         ordered = [np.sort(side, axis=1) for side in columns]
         held = np.stack([side.shape[1] - np.isnan(side).sum(axis=1) for side in ordered], axis=1)
@@ -637,11 +637,11 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
             if sizes.all():
                 numbers = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
                 own = [grains[i] for i in places[same]]
-                merits[places[same]] = _best_ratios(numbers, own, (len(sides[0]), len(sides[1])))
+                merits[places[same]] = _max_log_ratios(numbers, own, (len(sides[0]), len(sides[1])))
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
-def _best_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
+def _max_log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
     """Return the log ratio of the probabilities of each column's best half-line on x and x'.
 
     Four standard errors are subtracted, because the largest of many estimates is too large.

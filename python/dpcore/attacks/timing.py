@@ -42,11 +42,11 @@ from numpy.random import Generator
 from ..errors import choice, confidence_level, count, integer, invalid, vector
 from ..events import Above
 from ..events.event import score_attribute
-from ..pairs.differences import broadcast_pair
+from ..pairs.differences import pair_to_vectors
 from ..records import Array, Flags, Floats, Pair, frozen_array
-from ..report.shown import qualified_name
+from ..report.shown import qualname_of
 from ..sampling.sources import Call, Clock, Timed, time_calls
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .additive import Additive
 from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events
@@ -318,7 +318,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     if sides.all() or not sides.any():
         return scores
     members = _COLUMN_ATTACKS[: 3 if len(rows) > _MIN_FINE_COMB_CALLS else 2]
-    for columns in _choose_columns(rows, sides, pair):
+    for columns in _yield_column_sets(rows, sides, pair):
         table = make_column_table(columns, rows)
         split = table[sides], table[~sides]
         made = [score for member in members for score in member.candidates(*split, _NO_INPUTS)]
@@ -326,19 +326,19 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     return scores
 
 
-def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
+def _yield_column_sets(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
     """Yield sets of columns (quantities of output and latency) from which scores are made."""
     entries = _output_columns(rows)
     if not any(np.ptp(entry(rows)) for entry in entries):
         # If the output never changes, only the latency is informative.
         return
     yield (*entries, Latency())
-    telling = _rank_entries(entries, rows, sides)
+    telling = _rank_by_latency(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
         yield OutputGroup(telling[0], _find_even_edges(first, _MAX_VALUE_GROUPS)), Latency()
     for share in _USUAL_LATENCY_QUANTILES:
-        for excesses in _iterate_excess_pairs(rows, sides, pair, telling, share):
+        for excesses in _excess_latency_score_pairs(rows, sides, pair, telling, share):
             yield telling[0], Latency(), *excesses
 
 
@@ -356,7 +356,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
     return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
 
 
-def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
+def _rank_by_latency(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
     """Return the entries, at most two, for which latencies of equal outputs differ most.
 
     The medians of the latencies on x and on x' are compared.
@@ -386,7 +386,7 @@ def _find_even_edges(values: Floats, groups: int) -> Floats:
     return np.unique(np.nanquantile(values, np.arange(1, groups) / groups))
 
 
-def _iterate_excess_pairs(
+def _excess_latency_score_pairs(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ...]]:
     """Yield pairs of scores, each the latency minus a usual latency.
@@ -409,14 +409,14 @@ def _iterate_excess_pairs(
         curves = [_quantile_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
         yield ExcessLatency("x", entry, *curves[0]), ExcessLatency("x'", entry, *curves[1])
     x, x_prime = (np.ravel(x) if isinstance(x, np.ndarray) else x for x in (pair.x, pair.x_prime))
-    ends = None if rows.dtype == object else broadcast_pair(x, x_prime, (rows.shape[1] - 1,))
+    ends = None if rows.dtype == object else pair_to_vectors(x, x_prime, (rows.shape[1] - 1,))
     if ends is None:
         return
     distances = [OutputDistance(side, end) for side, end in zip(("x", "x'"), ends, strict=True)]
     # The time that the noise takes does not depend on the input: one curve fits all calls.
     own_distance = np.where(sides, *(distance(rows) for distance in distances))
     curve = _quantile_curve(own_distance, latencies, share)
-    for places, usual in (curve, _fit_line(*curve)):
+    for places, usual in (curve, _fit_line_end_points(*curve)):
         yield tuple(
             ExcessLatency(measured_distance.side, measured_distance, places, usual)
             for measured_distance in distances
@@ -446,7 +446,7 @@ def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Fl
     return places, np.array([np.quantile(latencies[a:b], share) for a, b in parts])
 
 
-def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
+def _fit_line_end_points(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
     """Fit a straight line to points, with the least sum of absolute vertical distances.
 
     Returns:
@@ -466,7 +466,7 @@ def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
     return ends, line[0] + line[1] * ends
 
 
-def choose_timed(
+def pick_timed_and_side(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
     """Choose the event of output and running time that is expected to certify the largest bound.
@@ -500,11 +500,11 @@ def choose_timed(
     best = max(events, key=lambda choice: choice.merit)
     if best.event.score is alone:
         latencies = alone(rows).astype(np.int64)
-        return choose_latency(Timed(sides, latencies, []), trials, confidence)
+        return pick_latency_and_side(Timed(sides, latencies, []), trials, confidence)
     return best.event, best.direction
 
 
-def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
+def pick_latency_and_side(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
     """Choose the event "running time above (or below) a threshold" with the largest expected bound.
 
     Args:
@@ -555,7 +555,7 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
     return np.asarray(logit(betaincinv(own, other, alpha)))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
     """Attack on the running time (latency) of single calls, together with the output of the call.
@@ -603,7 +603,7 @@ class Timing(AuditAttack):
 
     def __repr__(self) -> str:
         """Return the constructor call as text. A clock that is a function appears by its name."""
-        clock = repr(self.clock) if isinstance(self.clock, str) else qualified_name(self.clock)
+        clock = repr(self.clock) if isinstance(self.clock, str) else qualname_of(self.clock)
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def default_pilot(self, trials: int) -> int:
@@ -678,15 +678,15 @@ class Timing(AuditAttack):
         drawn = time_calls(call, pair, chosen.size, rng, clock)
         first, fresh = drawn.select_calls(chosen), drawn.select_calls(~chosen)
         rows = first.to_rows()
-        event, direction = choose_timed(rows, first.sides, pair, trials, confidence)
-        parts = fresh.split_calls(rows.shape[1])
+        event, direction = pick_timed_and_side(rows, first.sides, pair, trials, confidence)
+        parts = fresh.split_for_memory(rows.shape[1])
         hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
         k, n, total = (int(flags.sum()) for flags in (hits & fresh.sides, fresh.sides, hits))
         counts = k, total - k, n, trials - n
-        return TimingCounts(event, direction, *counts, n_calls, _note_unusable(rows))
+        return TimingCounts(event, direction, *counts, n_calls, _note_unusable_outputs(rows))
 
 
-def _note_unusable(rows: Array) -> tuple[str, ...]:
+def _note_unusable_outputs(rows: Array) -> tuple[str, ...]:
     """Return a note if the outputs are objects that are not hashable or hardly ever repeat."""
     try:
         shown = len(set(rows[:, 0].tolist())) if rows.dtype == object else 0

@@ -24,8 +24,8 @@ from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import Choice, Goal
 from .bins import SHARE, place_between
-from .grains import cut_indices, estimate_grain
-from .ratios import round_weights, weigh_bins
+from .grains import bin_boundary_indices, estimate_rounding
+from .ratios import to_fixed_point, weigh_bins
 from .residues import residues_of
 
 _MAX_VALUES: Final = 4
@@ -194,7 +194,7 @@ class FewValued(NamedTuple):
     cuts: tuple[float, ...]
 
     @property
-    def is_sign(self) -> bool:
+    def has_two_codes(self) -> bool:
         """True if the rule has exactly one limit, so that only two codes exist."""
         return len(self.cuts) == 1
 
@@ -208,7 +208,7 @@ def _make_code_rules(columns: Sequence[Array], centres: Floats) -> list[FewValue
     for i, centre in enumerate(centres.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
         values = arrays.finite_values(*heads)
-        gaps = cut_indices(values, estimate_grain(*heads))
+        gaps = bin_boundary_indices(values, estimate_rounding(*heads))
         cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
             ways += [(0, FewValued(i, 0, cuts))] if cuts else []
@@ -225,7 +225,7 @@ def _make_code_rules(columns: Sequence[Array], centres: Floats) -> list[FewValue
     return [way for _, way in sorted(ways, key=lambda ranked: ranked[0])]
 
 
-def find_telling_groups(columns: Sequence[Array], centres: Floats) -> list[tuple[FewValued, ...]]:
+def best_pair_and_triple(columns: Sequence[Array], centres: Floats) -> list[tuple[FewValued, ...]]:
     """Find the two columns, and the three columns, whose dependence differs most between x and x'.
 
     Args:
@@ -329,14 +329,14 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
         tables.append(np.bincount(flat, minlength=radix ** len(group))[np.newaxis].astype(float))
     sizes = [np.array([[side.shape[1]]]) for side in columns]
     smooth = weigh_bins(tables[0], tables[1], sizes[0], sizes[1], None)
-    weights = round_weights(smooth)
+    weights = to_fixed_point(smooth)
     cuts = np.array([[*way.cuts, *[np.nan] * (most - len(way.cuts))] for way in group])
     moduli = np.array([way.modulus for way in group])
     used = entries[[way.column for way in group]]
     return CellRatios(used, moduli, cuts, weights.reshape(shape))
 
 
-def has_box_width(outputs: Array) -> bool:
+def has_3_to_8_entries(outputs: Array) -> bool:
     """Return True if outputs have 3 to 8 entries. `find_empty_box` requires this."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
@@ -356,7 +356,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
         The event with its direction, or None if chance explains every box.
     """
     rows = read_both_sides(outputs, outputs_prime)
-    if rows is None or not has_box_width(rows[0]):
+    if rows is None or not has_3_to_8_entries(rows[0]):
         return None
     sides = [np.ascontiguousarray(side[: _BOX_ROWS[1]].T, np.float64) for side in rows]
     sizes = [side.shape[1] for side in sides]

@@ -20,7 +20,7 @@ from ..records import Array, Floats, Ints, Pair
 from . import arrays
 from .arrays import Merged
 from .attack import ScoreAttack
-from .ratios import find_indistinct_runs, log_ratios, round_weights, shrink_log_ratios, weigh_bins
+from .ratios import find_indistinct_runs, log_ratios, shrink_ratios_to_0, to_fixed_point, weigh_bins
 
 NO_ROW: Final = -1
 """Number of tokens that stands for an output that is not a text."""
@@ -55,7 +55,7 @@ class Rows:
     rows: list[list[str]]
     sizes: Ints
 
-    def number_tokens(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
+    def row_and_token_ids(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
         """Replace words (tokens) by numbers, and list which words occur in which outputs.
 
         The result is two arrays of equal length. Entry i of the first array is the index of an
@@ -83,7 +83,7 @@ class Numbering(dict[str, int]):
 
     Example:
         >>> table = Numbering()
-        >>> Rows([["a", "b", "a"]], np.array([3])).number_tokens(table)[1].tolist(), dict(table)
+        >>> Rows([["a", "b", "a"]], np.array([3])).row_and_token_ids(table)[1].tolist(), dict(table)
         ([0, 1], {'a': 0, 'b': 1})
     """
 
@@ -91,7 +91,7 @@ class Numbering(dict[str, int]):
         return self.setdefault(token, len(self))
 
 
-def split_into_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
+def split_texts_into_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
     """Split outputs into words at white space, and yield the words of the outputs block by block.
 
     Each result is a pair: a slice that selects the outputs of the block, and the words of these
@@ -102,7 +102,7 @@ def split_into_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
             bytes has no words.
 
     Example:
-        >>> [(part, rows)] = split_into_words(np.array(["to boston", "", None], dtype=object))
+        >>> [(part, rows)] = split_texts_into_words(np.array(["to boston", "", None], dtype=object))
         >>> rows.rows, rows.sizes.tolist()
         ([['to', 'boston'], [], []], [2, 0, -1])
     """
@@ -191,8 +191,8 @@ class TokenRatios(Merged, word="TokenRatios"):
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
-        for part, rows in split_into_words(outputs):
-            place, code = rows.number_tokens(table)
+        for part, rows in split_texts_into_words(outputs):
+            place, code = rows.row_and_token_ids(table)
             weights = np.bincount(place, self.values[code], minlength=rows.sizes.size)
             scores[part] = weights + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
         return scores
@@ -229,13 +229,13 @@ def fit_ratios(sides: Sequence[Array]) -> TokenRatios:
         sides: two arrays: the pilot outputs (first draws) on x, and those on x'.
     """
     table = Numbering()
-    tables = [_count_tokens(side, table) for side in sides]
+    tables = [_doc_freqs_and_lengths(side, table) for side in sides]
     n, n_prime = (sizes.size for _, sizes in tables)
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in tables)
-    starts, lengths = _fit_length_ratios([sizes for _, sizes in tables])
+    starts, lengths = _fit_length_weights([sizes for _, sizes in tables])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     ratios = log_ratios(k, k_prime, n, n_prime)
-    values = round_weights(shrink_log_ratios(*ratios, live=often))
+    values = to_fixed_point(shrink_ratios_to_0(*ratios, live=often))
     # Select tokens by their contribution to the score's variance; then sort the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
     places = moved[values[moved] != 0.0]
@@ -244,7 +244,7 @@ def fit_ratios(sides: Sequence[Array]) -> TokenRatios:
     return TokenRatios(tuple(names[i] for i in places), values[places], starts, lengths)
 
 
-def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
+def _doc_freqs_and_lengths(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
     """Count the outputs that contain each token. Return these counts and the lengths of outputs.
 
     Args:
@@ -252,8 +252,8 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
         table: number of each token, a `Numbering`, to which new tokens are added.
     """
     counts, sizes, rows_counted = np.zeros(0), [], 0
-    for _, rows in split_into_words(side):
-        _, codes = rows.number_tokens(table)
+    for _, rows in split_texts_into_words(side):
+        _, codes = rows.row_and_token_ids(table)
         more = np.bincount(codes, minlength=len(table))
         counts = np.pad(counts, (0, more.size - counts.size)) + more
         sizes.append(rows.sizes)
@@ -263,7 +263,7 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
     return counts, np.concatenate(sizes)
 
 
-def _fit_length_ratios(sizes: list[Ints]) -> tuple[Ints, Floats]:
+def _fit_length_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
     """Return the least length of each interval of lengths, and the weights.
 
     The first weight is for outputs that are not texts. One weight for each interval follows.
@@ -285,7 +285,7 @@ def _fit_length_ratios(sizes: list[Ints]) -> tuple[Ints, Floats]:
     runs = np.zeros(k.shape, dtype=np.intp)
     runs[:, 1:] = 1 + find_indistinct_runs(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
-    values = round_weights(weigh_bins(k, k_prime, n, n_prime, runs))[0]
+    values = to_fixed_point(weigh_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
     starts = different[first - 1]
     starts[:1] = 0
@@ -344,7 +344,7 @@ class Words(ScoreAttack):
             outputs on x' do not contain a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        return (fit_ratios(sides),) if _first_texts(sides) else ()
+        return (fit_ratios(sides),) if _head_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
         """Fit the score of this attack on pilot outputs, if they are texts that seldom repeat.
@@ -359,12 +359,12 @@ class Words(ScoreAttack):
             empty if all weights are 0.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        texts = _first_texts(sides)
+        texts = _head_texts(sides)
         scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (fit_ratios(sides),)
         return tuple(score for score in scores if not score.has_constant_score)
 
 
-def _first_texts(sides: tuple[Array, ...]) -> list[str]:
+def _head_texts(sides: tuple[Array, ...]) -> list[str]:
     """Return the texts among the first 4,096 outputs on x and on x'."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []

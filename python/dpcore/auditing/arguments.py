@@ -61,7 +61,7 @@ class Arguments:
     source: bool = True
     progress: bool | None = None
 
-    def check_words(self) -> None:
+    def check_flags_and_words(self) -> None:
         """Check those arguments of an audit that must be True or False, or a word from a list.
 
         Raises:

@@ -29,7 +29,7 @@ from typing import Final
 
 import numpy as np
 
-from ..attacks.grains import grains_of
+from ..attacks.grains import find_grains
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_unbatched, make_generator
 from ..records import Array, Floats
@@ -67,7 +67,7 @@ _FIRST_CALL_NUMBER: Final = 2**22
 _ROW_NAMES: Final = ("first", "middle", "last")
 
 
-def plan_call_sizes(block: int, trials: int) -> tuple[int, int]:
+def choose_call_count_and_rows(block: int, trials: int) -> tuple[int, int]:
     """Plan a test of two kinds of mechanism calls: for one output, and for many outputs.
 
     Args:
@@ -99,26 +99,26 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
         of few trials or slow calls). It also has one sentence if the test compared only some
         columns.
     """
-    calls, rows = plan_call_sizes(draws.block, trials)
+    calls, rows = choose_call_count_and_rows(draws.block, trials)
     if rows <= 1 or is_unbatched(draws.mechanism):
         return (), ()
     if not calls:
         few = f"below {2 * _TRIALS_PER_CALL * _MIN_CALLS:,} trials single outputs are not compared"
         return (), (f"{few} with rows of longer calls",)
-    fixed, each = draws.course.estimate_call()
+    fixed, each = draws.course.fixed_and_output_seconds()
     if fixed + rows * each > MAX_CALL_SECONDS:
         return (), (
             f"a call takes more than {MAX_CALL_SECONDS} s: single outputs were not compared with "
             "rows of longer calls",
         )
-    outputs = _draw_sides(draws, calls, rows)
-    sides = [_read_with_tolerances(side) for side in outputs]
+    outputs = _draw_samples(draws, calls, rows)
+    sides = [_columns_and_tolerances(side) for side in outputs]
     n_tests = _TESTS_PER_COLUMN * sum(side[0].shape[1] for side in sides)
     p_values = {}
     for place, name in enumerate(_ROW_NAMES, 1):
         chosen = np.r_[:calls, place * calls : (place + 1) * calls]
         p_values[name] = n_tests * min(
-            _find_smallest_p_value(side[chosen], slack) for side, slack in sides
+            _smallest_two_sample_p_value(side[chosen], slack) for side, slack in sides
         )
     columns = sum(table.shape[1] for table in split_by_kind(outputs[0]))
     if columns <= _MAX_COLUMNS:
@@ -130,7 +130,7 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
     )
 
 
-def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
+def _draw_samples(draws: Heard, calls: int, rows: int) -> list[Array]:
     """Return four samples for each input, one after the other in one array.
 
     The samples are the outputs of calls of size 1, and the first, middle and last rows of calls
@@ -151,7 +151,7 @@ def _draw_sides(draws: Heard, calls: int, rows: int) -> list[Array]:
     return [join_outputs([output for part in side for output in part]) for side in parts]
 
 
-def _read_with_tolerances(outputs: Array) -> tuple[Floats, Floats]:
+def _columns_and_tolerances(outputs: Array) -> tuple[Floats, Floats]:
     """Return outputs as columns of numbers, and each column's relative tolerance for equality.
 
     A text gives several columns: one for each number in the text, and one for the number of its
@@ -161,13 +161,13 @@ def _read_with_tolerances(outputs: Array) -> tuple[Floats, Floats]:
     # The constant column is for outputs without a column.
     numbers: list[Array] = [np.zeros(len(outputs))]
     for column in columns[:: -(-len(columns) // _MAX_COLUMNS) or 1]:
-        numbers.extend([column] if column.dtype.kind in "buif" else _read_texts(column))
+        numbers.extend([column] if column.dtype.kind in "buif" else _categories_and_numbers(column))
     table = np.column_stack(numbers).astype(np.float64)
-    bits = [grain.bits or 53 for column in numbers for grain in grains_of(*[column[:, None]] * 2)]
+    bits = [grain.bits or 53 for column in numbers for grain in find_grains(*[column[:, None]] * 2)]
     return table, np.maximum(_MIN_SLACK, 2.0 ** (4.0 - np.array(bits)))
 
 
-def _read_texts(column: Array) -> Iterator[Array]:
+def _categories_and_numbers(column: Array) -> Iterator[Array]:
     """Yield columns of numbers for a column of texts: first categories, then numbers in the texts.
 
     The category of a text is the text without its numbers; equal categories get equal numbers. The
@@ -182,25 +182,25 @@ def _read_texts(column: Array) -> Iterator[Array]:
         yield np.array([float(written[place]) for written in numbers])
 
 
-def _find_smallest_p_value(values: Floats, slack: Floats) -> float:
+def _smallest_two_sample_p_value(values: Floats, slack: Floats) -> float:
     """Return the smallest p-value of all tests that compare two samples of equal size.
 
     Args:
         values: the two samples, one after the other, shape `(2n, columns)`.
         slack: relative tolerance for equal numbers, shape `(columns,)`.
     """
-    begins, ends, values = _find_runs(values, slack)
+    begins, ends, values = _run_starts_ends_and_minima(values, slack)
     with np.errstate(invalid="ignore", over="ignore"):
         # The lower median is a number of the samples. Infinity minus itself becomes NaN.
         distances = np.abs(values - np.sort(values, axis=0)[len(values) // 2 - 1])
-    begins_far, ends_far, _ = _find_runs(distances, slack)
+    begins_far, ends_far, _ = _run_starts_ends_and_minima(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
     return min(
         map(_permutation_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
     )
 
 
-def _find_runs(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
+def _run_starts_ends_and_minima(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
     """Find the numbers that equal each number up to the tolerance.
 
     Returns:

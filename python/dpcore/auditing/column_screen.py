@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.arrays import deviates_of
+from ..attacks.arrays import chi_square_deviates
 from ..attacks.classifier import LinearScore
 from ..records import Array, Floats, Ints
 
@@ -88,9 +88,9 @@ class ColumnSums:
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, self.centre.size, _SLICE_COLUMNS):
                 part = slice(start, start + _SLICE_COLUMNS)
-                self.cells[:, part] += self._add_slice(rows, part)
+                self.cells[:, part] += self._add_sums_get_histogram(rows, part)
 
-    def _add_slice(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
+    def _add_sums_get_histogram(self, rows: Array, part: slice) -> npt.NDArray[np.uint8]:
         """Update the sums of some columns, and return the counts for their histograms."""
         centre, scale = self.centre[part], 1.0 / self.widths[part]
         counts = np.zeros((_CELLS, centre.size), np.uint8)
@@ -121,7 +121,7 @@ class ColumnSums:
             moved[odd], scaled[odd] = 0.0, kinds
         return scaled.astype(np.uint8)
 
-    def read_moments(self) -> tuple[Floats, Floats, Floats]:
+    def count_mean_var(self) -> tuple[Floats, Floats, Floats]:
         """Return the count, the mean and the variance of the finite numbers in each column.
 
         The mean is computed after the attribute `centre` was subtracted from the numbers.
@@ -135,7 +135,7 @@ class ColumnSums:
         return counts, means, variances
 
 
-def choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
+def choose_centre_and_width(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     """Choose the centre of the histogram and the width of its bins, for each column of the outputs.
 
     Args:
@@ -143,7 +143,7 @@ def choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     """
     columns = heads[0].shape[1]
     parts = [
-        _choose_bin_grid([head[:_HEAD_ROWS, start : start + _SLICE_COLUMNS] for head in heads])
+        _bin_centre_and_width([head[:_HEAD_ROWS, start : start + _SLICE_COLUMNS] for head in heads])
         for start in range(0, columns, _SLICE_COLUMNS)
     ]
     centres, widths = zip(*parts, strict=True)
@@ -151,7 +151,7 @@ def choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
+def _bin_centre_and_width(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     pooled = np.concatenate(heads).astype(np.float64)
     pooled[~np.isfinite(pooled)] = np.nan
     held = np.maximum(np.count_nonzero(~np.isnan(pooled), axis=0), 1)
@@ -164,7 +164,7 @@ def _choose_bin_grid(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     return centres, np.maximum(_BINNED_SPREADS * spread / _BINS, least)
 
 
-def _measure_slice_difference(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
+def _chi_square_and_half_line(sides: Sequence[ColumnSums], part: slice) -> list[Floats]:
     """Return two measures of the difference between x and x', for some columns.
 
     The first measure is a chi-squared statistic of the histograms. The second measure is the
@@ -192,10 +192,10 @@ def _measure_slice_difference(sides: Sequence[ColumnSums], part: slice) -> list[
     )
     errors = np.sqrt(1.0 / (hits[0] + 0.5) + 1.0 / (hits[1] + 0.5))
     cautious = (ratios - _RATIO_STANDARD_ERRORS * errors).max(axis=0)
-    return [deviates_of(statistic, freedoms), cautious]
+    return [chi_square_deviates(statistic, freedoms), cautious]
 
 
-def measure_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
+def measure_four_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
     """Measure how much the outputs on x and on x' differ in each column, in four ways.
 
     The four measures compare the means, the variances, the histograms, and the probabilities of a
@@ -209,14 +209,14 @@ def measure_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
         Four arrays of shape `(columns,)`, one for each measure.
     """
     (size, mean, variance), (size_prime, mean_prime, variance_prime) = (
-        side.read_moments() for side in sides
+        side.count_mean_var() for side in sides
     )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         error = variance / np.maximum(size, 1.0) + variance_prime / np.maximum(size_prime, 1.0)
         shifts = np.abs(mean - mean_prime) / np.sqrt(error)
         spreads = np.abs(np.log(variance) - np.log(variance_prime))
         slices = [
-            _measure_slice_difference(sides, slice(start, start + _SLICE_COLUMNS))
+            _chi_square_and_half_line(sides, slice(start, start + _SLICE_COLUMNS))
             for start in range(0, mean.size, _SLICE_COLUMNS)
         ]
     by_bins = [np.concatenate(merits) for merits in zip(*slices, strict=True)]
@@ -244,7 +244,7 @@ def choose_columns(
         each criterion. A group is an array of positions in the first array.
     """
     ranked = []
-    for merits in measure_differences(sides):
+    for merits in measure_four_differences(sides):
         most = np.argsort(-merits, kind="stable")[:_CHOSEN_PER_TEST]
         ranked.append(most[merits[most] > -np.inf])
     if ends is not None:
@@ -275,7 +275,7 @@ def fit_diagonal_score(sides: Sequence[ColumnSums]) -> LinearScore | None:
         Fisher (1936), Annals of Eugenics 7, on the discriminant. Bickel and Levina (2004),
         Bernoulli 10, on independent columns.
     """
-    (_, mean, variance), (_, mean_prime, variance_prime) = (side.read_moments() for side in sides)
+    (_, mean, variance), (_, mean_prime, variance_prime) = (side.count_mean_var() for side in sides)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         weights = (mean - mean_prime) / (variance + variance_prime)
         centres = sides[0].centre + 0.5 * (mean + mean_prime)

@@ -22,7 +22,7 @@ from ..attacks.attack import (
     Goal,
     ScoreAttack,
     choose_events,
-    choose_plainest,
+    choose_simple_wide_gap,
     inapplicable_error,
 )
 from ..attacks.candidates import read_candidates
@@ -155,7 +155,7 @@ class Sequence:
         course.begin_step("fit", "choosing the event", 2 * self.pilot)
         try:
             if not self._kept and self._wide is None:
-                self._learn_from_pilot()
+                self._draw_pilot()
             course.begin_step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
                 course.begin_step("fit")
@@ -186,7 +186,7 @@ class Sequence:
             outputs on x and on x'.
         """
         ends = [start + self.done]
-        most = self._draw_ahead_limit
+        most = self._max_trials_drawn_ahead
         workers = (
             self.source.threads
             if self.source.executor is None
@@ -204,7 +204,7 @@ class Sequence:
         return list(zip(itertools.pairwise(ends), pieces, strict=True))
 
     @property
-    def _draw_ahead_limit(self) -> int:
+    def _max_trials_drawn_ahead(self) -> int:
         """Largest number of trials per input that may be drawn before they are counted."""
         elements = _MAX_HISTORY_ELEMENTS if self._wide is None else _MAX_SLICE_ELEMENTS
         return elements // max(1, self.source.elements)
@@ -246,7 +246,7 @@ class Sequence:
         of the mechanism, the new counts of these slices must equal the stored counts.
 
         Args:
-            state: the stored state, as returned by `read_state`.
+            state: the stored state, as returned by `check_saved_state`.
             refuse: function that raises an error for a changed mechanism. The argument of the
                 function is a text that describes the difference between the counts.
 
@@ -258,7 +258,7 @@ class Sequence:
         self._counted = list(zip(pieces, state["nan"], strict=True))
         done = integer("slices", sum(piece.counts.n for piece in pieces), 0, self.request.trials)
         self._evidence = {label: [*both] for label, *both in state["evidence"]}
-        self._learn_from_pilot()
+        self._draw_pilot()
         if state["chosen"] is None:
             return
         event, direction, counts = state["chosen"]
@@ -298,7 +298,7 @@ class Sequence:
         Args:
             tangent: pilot counts of the first event, from which the tangent is chosen.
         """
-        self.tangent, self.request = tangent, self.request.at_tangent(tangent)
+        self.tangent, self.request = tangent, self.request.with_best_tangent(tangent)
         self.martingale = Martingale(self.request.tangent or 0.0, self.request.delta)
 
     def _next_slice_trials(self, done: int) -> int:
@@ -307,10 +307,10 @@ class Sequence:
         least = BLOCK if is_thread_safe(self.source.draws.mechanism) else block
         trials = max(least, int(_SLICE_SHARE * done))
         if self._wide is not None:
-            trials = min(trials, self._draw_ahead_limit)
+            trials = min(trials, self._max_trials_drawn_ahead)
         return max(1, trials // block) * block
 
-    def _learn_from_pilot(self) -> None:
+    def _draw_pilot(self) -> None:
         claim, pair = self.request.claim, self.request.pair
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
@@ -356,7 +356,7 @@ class Sequence:
         goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought_curve)
         best, _ = select_wide_event(self.source, scores, reading, goal)
         self.remarks = note_no_bound([best], reading.choosing_outputs[0])
-        wide = reading.widen_choice(best)
+        wide = reading.choice_on_full_output(best)
         return replace(wide, event=wide.counted)  # type: ignore[arg-type]
 
     def _fit_next_event(self, trials: int) -> Choice:
@@ -376,7 +376,7 @@ class Sequence:
         level = self.request.delta, self.request.confidence
         goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought_curve)
         events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
-        best = choose_plainest(events, outputs[1::2], outputs_prime[1::2])
+        best = choose_simple_wide_gap(events, outputs[1::2], outputs_prime[1::2])
         self.remarks = note_no_bound(events, outputs)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]

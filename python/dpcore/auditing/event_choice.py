@@ -21,18 +21,18 @@ from ..attacks.attack import (
     best_of_sketches,
     best_threshold,
     choose_events,
-    choose_plainest,
+    choose_simple_wide_gap,
     column_grains,
     merit_of,
     part_grains,
-    rounding_remark_merit,
     score_grain,
     score_ns,
+    unrounded_merit_limit,
 )
-from ..attacks.bins import Marks, choose_cuts, largest_magnitude, sorted_values
+from ..attacks.bins import Marks, choose_thresholds, largest_magnitude, sorted_no_nan
 from ..attacks.grains import Grain
 from ..attacks.parts import cache_parts
-from ..bounds.tail import find_tail_threshold
+from ..bounds.tail import find_tail_index_and_bound
 from ..events.event import LARGEST, Above, Score, scores_of
 from ..mechanisms.answers import join_outputs
 from ..records import Array, Counts, Floats
@@ -207,11 +207,11 @@ def select_event(
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
         # The cheapest of the good scores always continues. Among scores that chose the same
         # outputs, one score is enough.
-        first = _choose_cheapest(ranked)
+        first = _choose_fastest_near_best(ranked)
         simple = next(
             (candidate for candidate in ranked if score_ns(candidate) <= _SIMPLE_SCORE_COST), first
         )
-        plainest = choose_plainest(ranked, *first_look, first)
+        plainest = choose_simple_wide_gap(ranked, *first_look, first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
@@ -220,10 +220,10 @@ def select_event(
         own = goal if size == selection else goal.screening_goal()
         choices = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(choices, key=merit_of, reverse=True)
-    chosen = choose_plainest(ranked, *first_look, _choose_cheapest(ranked))
+    chosen = choose_simple_wide_gap(ranked, *first_look, _choose_fastest_near_best(ranked))
     if in_tail:
         chosen = replace(chosen, farther=_choose_in_tail(chosen, ranked, first_look, goal))
-    is_rounding_better = rounded is not None and rounded.merit > rounding_remark_merit(chosen.merit)
+    is_rounding_better = rounded is not None and rounded.merit > unrounded_merit_limit(chosen.merit)
     return replace(chosen, rounding=rounded if is_rounding_better else None)
 
 
@@ -234,10 +234,10 @@ def _judge_scores(
     frames, marked = [], []
     for score in scores:
         sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
-        marks = marks_on(score, first_look, sides)
+        marks = list_thresholds(score, first_look, sides)
         marked.append(marks)
         frames.append(
-            Frame.of(marks.edges, (sorted_values(sides[0]), sorted_values(sides[1])), size)
+            Frame.of(marks.edges, (sorted_no_nan(sides[0]), sorted_no_nan(sides[1])), size)
         )
     work = SketchScores(scores, tuple(frames))
     parts = [shard.sides for shard in source.run(work, SELECTION, [(0, size)])]
@@ -248,7 +248,7 @@ def _judge_scores(
     ]
 
 
-def _choose_cheapest(choices: list[Choice]) -> Choice:
+def _choose_fastest_near_best(choices: list[Choice]) -> Choice:
     """Choose the cheapest score whose expected bound is within 2 % of the best one."""
     most = max(map(merit_of, choices))
     good = [
@@ -272,12 +272,12 @@ def _extend_into_tail(choice: Choice, values: Sides, grain: Grain, goal: Goal) -
         The choice with the new threshold, or None if no threshold predicts a larger bound.
     """
     sign = 1 if choice.event.side == "above" else -1
-    sides = sorted_values(sign * values[0]), sorted_values(sign * values[1])
-    marks = choose_cuts(sides[0], sides[1], grain)
+    sides = sorted_no_nan(sign * values[0]), sorted_no_nan(sign * values[1])
+    marks = choose_thresholds(sides[0], sides[1], grain)
     points = marks.points[marks.lows == marks.points]
     hits = [side.size - np.searchsorted(side, points) for side in sides]
     order = [0, 1] if choice.direction == "x" else [1, 0]
-    tail = find_tail_threshold(
+    tail = find_tail_index_and_bound(
         points,
         (hits[order[0]], hits[order[1]]),
         (values[order[0]].size, values[order[1]].size),
@@ -365,7 +365,7 @@ def _choose_in_tail(
         farther = _extend_into_tail(choice, values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
-    return best and choose_plainest([best], *sides, best)
+    return best and choose_simple_wide_gap([best], *sides, best)
 
 
 def select_wide_event(
@@ -427,7 +427,7 @@ def note_no_bound(
     return tuple(remarks)
 
 
-def choose_by_own_ratio(score: Score, values: Sides, goal: Goal) -> Choice | None:
+def choose_by_stated_ratio(score: Score, values: Sides, goal: Goal) -> Choice | None:
     """Choose the best threshold on a log-likelihood ratio l that the mechanism itself provides.
 
     If the provided ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws
@@ -447,13 +447,13 @@ def choose_by_own_ratio(score: Score, values: Sides, goal: Goal) -> Choice | Non
     """
     ratios, ratios_prime = values
     choices = [
-        _choose_stated_threshold(score, "x", ratios, ratios_prime, goal),
-        _choose_stated_threshold(score, "x_prime", -ratios_prime, -ratios, goal),
+        _choose_best_threshold(score, "x", ratios, ratios_prime, goal),
+        _choose_best_threshold(score, "x_prime", -ratios_prime, -ratios, goal),
     ]
     return max(filter(None, choices), key=merit_of, default=None)
 
 
-def _choose_stated_threshold(
+def _choose_best_threshold(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
     """Choose the best threshold in one direction.
@@ -497,7 +497,7 @@ def _choose_stated_threshold(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
+def list_thresholds(score: Any, outputs: Sides, values: Sides) -> Marks:
     """Return possible thresholds on a score: numbers between the values of the score on outputs.
 
     Args:
@@ -507,4 +507,4 @@ def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     """
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_grain(score, grains, *values)
-    return choose_cuts(sorted_values(values[0]), sorted_values(values[1]), grain)
+    return choose_thresholds(sorted_no_nan(values[0]), sorted_no_nan(values[1]), grain)

@@ -23,11 +23,11 @@ from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
 from ..sampling.sources import estimate_times
 from ..sampling.workers import count_workers
 from ..streams import MOST_DRAWS, PILOT, PROBE, block_size_per_thread
-from .call_sizes import MAX_CALL_SECONDS, plan_call_sizes
+from .call_sizes import MAX_CALL_SECONDS, choose_call_count_and_rows
 from .early_stop import REFIT_RATIO
 from .pair_choice import plan_rounds
 from .pilot import PilotDraws
-from .randomness import compare_outputs
+from .randomness import classify_difference
 from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, largest_certifiable
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
@@ -144,7 +144,7 @@ class Forecast:
             lines.append(
                 "a search takes less with a smaller budget=, or with the one pair that it found"
             )
-        lines += self._advise_sharing()
+        lines += self._advise_threads()
         if self.one_by_one:
             lines.append("a mechanism (x, size, rng) draws many outputs in one call, if it can")
         return "\n  ".join(lines)
@@ -168,7 +168,7 @@ class Forecast:
             single = self.one_by_one or self.block == 1
             probed = max(few, min(trials // 8, many)) if single else many
             probe = _PROBE_CALLS * self.fixed + probed * self.each
-            calls, rows = plan_call_sizes(self.block, trials)
+            calls, rows = choose_call_count_and_rows(self.block, trials)
             longer = self.fixed + rows * self.each
             if longer <= MAX_CALL_SECONDS and not self.one_by_one:
                 probe += 2 * calls * (self.fixed + self.each + longer)
@@ -239,7 +239,7 @@ class Forecast:
         line += f" and certifies an epsilon of {most:.2f} at most{warning}"
         return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
 
-    def _advise_sharing(self) -> list[str]:
+    def _advise_threads(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
             proposed_block = block_size_per_thread(self.trials, self.threads)
@@ -271,11 +271,11 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
         generators gave different outputs.
     """
     request = _time_calls(request)
-    forecast = _make_forecast(request)
+    forecast = _forecast_time(request)
     if request.budget is not None:
         most = (MOST_DRAWS - 1) // max(1, request.make_source(request.probe_pair).elements)
         if not request.attack.times:
-            forecast = _measure_event_choice(request, forecast, request.budget)
+            forecast = _time_event_choice(request, forecast, request.budget)
         spent = request.course.seconds("probe")
         trials = forecast.fit_trials(request.budget, spent, most - request.start)
         request, forecast = replace(request, trials=trials), replace(forecast, trials=trials)
@@ -283,7 +283,7 @@ def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> Unse
     return request
 
 
-def _measure_event_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
+def _time_event_choice(request: UnsettledRequest, forecast: Forecast, budget: float) -> Forecast:
     """Measure the time to choose an event and to count it, and add these times to a forecast.
 
     An event is chosen on pilots of increasing size. Each choice may take a fifth of `budget`, in
@@ -299,7 +299,7 @@ def _measure_event_choice(request: UnsettledRequest, forecast: Forecast, budget:
         begun = course.clock()
         event = request.attack.fitted_on(pilot).event
         seconds = course.clock() - begun
-        course.record_outputs(2 * size)
+        course.add_outputs(2 * size)
         fits[size] = max(0.0, seconds - forecast._pilot_seconds(size))
         if size == largest or fits[size] < _MAX_CHOICE_SHARE * forecast._pilot_seconds(size):
             break
@@ -321,7 +321,7 @@ def _measure_event_choice(request: UnsettledRequest, forecast: Forecast, budget:
         begun = course.clock()
         source.tally(event, PILOT, 0, size)
         seconds = course.clock() - begun
-        course.record_outputs(2 * size)
+        course.add_outputs(2 * size)
         counts[size] = seconds - forecast._draw_seconds(size, 0.0)
         is_long = seconds >= _MIN_TIMED_SECONDS or _TIMED_ROWS_GROWTH * seconds > limit
         if is_long or size >= _MAX_COUNTED_ROWS or not source.draws.native:
@@ -334,11 +334,11 @@ def _measure_event_choice(request: UnsettledRequest, forecast: Forecast, budget:
     return replace(forecast, fit=fit, counted=max(counted, least))
 
 
-def _make_forecast(request: UnsettledRequest) -> Forecast:
+def _forecast_time(request: UnsettledRequest) -> Forecast:
     candidates, source = request.wanted, request.make_source(request.probe_pair)
     early, executor = request.stop != "fixed", request.executor
     pilot = partial(min, BLOCK) if early else request.attack.default_pilot
-    fixed, each = request.course.estimate_call()
+    fixed, each = request.course.fixed_and_output_seconds()
 
     def plan_search(trials: int) -> tuple[tuple[int, int], ...]:
         return plan_rounds(candidates, replace(request, trials=trials).pilot_size, trials)
@@ -370,7 +370,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     Without a given time for the audit, calls are measured only if an output takes 1 ms or more.
     """
     course, budget, times = request.course, request.budget, request.attack.times
-    native, (fixed, each) = is_native(request.mechanism), course.estimate_call()
+    native, (fixed, each) = is_native(request.mechanism), course.fixed_and_output_seconds()
     alone = native or times or is_unbatched(request.mechanism)
     if budget is None and (alone or each < _FAST_OUTPUT_SECONDS):
         return request
@@ -381,7 +381,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
     rows, share = min(_FIRST_TIMED_ROWS, limit), 1.0
     while budget is None or 2 * (fixed + rows * each) <= share * budget:
         shard = _time_block(request, source, rows)
-        fixed, each = course.estimate_call()
+        fixed, each = course.fixed_and_output_seconds()
         if rows == limit or rows * each >= max(fixed, least):
             break
         rows, share = min(_TIMED_ROWS_GROWTH * rows, limit), _MAX_TIMED_SHARE
@@ -391,7 +391,7 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
         return request
     again = _time_block(request, source, shard.end - shard.first)
     # If no seed repeats a mechanism, its blocks are drawn in several calls.
-    is_own = compare_outputs(shard.sides[0][0], again.sides[0][0]) == "own"
+    is_own = classify_difference(shard.sides[0][0], again.sides[0][0]) == "own"
     return replace(request, randomness="own") if is_own else request
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import list_to_floats
 from ..mechanisms.callables import Repeated, make_generator
-from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, is_native, optional_attribute
 from ..pairs.differences import inputs_equal
 from ..records import Pair, frozen_array
 from ..sampling.sources import Course
@@ -44,10 +44,10 @@ class _Forms(NamedTuple):
     def draw_output(self, x: Any) -> Any:
         """Return one output of the mechanism for the input x. A list is copied before the call."""
         rng = make_generator(self.seed, PROBE, self.side, 0, _FORMS_STREAM)
-        self.course.record_outputs(1)
+        self.course.add_outputs(1)
         return self.mechanism(list(x) if type(x) is list else x, 1, rng)
 
-    def is_answered(self, x: Any) -> bool:
+    def can_answer(self, x: Any) -> bool:
         try:
             self.draw_output(x)
         except Exception:
@@ -66,9 +66,9 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
     try:
         yield
     except Exception as error:
-        for forms in _iterate_input_forms(mechanism, pair, seed, course):
-            wants_floats = isinstance(forms.other, np.ndarray) and forms.is_answered(forms.other)
-            if wants_floats and not forms.is_answered(forms.passed):
+        for forms in _lists_and_arrays(mechanism, pair, seed, course):
+            wants_floats = isinstance(forms.other, np.ndarray) and forms.can_answer(forms.other)
+            if wants_floats and not forms.can_answer(forms.passed):
                 name, dtype = _name_form(forms.passed), ""
                 origin = f"{name}, as in pair="
                 if isinstance(forms.passed, np.ndarray):
@@ -81,16 +81,16 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
         raise
 
 
-def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
+def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
     """Call a mechanism with a list and with an array of the same numbers, and compare the outputs.
 
     Returns:
         A tuple of one sentence if the outputs differ, else an empty tuple.
     """
-    for forms in _iterate_input_forms(mechanism, pair, seed, course):
+    for forms in _lists_and_arrays(mechanism, pair, seed, course):
         try:
             answer, other = (forms.draw_output(x) for x in (forms.passed, forms.other))
-            differ = not _are_alike(answer, other) and _are_alike(
+            differ = not _are_nearly_equal(answer, other) and _are_nearly_equal(
                 answer, forms.draw_output(forms.passed)
             )
         except Exception:
@@ -104,14 +104,14 @@ def compare_list_forms(mechanism: Any, pair: Pair, seed: int, course: Course) ->
     return ()
 
 
-def _iterate_input_forms(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
+def _lists_and_arrays(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
     """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
     Native noises, commands and adapters are left out, because they treat the two forms alike.
     Functions with their own randomness are left out too, because their outputs differ in any case.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
-    if is_native(mechanism) or (mechanism_attribute(mechanism, "takes_lists") and not is_function):
+    if is_native(mechanism) or (optional_attribute(mechanism, "takes_lists") and not is_function):
         return
     inputs = inputs_of(mechanism, pair)
     for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):
@@ -132,7 +132,7 @@ def _name_form(x: Any) -> str:
     )
 
 
-def _are_alike(answer: Any, other: Any) -> bool:
+def _are_nearly_equal(answer: Any, other: Any) -> bool:
     """Return True if two outputs are numbers that differ by rounding at most, or equal objects."""
     first, second = (np.asarray(value) for value in (answer, other))
     if first.dtype.kind in "buifc" and second.dtype.kind in "buifc":

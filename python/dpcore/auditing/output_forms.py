@@ -84,10 +84,10 @@ def find_form(
         return make_generator(seed, PROBE, side, number)
 
     with explain_failures(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
-        return _read_form(mechanism, pair, seed, course, trials)
+        return _read_shape_and_names(mechanism, pair, seed, course, trials)
 
 
-def _read_form(
+def _read_shape_and_names(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     name = f"outputs of {name_of(mechanism)}"
@@ -117,7 +117,7 @@ def _read_form(
             rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
         for side, x in enumerate((pair.x, pair.x_prime)):
             more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
-            course.record_outputs(rows)
+            course.add_outputs(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)
     return () if fields else shape, fields, () if fields else answers.column_names(answer)
@@ -145,8 +145,8 @@ def _refuse_revealing_facts(
         again = {side: answers.find_answer_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
-        own = _format_differences(facts[what], facts_prime[what])
-        other = _format_differences(facts_prime[what], facts[what])
+        own = _format_unshared_items(facts[what], facts_prime[what])
+        other = _format_unshared_items(facts_prime[what], facts[what])
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
             f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
@@ -157,7 +157,7 @@ def _refuse_revealing_facts(
         raise tag_error(error, name)
 
 
-def _format_differences(mine: Any, others: Any) -> str:
+def _format_unshared_items(mine: Any, others: Any) -> str:
     """Format the items of `mine` that are not in `others`. A long text is shortened."""
     if not isinstance(mine, tuple):
         return str(mine)
@@ -223,10 +223,10 @@ def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
     wide, kind = outputs, other.kind
     if _NUMBER_KINDS.index(own.kind) < _NUMBER_KINDS.index(kind):
         wide, kind = outputs_prime, own.kind
-    return _fits_kind(wide, kind)
+    return _fits_dtype_kind(wide, kind)
 
 
-def _fits_kind(wide: Array, kind: str) -> bool:
+def _fits_dtype_kind(wide: Array, kind: str) -> bool:
     """Return True if all values can be represented in a narrower kind of numbers.
 
     Args:
@@ -234,7 +234,7 @@ def _fits_kind(wide: Array, kind: str) -> bool:
         kind: the narrower kind, a numpy kind code such as "i".
     """
     if wide.dtype.kind == "c":
-        return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
+        return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_dtype_kind(wide.real, kind))
     if kind == "b":
         return bool(((wide == 0) | (wide == 1)).all())
     if wide.dtype.kind == "u":
@@ -255,7 +255,7 @@ def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     rows = 1 if is_unbatched(source.draws.mechanism) else 2
     for number in range(1, TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
-        source.course.record_outputs(2 * place.size)
+        source.course.add_outputs(2 * place.size)
         sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
         if note_type_difference(sides[0], sides[1]) != types:
             return False

@@ -17,7 +17,7 @@ from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
 from ..errors import flag, invalid, message, mistyped, tag_error, vector
 from ..mechanisms import Native
-from ..mechanisms.declarations import find_noiseless_pair, inputs_of, is_native, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, is_native, noiseless_outputs, optional_attribute
 from ..packages import has_all
 from ..pairs import Search, Searched, Texts, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
@@ -73,7 +73,7 @@ class PairCandidates:
         return self.pairs[0]
 
     @property
-    def largest_pilot(self) -> int | None:
+    def default_pilot_limit(self) -> int | None:
         """Upper limit for the default number of draws per input that are made to choose the event.
 
         If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
@@ -280,7 +280,7 @@ def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
     These are the pairs from its method `default_pair`. For native mechanisms without this method,
     the pair is [0] and [1].
     """
-    make = mechanism_attribute(mechanism, "default_pair")
+    make = optional_attribute(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
         # 0 and 1 may not be neighbours, or may be so close that every mechanism passes.
         requirement = (
@@ -374,7 +374,7 @@ def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tu
 
 
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    vectors = pair_to_floats(find_noiseless_pair(source.draws.mechanism, pair) or pair)
+    vectors = pair_to_floats(noiseless_outputs(source.draws.mechanism, pair) or pair)
     merit = _score_wide_pair(source, vectors, attack, goal, size)
     if merit is None:
         merit = _score_narrow_pair(source, vectors, attack, goal, size)

@@ -45,10 +45,10 @@ from ..streams import PILOT, PROBE
 from .event_choice import (
     Sides,
     choose_by_cross_fitting,
-    choose_by_own_ratio,
+    choose_by_stated_ratio,
     draw_first_outputs,
     draw_more_outputs,
-    marks_on,
+    list_thresholds,
     note_no_bound,
     select_event,
     select_wide_event,
@@ -151,7 +151,7 @@ class PilotDraws:
     def _note_facts(self, sides: Sides) -> None:
         self._facts.append(pilot_facts(sides, self.pair, self.claim, self.goal.delta))
 
-    def add_facts(self, fitted: Fitted, *, null: bool) -> Fitted:
+    def note_constants(self, fitted: Fitted, *, null: bool) -> Fitted:
         """Add sentences about constant values in the pilot outputs to the choice of an attack.
 
         Args:
@@ -194,11 +194,10 @@ class PilotDraws:
         if is_unbatched(source.draws.mechanism):
             rows = min(rows, max(_MIN_PROBED_ANSWERS, self.size // 16))
         place = Place(TYPE_CHECK_CALLS + 1, rows, 0, rows)
-        source.course.record_outputs(rows)
+        source.course.add_outputs(rows)
         some = source.draws.draw(PROBE, 0, place)
         n_rows = max(
-            _MIN_KEPT_OBJECTS,
-            int(_MAX_OBJECT_BYTES / max(1.0, answers.estimate_output_bytes(some))),
+            _MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_per_output(some)))
         )
         return n_rows, some.dtype.kind in "OUSV"
 
@@ -225,7 +224,7 @@ class PilotDraws:
             # Both sides of all parts must have the same form.
             to_objects = answers.rows_to_objects
             trained, rest = ((to_objects(own), to_objects(other)) for own, other in (trained, rest))
-        own, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
+        own, other = map(_join_if_unlike, zip(trained, rest, strict=True))
         return rest, (own, other)
 
     def counts(self, event: Event, size: int) -> Counts:
@@ -262,13 +261,13 @@ class PilotDraws:
         scores += self.stated
         source.course.bar.relabel("choosing the event")
         sides = outputs, outputs_prime
-        float_scores = make_float_scores(scores, sides, pair) if self.lattice else ()
+        float_scores = make_float_bit_scores(scores, sides, pair) if self.lattice else ()
         types = note_type_difference(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
-        if irregular and _has_uneven_presence(*map(answers.join_outputs, wholes)):
+        if irregular and _has_one_sided_rare_part(*map(answers.join_outputs, wholes)):
             # More draws show if this is chance. If the whole pilot is kept, the new draws are kept
             # too.
             selection += self.size
@@ -302,7 +301,7 @@ class PilotDraws:
             chosen = crossed
         for score in self.stated:
             values = scores_of(score, rest), scores_of(score, rest_prime)
-            promised = choose_by_own_ratio(score, values, goal)
+            promised = choose_by_stated_ratio(score, values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         watches = [watch for watch in (watched, chosen.rounding) if watch is not None]
@@ -337,12 +336,12 @@ class PilotDraws:
             scores = reading.make_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
-                floats = make_float_scores(scores, training, reading.pair)
+                floats = make_float_bit_scores(scores, training, reading.pair)
         self._facts.append(reading.facts)
         types = note_type_difference(*training)
         notes = types if types and types_always_differ(source, types) else ()
         watched = [
-            reading.widen_choice(choice)
+            reading.choice_on_full_output(choice)
             for choice in choose_events(floats, *rest, self.goal)
             if choice.merit > 0.0
         ]
@@ -351,9 +350,9 @@ class PilotDraws:
             finding = max(watched, key=merit_of, default=None)
             nothing = Fitted(Never(), "x", 0.0, reading.size, np.empty(0), finding, notes)
             return replace(nothing, read=reading.read)
-        chosen, thresholds = self._choose_wide_event(scores, reading)
+        chosen, thresholds = self._event_and_curve_thresholds(scores, reading)
         remarks = note_no_bound([chosen], rest[0])
-        chosen = reading.widen_choice(chosen)
+        chosen = reading.choice_on_full_output(chosen)
         if chosen.rounding is not None:
             watched.append(chosen.rounding)
         return Fitted(
@@ -369,7 +368,7 @@ class PilotDraws:
             counts=chosen.counts,
         )
 
-    def _choose_wide_event(
+    def _event_and_curve_thresholds(
         self, scores: tuple[Score, ...], reading: WideReading
     ) -> tuple[Choice, Floats]:
         """Return the best event, and the thresholds at which the trade-off curve is counted."""
@@ -384,7 +383,7 @@ class PilotDraws:
         for scored in reading.whole:
             if scored.score not in self.stated:
                 continue
-            promised = choose_by_own_ratio(scored.score, scored.values, goal)
+            promised = choose_by_stated_ratio(scored.score, scored.values, goal)
             if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen, whole = promised, scored
         if not chosen.counted.happens:
@@ -396,7 +395,7 @@ class PilotDraws:
 
 
 @cache_parts()
-def _has_uneven_presence(outputs: Array, outputs_prime: Array) -> bool:
+def _has_one_sided_rare_part(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if a type, length or key is rare on one input and more frequent on the other.
 
     Rare means that it occurs in at most three outputs. Such a difference needs more draws.
@@ -506,12 +505,12 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
-def _join_unlike_parts(parts: tuple[Array, ...]) -> tuple[Array, ...]:
+def _join_if_unlike(parts: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return the parts of a pilot, joined into one part if their rows have different shapes."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
 
-def make_float_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
+def make_float_bit_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
     """Make scores that read only the last bits of floats, or only the signs of zeros.
 
     A score is a function that returns one number per output. A leak by these bits is a flaw of the
@@ -534,7 +533,7 @@ def _choose_marks(chosen: Choice, sides: Sides) -> Floats:
     """Choose the thresholds at which the trade-off curve is counted, from the given outputs."""
     score = chosen.event.score
     values = scores_of(score, sides[0]), scores_of(score, sides[1])
-    return _choose_curve_thresholds(chosen, marks_on(score, sides, values).points, values)
+    return _choose_curve_thresholds(chosen, list_thresholds(score, sides, values).points, values)
 
 
 def _choose_curve_thresholds(

@@ -13,9 +13,9 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_probability, gdp_epsilon, guesses_for
-from ..bounds.power import gaussian_event, loss_of_factor, trials_for
-from ..claims.trade_off import Claim, choose_tangent
+from ..bounds.canaries import gaussian_q_from_p, gdp_epsilon, guesses_for
+from ..bounds.power import gaussian_event, loss_of_noise_factor, trials_for
+from ..claims.trade_off import Claim, tangent_eps_delta
 from ..errors import check_epsilon, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
 from ..mechanisms.declarations import is_native
@@ -28,8 +28,8 @@ from ..results.planned import Plan, median_ratio_rates
 from ..sampling.rows import list_doubts
 from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
-from ..streams import COUNT, Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import COUNT, Rng, to_seed
+from ..suggestions import explain_argument_errors
 from .arguments import collect_arguments
 from .pilot import PilotDraws
 from .request import Request, request_of, settle_request
@@ -59,7 +59,7 @@ accepted."""
 _SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
-@suggest_arguments
+@explain_argument_errors
 def plan(
     claim: float | Claim | None,
     *,
@@ -206,12 +206,12 @@ def plan(
         raise mistyped("claim", "given where there is no mechanism", claim)
     if isinstance(claim, Claim):
         _refuse_ignored("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
-        return _plan_from_curve(claim, true_epsilon, factor, settings)
+        return _plan_for_curve_claim(claim, true_epsilon, factor, settings)
     claim = check_epsilon(claim)
     true = _compute_true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
-        return _plan_from_rates(stated, mass)
+        return _plan_from_mass(stated, mass)
     _refuse_ignored("where canaries or guesses are given", mass=mass)
     return _plan_canaries(stated, canaries, guesses)
 
@@ -248,13 +248,13 @@ def _compute_true_loss(
     factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
     if claim == 0.0:
         raise invalid("claim", "above 0 where factor is given: no noise is enough for it", claim)
-    loss = loss_of_factor(claim, factor, delta)
+    loss = loss_of_noise_factor(claim, factor, delta)
     if not claim < loss < math.inf:
         raise invalid("factor", "one that makes a difference in double precision", factor)
     return loss
 
 
-def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
+def _plan_from_mass(stated: Plan, mass: float | None) -> Plan:
     """Return the plan for an event of probability `mass`, or for the best event.
 
     The event has the probability ratio ``(p - delta)/q = e^true_epsilon``. With Gaussian noise, the
@@ -269,7 +269,7 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
-        q = gaussian_probability(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
+        q = gaussian_q_from_p(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
     trials = trials_for(stated.claim, [(p, q)], delta, stated.confidence, stated.power)
     if trials is None:
         requirement = "such that the event shows more than the claim in fewer than 2**53 trials"
@@ -286,7 +286,7 @@ def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
             raise invalid("delta", "left out where claim is a curve", delta)
 
 
-def _plan_from_curve(
+def _plan_for_curve_claim(
     claim: Claim, true_epsilon: Any, factor: Any, settings: tuple[float, float, float]
 ) -> Plan:
     """Return the plan for a claimed curve and Gaussian noise that is too small.
@@ -378,15 +378,15 @@ def _plan_from_pilots(
         _compute_true_loss(check_epsilon(claim), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
-    seed = seed_of(rng)
+    seed = to_seed(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
-        pilots = run_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        pilots = run_eight_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
         request, best = pilots.request, None
         true = None if own else _compute_true_loss(pilots.claim, *violation, request.delta)
         if true is not None and request.delta:
             # Noise that satisfies such a claim would make a pilot choose another event.
-            whole = pilots.claim * pilots.distance, true * pilots.distance
+            whole = pilots.claim * pilots.x_distance, true * pilots.x_distance
             best = gaussian_event(*whole, request.delta, request.confidence, power)
         return replace(pilots, true=true, power=power, assumed=best)
 
@@ -400,17 +400,17 @@ def _plan_from_pilots(
             # An audit with more trials chooses a better event, up to the draws that a pilot may
             # take.
             aim = size
-            while last and pilots.is_audit_larger and aim < _EVENTS_PER_ROUND * size:
+            while last and pilots.is_plan_twice_pilots and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
                 pilots = look(size, aim, turn)
             # An audit with fewer trials chooses a worse event. Check if its own event is good
             # enough.
             careful = pilots.cautious_trials
-            if aim == size and careful is not None and careful < pilots.search_trials:
+            if aim == size and careful is not None and careful < pilots.trials_to_match:
                 again = look(size, careful, turn)
                 enough = again.cautious_trials
-                pilots = again if enough is not None and enough < pilots.search_trials else pilots
-            planned = pilots.plan_for_median(violation[1], seed)
+                pilots = again if enough is not None and enough < pilots.trials_to_match else pilots
+            planned = pilots.audit_plan(violation[1], seed)
         # Later rounds are only timed, so that the plan does not depend on a clock.
         if timed[-1][1] >= _MIN_TIMED_SECONDS or last or size >= planned.size:
             break
@@ -466,7 +466,7 @@ class Pilots:
         return self.request.claim
 
     @property
-    def distance(self) -> float:
+    def x_distance(self) -> float:
         """Distance between the two inputs. The claimed epsilon is multiplied by this distance."""
         return self.request.pair.distance
 
@@ -489,7 +489,7 @@ class Pilots:
             p = limits(seen.k, seen.n, tail)[0]
             q = limits(seen.k_prime, seen.n_prime, tail)[1]
             rates_of_events.append(
-                (p, q if self.true is None else p * math.exp(-self.true * self.distance))
+                (p, q if self.true is None else p * math.exp(-self.true * self.x_distance))
             )
         return rates_of_events
 
@@ -506,7 +506,7 @@ class Pilots:
             rough: True for an approximate number, which takes less time.
         """
         settings = self.request.delta, self.request.confidence, self.power
-        return trials_for(self.claim * self.distance, self.rates(tail), *settings, rough=rough)
+        return trials_for(self.claim * self.x_distance, self.rates(tail), *settings, rough=rough)
 
     @property
     def cautious_trials(self) -> int | None:
@@ -528,17 +528,17 @@ class Pilots:
         return careful <= max(self.seen[0].n / _PILOTS_PER_TRIAL, _CLOSE_PLAN_RATIO * face)
 
     @property
-    def is_audit_larger(self) -> bool:
+    def is_plan_twice_pilots(self) -> bool:
         """True if the planned audit has at least twice as many trials as the trial audits.
 
         The trial audits are the small audits that chose the events of this object. An audit with
         more trials chooses its event on more draws, and so finds a better event.
         """
         careful = self.cautious_trials
-        return self.assumed is None and (careful is None or careful >= 2 * self.search_trials)
+        return self.assumed is None and (careful is None or careful >= 2 * self.trials_to_match)
 
     @property
-    def search_trials(self) -> int:
+    def trials_to_match(self) -> int:
         """Smallest number of trials with which an audit finds equally good events.
 
         The comparison is with the events of this object. An audit with fewer trials chooses its
@@ -546,7 +546,7 @@ class Pilots:
         """
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
-    def plan_for_median(self, factor: float | None, seed: int) -> Plan:
+    def audit_plan(self, factor: float | None, seed: int) -> Plan:
         """Return the plan of an audit, with the number of trials that the audit needs.
 
         The audit is assumed to choose each of the events of this object with the same probability.
@@ -568,13 +568,14 @@ class Pilots:
             if self.true is None:
                 requirement += " (or give the loss to plan for, true_epsilon or factor)"
             raise invalid("mechanism", requirement, counts)
-        trials = max(trials, self.search_trials)
+        trials = max(trials, self.trials_to_match)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
         request, mechanism = self.request, self.request.mechanism
-        shown = per_distance(math.log((p - request.delta) / q), request.delta, self.distance)
+        shown = per_distance(math.log((p - request.delta) / q), request.delta, self.x_distance)
         return Plan(
             self.claim, shown if self.true is None else self.true, request.delta,
-            request.confidence, self.power, factor, tuple(rates), trials, distance=self.distance,
+            request.confidence, self.power, factor, tuple(rates), trials,
+            distance=self.x_distance,
             mechanism=repr(mechanism) if is_native(mechanism) else name_of(mechanism),
             event=None if self.assumed else f"{event}, {_SIDE_NAMES[side]} in the numerator",
             pilots=self.seen[0].n, seed=seed, seen=self.true is None,
@@ -602,7 +603,7 @@ def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     yield most, True
 
 
-def run_pilots(
+def run_eight_pilots(
     mechanism: Any,
     size: int,
     aim: int | None,
@@ -642,7 +643,7 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     shape = request.shape
     request.course.begin_step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)
     for number in range(_EVENTS_PER_ROUND):
-        own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
+        own = replace(request, seed=to_seed(np.random.default_rng((*seed, number))))
         source = own.make_source(own.pair)
         at = own.attack_pair, own.goal, own.pilot_size
         fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
@@ -656,7 +657,7 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     )
     if isinstance(request.claim, Claim):
         # An audit of a curve refutes at least as often as an audit of its tangent.
-        epsilon, delta = choose_tangent(request.claim, sum(ordered[1:], ordered[0]))
+        epsilon, delta = tangent_eps_delta(request.claim, sum(ordered[1:], ordered[0]))
         request = replace(request, claim=epsilon, delta=delta)
     return Pilots(request, tuple(chosen), ordered)
 

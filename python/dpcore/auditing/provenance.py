@@ -77,7 +77,7 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
         TypeError: if `source` is not a bool.
     """
     layers = list(_iterate_layers(thing))
-    origin, text = _get_source(layers) if flag("source", source) else (LEFT_OUT, "")
+    origin, text = _join_names_sources(layers) if flag("source", source) else (LEFT_OUT, "")
     return Provenance(
         date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         origin=f"{what} {origin}" if what and text else origin,
@@ -111,7 +111,7 @@ def _iterate_layers(thing: Any) -> Iterator[Any]:
             return
 
 
-def _get_source(layers: list[Any]) -> tuple[str, str]:
+def _join_names_sources(layers: list[Any]) -> tuple[str, str]:
     """Return a description of the code of a mechanism, and its source text.
 
     The text contains all functions and classes in the layers that are not from published packages.
@@ -120,8 +120,8 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
         layers: the mechanism and the objects that it wraps.
     """
     texts = [
-        (_describe_object(definition), _get_source_text(definition))
-        for definition in dict.fromkeys(_iterate_definitions(layers))
+        (_get_kind_and_name_text(definition), _get_source_text(definition))
+        for definition in dict.fromkeys(_user_definitions(layers))
     ]
     written = [(name, text) for name, text in texts if text]
     if written:
@@ -129,15 +129,15 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
     if layers[-1] is None:
         return _RECORDED_ORIGIN, ""
     if isinstance(layers[-1], Tool):
-        return f"command {layers[-1].name}", "\n".join(_read_command_files(layers[-1].arguments))
+        return f"command {layers[-1].name}", "\n".join(_iterate_file_texts(layers[-1].arguments))
     last = _list_definitions(layers[-1])[0]
     root = _get_package(last)
     if root in _RELEASED_PACKAGES:
         return f"{_get_module(last)}.{last.__qualname__} of {root} {_get_version(root)}", ""
-    return f"{_describe_object(layers[-1])}: {_NO_SOURCE_TEXT}", ""
+    return f"{_get_kind_and_name_text(layers[-1])}: {_NO_SOURCE_TEXT}", ""
 
 
-def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
+def _iterate_file_texts(arguments: tuple[str, ...]) -> Iterator[str]:
     """Yield, for each file that a command names, the name of the file and its text."""
     for argument in dict.fromkeys(arguments):
         # A file that is not text is a compiled program, and a long file is data.
@@ -146,7 +146,7 @@ def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
                 yield f"{argument}:\n\n{Path(argument).read_text(encoding='utf-8')}"
 
 
-def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
+def _user_definitions(layers: list[Any]) -> Iterator[Any]:
     """Yield the functions and classes of the layers that are not from published packages."""
     for layer in layers:
         for place, definition in enumerate(dict.fromkeys(_list_definitions(layer))):
@@ -186,7 +186,7 @@ def _is_installed(definition: Any) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _describe_object(definition: Any) -> str:
+def _get_kind_and_name_text(definition: Any) -> str:
     """Return a text such as "function f" or "class C". Other objects are shown by their class."""
     if isinstance(definition, types.FunctionType):
         # The name in its code, because `functools.wraps` copies the other function's name.

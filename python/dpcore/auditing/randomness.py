@@ -28,14 +28,14 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.grains import grains_of, tolerances_at
+from ..attacks.grains import find_grains, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_unbatched
 from ..report.shown import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
-from ..sampling.workers import find_executor_kind
+from ..sampling.workers import find_where_tasks_run
 from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
@@ -158,19 +158,19 @@ def has_global_noise(draws: CallableDraws, trials: int, shared: Shared) -> bool:
             also raised if too few outputs differ from each other to exclude such a generator.
     """
     with Generators.collect_defaults() as generators:
-        of_globals = _compare_with_states(generators, draws, draws, trials)
+        of_globals = _classify_repeats(generators, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
-    with Generators.collect_everywhere() as every:
+    with Generators.collect_from_memory() as every:
         # These copies are like those in two processes. Objects shared with the original are
         # restored.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
-        verdicts = _compare_with_states(every, twins[0], twins[1], trials)
+        verdicts = _classify_repeats(every, twins[0], twins[1], trials)
     if verdicts & {"seed", "rounding"}:
-        _refuse_copies(draws, shared, "draws")
+        _refuse_own_generator(draws, shared, "draws")
     if "own" not in verdicts and not has_global_changes_only(draws, shared):
         # All rows were repeated, and a copied generator may be the reason.
-        _refuse_copies(draws, shared, "may draw")
+        _refuse_own_generator(draws, shared, "may draw")
     return "own" not in verdicts
 
 
@@ -192,17 +192,17 @@ def has_global_changes_only(draws: CallableDraws, shared: Shared) -> bool:
     Raises:
         ValueError: if a call uses another generator in this process.
     """
-    with Generators.collect_everywhere() as every:
+    with Generators.collect_from_memory() as every:
         rows = 1 if is_unbatched(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
         for draw in _make_draw_functions(draws):
             draw(0, rows)
-        of_globals, of_others = every.compare_states()
+        of_globals, of_others = every.global_and_other_changed()
     if of_others:
-        _refuse_copies(draws, shared, "draws")
+        _refuse_own_generator(draws, shared, "draws")
     return of_globals
 
 
-def _refuse_copies(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
+def _refuse_own_generator(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
     requirement = (
         f"None for {name_of(draws.mechanism)}, which {verb} from a generator of its own that every "
         "process would copy and repeat (draw from the rng that it is called with)"
@@ -210,7 +210,7 @@ def _refuse_copies(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
     raise invalid(shared[0], requirement, shared[1])
 
 
-def _compare_with_states(
+def _classify_repeats(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
     """Draw rows twice on x and on x', with the same states of generators, and compare them.
@@ -226,7 +226,7 @@ def _compare_with_states(
     """
     both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
     sides = [
-        _RepeatedSide(generators.wrap_to_store(a), generators.wrap_to_restore(b)) for a, b in both
+        _RepeatedSide(generators.wrap_to_store(a), generators.restore_before(b)) for a, b in both
     ]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
@@ -287,7 +287,7 @@ class _RepeatedSide:
     others: list[npt.NDArray[Any]] = field(default_factory=list)
     recent: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = field(default_factory=list)
 
-    def draw_rows(self, rows: int, block: int) -> None:
+    def draw_rows_twice(self, rows: int, block: int) -> None:
         """Draw `rows` more rows twice, in blocks. Stop if a block differs from its repetition."""
         while rows > 0 and self.found != "own":
             some = min(rows, block)
@@ -298,9 +298,9 @@ class _RepeatedSide:
             most = min(_FIRST_REPEATED_ROWS, max(2, _MAX_RECENT_NUMBERS // max(1, outputs.size)))
             if some > 1 or rows == 0 or len(self.recent) >= most:
                 # Several rows are needed to find the format of the numbers, and so their rounding.
-                self._compare_recent()
+                self._update_verdict()
 
-    def draw_one_row(self) -> None:
+    def draw_row_twice(self) -> None:
         """Draw one row twice, and set `found` to "own" if the two rows clearly differ."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
@@ -308,13 +308,13 @@ class _RepeatedSide:
         if _plainly_differ(outputs, again):
             self.found = "own"
 
-    def _compare_recent(self) -> None:
+    def _update_verdict(self) -> None:
         parts = zip(*self.recent, strict=True)
         outputs, again = (part[0] if len(part) == 1 else join_outputs(part) for part in parts)
         self.recent = []
         # The parts are not needed any more.
         del parts
-        alike = compare_outputs(outputs, again)
+        alike = classify_difference(outputs, again)
         self.found = self.found if alike == "seed" else alike
         if self.found == "own":
             return
@@ -401,12 +401,12 @@ def _draw_twice(
     most = max(goal, *(min(rows, trials // share) for rows, share in limits))
     if answers:
         for side in sides:
-            side.draw_one_row()
+            side.draw_row_twice()
             if until_own and side.found == "own":
                 return
     while True:
         for side in sides:
-            side.draw_rows(goal // 2 - side.rows, draws.block)
+            side.draw_rows_twice(goal // 2 - side.rows, draws.block)
             if until_own and side.found == "own":
                 return
         left = [side for side in sides if side.found != "own"]
@@ -419,7 +419,7 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
     """Return True if two blocks differ by more than rounding, in any float format."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
-        return compare_outputs(outputs, again) == "own"
+        return classify_difference(outputs, again) == "own"
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(numbers), np.abs(others))
         return bool((np.abs(numbers - others) > _PLAIN_DIFFERENCE * size).any())
@@ -449,7 +449,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     with np.errstate(all="ignore"):
         differs = (numbers != numbers[:1]).any(axis=0)
         numbers = numbers[:, np.flatnonzero(differs)[:_MAX_COMPARED_COLUMNS]]
-        for grain, column in zip(grains_of(numbers, numbers), numbers.T, strict=True):
+        for grain, column in zip(find_grains(numbers, numbers), numbers.T, strict=True):
             values = column.astype(np.float64)
             order = np.argsort(values)
             gaps = np.diff(values[order]) > 2.0 * grain.tolerances(values[order][1:])
@@ -462,7 +462,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     return groups
 
 
-def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
+def classify_difference(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
     """Compare outputs of a mechanism with outputs that were drawn again with the same seed.
 
     Args:
@@ -515,7 +515,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
 def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return a mask of the numbers that differ from their repetitions by rounding at most."""
-    grains = grains_of(numbers, others)
+    grains = find_grains(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
@@ -532,18 +532,18 @@ def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:]))) if kind == "f" else None
 
 
-def refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
+def refuse_threads(threads: int | None, executor: Executor | None, reason: str) -> None:
     """Raise a ValueError if several threads would call a mechanism that does not allow threads.
 
     Args:
         threads: the argument `threads` of the audit.
         executor: the argument `executor` of the audit.
-        what: text for the error message that names the reason, such as "that is not thread-safe".
+        reason: text for the error message that names the reason, such as "that is not thread-safe".
     """
     workers = threads_of(threads, default=1)
     if executor is None and workers > 1:
-        raise invalid("threads", f"1 for a mechanism {what}", workers)
+        raise invalid("threads", f"1 for a mechanism {reason}", workers)
     if executor is None or getattr(executor, "_max_workers", 2) == 1:
         return
-    if find_executor_kind(executor) == "threads":
-        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
+    if find_where_tasks_run(executor) == "threads":
+        raise invalid("executor", f"None or one of processes for a mechanism {reason}", executor)

@@ -38,7 +38,7 @@ class _Entry(NamedTuple):
     voided: tuple[str, ...] = ()
 
 
-def register_part(run_path: Path, run: RunFile, again: bool) -> None:
+def mark_part_begun(run_path: Path, run: RunFile, again: bool) -> None:
     """Record that the count of a part of an audit begins, so that no part is counted twice.
 
     A part is a share of the trials that one process counts. The records of all parts are small
@@ -117,7 +117,7 @@ def register_early_look(runs: Iterable[RunFile]) -> None:
             (folder / _LOOKED).touch()
 
 
-def check_registered_parts(runs: Iterable[RunFile]) -> tuple[bool, str]:
+def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
     """Check the counted parts of an audit against the records of all counts that were begun.
 
     A part is a share of the trials that one process counts.

@@ -17,18 +17,18 @@ from ..attacks import Auto, named
 from ..attacks.attack import AuditAttack, Goal, attack_of, power_of_two_below, require_scores
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import Claim, choose_tangent
+from ..claims.trade_off import Claim, tangent_eps_delta
 from ..mechanisms.callables import check_mechanism, is_thread_safe, is_unbatched
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
     declared_loss,
-    find_noiseless_pair,
     inputs_of,
     is_native,
-    list_stated_scores,
-    mechanism_attribute,
+    noiseless_outputs,
     notes_on,
+    optional_attribute,
+    stated_score_functions,
 )
 from ..mechanisms.native import describe_natively
 from ..packages import has_all, imported_attribute
@@ -41,11 +41,11 @@ from ..results.audits import error_limits_of
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws
-from ..sampling.workers import count_workers, find_executor_kind, is_dask_client
-from ..streams import MOST_DRAWS, block_trials, seed_of, threads_of
+from ..sampling.workers import count_workers, find_where_tasks_run, is_dask_client
+from ..streams import MOST_DRAWS, block_trials, threads_of, to_seed
 from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
-from .list_forms import compare_list_forms, explain_list_errors
+from .list_forms import compare_list_array, explain_list_errors
 from .output_forms import find_form
 from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
@@ -153,13 +153,13 @@ class UnsettledRequest(Arguments):
         """Number of draws per input that only serve to choose the event, and are not counted."""
         if self.pilot is not None:
             return self.pilot
-        usual, most = self.attack.default_pilot(self.trials), self.wanted.largest_pilot
+        usual, most = self.attack.default_pilot(self.trials), self.wanted.default_pilot_limit
         if most is None:
             return usual
         return min(usual, max(self.attack.fewest_pilot, power_of_two_below(most)))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def small_pilot_note(self) -> tuple[str, ...]:
         """Note for the report if the argument `pilot` is too small, else an empty tuple."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
@@ -170,7 +170,7 @@ class UnsettledRequest(Arguments):
         )
 
     @property
-    def repeats_bits(self) -> bool:
+    def is_bit_reproducible(self) -> bool:
         """True if the seed of this audit gives the same outputs, bit for bit, on each machine."""
         return self.same_bits and self.randomness == "seed"
 
@@ -200,14 +200,14 @@ class UnsettledRequest(Arguments):
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
         draws = CallableDraws(
             self.mechanism, pair, self.seed, size, self.shape, self.globals, self.fields, own,
-            self.repeats_bits,
+            self.is_bit_reproducible,
         )  # fmt: skip
         return Source(draws, self.workers, end, self.executor, **options)
 
     def _block_size(self, elements: int) -> int:
         if self.block is not None:
             return self.block
-        device = mechanism_attribute(self.mechanism, "device_type")
+        device = optional_attribute(self.mechanism, "device_type")
         size = block_trials(elements, device if isinstance(device, str) else "cpu")
         return min(size, BLOCK) if self.stop == "refuted" else size
 
@@ -257,9 +257,9 @@ class Request(UnsettledRequest):
         ratio.
         """
         takes_them = self.attack.takes_stated_scores
-        return list_stated_scores(self.mechanism, self.pair) if takes_them else ()
+        return stated_score_functions(self.mechanism, self.pair) if takes_them else ()
 
-    def at_tangent(self, counts: Counts) -> Request:
+    def with_best_tangent(self, counts: Counts) -> Request:
         """For a claimed curve, choose the tangent (epsilon, delta) that an event can refute best.
 
         Args:
@@ -272,7 +272,7 @@ class Request(UnsettledRequest):
         """
         if not isinstance(self.claim, Claim):
             return self
-        tangent, delta = choose_tangent(self.claim, counts)
+        tangent, delta = tangent_eps_delta(self.claim, counts)
         loss = declared_loss(self.mechanism, self.pair, delta)
         return replace(self, tangent=tangent, delta=delta, declared_loss=loss)
 
@@ -310,7 +310,7 @@ def request_of(
     mechanism, claim, delta = _read_map_claim(
         _adapt_mechanism(arguments.mechanism), neighbour, arguments.claim, delta
     )
-    arguments.check_words()
+    arguments.check_flags_and_words()
     find_declaration(BOUNDS[arguments.bound]).check_delta(arguments.bound, delta)
     check_curve(claim, delta, arguments.bound)
     pilot = (
@@ -329,10 +329,10 @@ def request_of(
         raise errors.mistyped("executor", need, executor)
     if executor is not None:
         # This test task raises an error if the executor was shut down.
-        find_executor_kind(executor)
+        find_where_tasks_run(executor)
     attack = _resolve_attack(arguments.attack)
     candidates = parse_pair(mechanism, arguments.pair, neighbour, arguments.null)
-    seed, pair = seed_of(arguments.rng), candidates.shape_pair
+    seed, pair = to_seed(arguments.rng), candidates.shape_pair
     # This call is always made: an encoder learns both texts now, and not during timed calls.
     usual = usual_trials or _default_trials(mechanism, pair)
     default = None
@@ -341,14 +341,14 @@ def request_of(
         trials = MIN_BUDGET_TRIALS
     elif trials is None:
         settled = replace(arguments, claim=claim, delta=delta, confidence=confidence)
-        trials = increase_trials(usual, mechanism, pair, attack, settled)
+        trials = increase_trials_for_claim(usual, mechanism, pair, attack, settled)
         default = usual if trials > usual else None
     route = arguments.route
     if is_native(mechanism):
-        route = _choose_native_route(mechanism, pair, route, attack, trials)
+        route = _resolve_auto_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
-    elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
+    elif not attack.times and optional_attribute(mechanism, "thread_safe") is False:
         refuse_threads(arguments.threads, arguments.executor, "that is not thread-safe")
     checked = vars(arguments) | {"mechanism": mechanism, "claim": claim, "delta": delta}
     checked |= {"confidence": confidence, "route": route, "attack": attack, "trials": trials}
@@ -368,7 +368,7 @@ def request_of(
         request = _probe_mechanism(request)
         if request.randomness == "own" or request.attack.times:
             return request
-        notes = compare_list_forms(mechanism, pair, seed, course)
+        notes = compare_list_array(mechanism, pair, seed, course)
         return replace(request, probe_notes=(*request.probe_notes, *notes))
 
 
@@ -399,7 +399,7 @@ def _find_form(request: UnsettledRequest) -> UnsettledRequest:
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
-    own = mechanism_attribute(mechanism, "default_trials_on")
+    own = optional_attribute(mechanism, "default_trials_on")
     return (own(inputs_of(mechanism, pair)) if callable(own) else None) or _DEFAULT_TRIALS
 
 
@@ -413,22 +413,22 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
         return replace(request, randomness="seed")
-    own = mechanism_attribute(mechanism, "reproducible") is False
+    own = optional_attribute(mechanism, "reproducible") is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
     source, trials = request.make_source(request.probe_pair), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
-    doubts = replace(source, draws=draws).doubts()
+    doubts = replace(source, draws=draws).probe_independence()
     sizes_differ, notes = compare_call_sizes(draws, trials)
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     randomness = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=randomness)
-    shared = _find_parallel_argument(request)
+    shared = _multiprocess_argument(request)
     if randomness == "not known" and shared is not None:
         return replace(request, globals=has_global_changes_only(draws, shared))
     if randomness != "own":
         return request
-    if mechanism_attribute(mechanism, "thread_safe") is not True:
+    if optional_attribute(mechanism, "thread_safe") is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
     if shared is None:
@@ -436,13 +436,13 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     return replace(request, globals=has_global_noise(draws, trials, shared))
 
 
-def _find_parallel_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
+def _multiprocess_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
     """Return name and value of the argument because of which several processes may draw.
 
     The argument is `executor` or `checkpoint`. The result is None if only this process draws.
     """
     executor = request.executor
-    if executor is not None and find_executor_kind(executor) == "processes":
+    if executor is not None and find_where_tasks_run(executor) == "processes":
         return "executor", executor
     return None if request.checkpoint is None else ("checkpoint", str(request.checkpoint))
 
@@ -477,11 +477,7 @@ def _refuse_encoder(mechanism: Any, pair: Any) -> None:
     """Raise a TypeError if a text encoder without noise is given as the mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
-    if (
-        not is_texts
-        or isinstance(mechanism, type)
-        or mechanism_attribute(mechanism, "as_mechanism")
-    ):
+    if not is_texts or isinstance(mechanism, type) or optional_attribute(mechanism, "as_mechanism"):
         return
     owner = (
         mechanism.__self__ if isinstance(mechanism, (MethodType, BuiltinMethodType)) else mechanism
@@ -515,8 +511,8 @@ def _read_map_claim(
     """
     if claim is not None:
         return mechanism, claim, delta
-    if neighbour is None or mechanism_attribute(mechanism, "speaking_of") is None:
-        own = mechanism_attribute(mechanism, "delta") if hasattr(mechanism, "claim") else None
+    if neighbour is None or optional_attribute(mechanism, "speaking_of") is None:
+        own = optional_attribute(mechanism, "delta") if hasattr(mechanism, "claim") else None
         own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
         return mechanism, None, _choose_larger_delta(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
@@ -555,7 +551,7 @@ def _resolve_attack(attack: Any) -> AuditAttack:
 _MIN_INTEGER_TRIALS: Final = MIN_BUDGET_TRIALS
 
 
-def _choose_native_route(
+def _resolve_auto_route(
     mechanism: Any, pair: Pair, route: Route, attack: AuditAttack, trials: int
 ) -> Route:
     dim = dim_of(pair)
@@ -587,7 +583,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
             unsettled.wanted, unsettled.make_source, attack, *at, unsettled.course
         )
     mechanism = unsettled.mechanism
-    clean = find_noiseless_pair(mechanism, pair)
+    clean = noiseless_outputs(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # The means of a random encoder may be equal although its outputs, such as signs, differ.
@@ -597,7 +593,7 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
         raise errors.tag_error(error, "pair")
     claim = _resolve_claim(mechanism, pair, unsettled.claim)
-    advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
+    advice = optional_attribute(mechanism, "claim_advice") if claim is None else ""
     request = Request(
         **vars(unsettled) | {"claim": claim, "pair": pair},
         clean=clean,
@@ -605,19 +601,19 @@ def settle_request(unsettled: UnsettledRequest) -> Request:
         searched=searched,
         pair_notes=(
             *notes_on(mechanism, pair),
-            *(_list_limit_notes(unsettled, pair) if is_random else ()),
-            *_list_seed_notes(unsettled),
+            *(_note_largest_certifiable(unsettled, pair) if is_random else ()),
+            *_note_unrepeatable(unsettled),
             *note_raised_trials(unsettled.default_trials, unsettled.trials),
             *unsettled.probe_notes,
             *((advice,) if advice else ()),
         ),
     )
-    for note in request.notes:
+    for note in request.small_pilot_note:
         warnings.warn(note, errors.AssumptionWarning, stacklevel=4)
     return request
 
 
-def increase_trials(
+def increase_trials_for_claim(
     usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
     """Return the default number of trials of an audit, increased if the claim needs more trials.
@@ -641,7 +637,7 @@ def increase_trials(
         mechanisms.
     """
     claim: Any = (
-        mechanism_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
+        optional_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
     )
     native = is_native(mechanism)
     is_slow = isinstance(mechanism, Tool) or is_unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
@@ -662,7 +658,7 @@ def increase_trials(
             if find_declaration(bound).curves == "point":
                 type_one, two = error_limits_of(counts, (1.0 - level) / 2.0)
                 return two < float(claim.trade_off(min(1.0, type_one * math.exp(margin))))
-            epsilon, delta = choose_tangent(claim, counts)
+            epsilon, delta = tangent_eps_delta(claim, counts)
             return bound(counts, delta, level) > epsilon + margin
         return bool(bound(counts, arguments.delta, level) > claim * pair.distance + margin)
 
@@ -701,7 +697,7 @@ def largest_certifiable(request: UnsettledRequest, pair: Pair, trials: int) -> f
     return per_distance(bound, request.delta, pair.distance)
 
 
-def _list_limit_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
+def _note_largest_certifiable(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
     """Return a note on the largest certifiable epsilon, for mechanisms whose outputs are slow."""
     if request.attack.pools or request.attack.times:
         return ()
@@ -714,7 +710,7 @@ def _list_limit_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
     )
 
 
-def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
+def _note_unrepeatable(request: UnsettledRequest) -> tuple[str, ...]:
     """Return a note if the seed may not repeat the audit."""
     if not (request.same_bits or (request.executor is None and request.checkpoint is None)):
         return (OTHER_BITS_NOTE,)
@@ -760,10 +756,10 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
         return claim
     if claim is not None:
         return errors.check_epsilon(claim)
-    own = mechanism_attribute(mechanism, "claim")
+    own = optional_attribute(mechanism, "claim")
     if own is None or callable(own):
         return None
-    norm, most = (mechanism_attribute(mechanism, name) for name in ("norm", "sensitivity"))
+    norm, most = (optional_attribute(mechanism, name) for name in ("norm", "sensitivity"))
     if isinstance(norm, str) and most is not None:
         apart, most = (
             distance(pair, cast(Any, norm)),

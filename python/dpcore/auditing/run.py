@@ -24,19 +24,19 @@ from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.callables import device_text, explain_failures, is_unbatched, make_generator
-from ..mechanisms.declarations import inputs_of, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, optional_attribute
 from ..progress import Progress, is_second_interrupt
 from ..records import Counts, get_optional
 from ..report.shown import name_of
 from ..results.audits import Audit
-from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unite_digests
+from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unite_smallest_digests
 from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .arguments import Arguments, with_signature_of
 from .early_stop import Sequence, read_state
 from .forecast import settle_trials
@@ -63,7 +63,7 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 be slow."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @with_signature_of(Arguments)
 def audit(arguments: Arguments) -> Audit:  # noqa: D417
     """Attack a mechanism, and certify a lower bound on its true privacy loss epsilon.
@@ -276,27 +276,27 @@ def run_arguments(
             if request.attack.times:
                 raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
-            with watch_lists(request):
+            with watch_list_inputs(request):
                 return audit_timing(request)
         source = request.make_source(request.pair)
         if count is not None and request.stop != "fixed":
             raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
-            with watch_lists(request):
+            with watch_list_inputs(request):
                 return run_with_early_stop(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = check_resumable(request, source, run)
         else:
-            with watch_lists(request):
+            with watch_list_inputs(request):
                 request, fitted = fit_event(request, source)
             fixed = collect_fixed_fields(request, source, fitted)
             if run is not None:
                 run.begin(fixed)
-        with watch_lists(request):
+        with watch_list_inputs(request):
             return (count or count_event)(request, source, fixed, run)
 
 
-def watch_lists(request: Request) -> AbstractContextManager[None]:
+def watch_list_inputs(request: Request) -> AbstractContextManager[None]:
     """Return a context manager that checks if the mechanism changes its inputs in the `with` block.
 
     If an input has changed, a ValueError is raised. Numpy arrays need no check, because they are
@@ -320,7 +320,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
         "end": request.start + request.trials,
         "pilot": fitted.pilot,
         "shape": source.shape,
-        "notes": (*request.pair_notes, *request.notes, *fitted.notes, *fitted.remarks),
+        "notes": (*request.pair_notes, *request.small_pilot_note, *fitted.notes, *fitted.remarks),
         "runs_on": device_text(request.mechanism),
         "read": fitted.read,
         "inside": fitted.inside if request.source else (),
@@ -341,17 +341,17 @@ def make_audit(
         "end": max(fixed_fields["end"], counts.n),
     }
     ranges = ((request.start, request.start + counts.n),)
-    more = _list_course(request, source, ranges) | {"ranges": ranges} | more
+    more = _time_and_hashes(request, source, ranges) | {"ranges": ranges} | more
     return Audit(**fixed_fields | more, counts=counts)
 
 
-def _list_course(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
+def _time_and_hashes(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
     """Return the fields of an `Audit` on threads, times and hashes of counted blocks, by name."""
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
         "spent": tuple(Spent(*step) for step in request.course.spent()),
-        "digests": unite_digests((), source.list_digests(ranges)),
+        "digests": unite_smallest_digests((), source.block_digests(ranges)),
     }
 
 
@@ -387,14 +387,14 @@ def count_event(
     """
     done = count_shards(source, fixed, run)
     request.course.begin_step("report", "checking the rows")
-    course = _list_course(request, source, done.ranges)
+    course = _time_and_hashes(request, source, done.ranges)
     if run is not None:
         course |= {"seconds": run.seconds, "looked": run.looked, "same_bits": run.same_bits}
     report = finish_audit(fixed, done, **course)
     # After Ctrl-C, no further outputs are drawn.
     if not report.partial:
-        report = replace(report, checks=add_row_number_check(report.checks, source))
-    if run is not None and not source.draws.native and not request.repeats_bits:
+        report = replace(report, checks=add_row_number_warning(report.checks, source))
+    if run is not None and not source.draws.native and not request.is_bit_reproducible:
         report = replace(report, checks=report.checks + run.compare_session_rates())
     warn_of((*report.checks, *fixed.remarks))
     return report
@@ -417,7 +417,7 @@ def finish_audit(
     tally, tally_prime = done.sides
     partial = done.trials < fixed.trials
     stop = "looked" if looked else "interrupted" if partial else "fixed"
-    finding, curve = _read_watches(fixed, tally, tally_prime)
+    finding, curve = _read_bits_and_curve(fixed, tally, tally_prime)
     if not same_bits:
         notes = (*fixed.audit["notes"], OTHER_BITS_NOTE)
         more["notes"] = tuple(dict.fromkeys(notes))
@@ -439,7 +439,7 @@ def finish_audit(
     ).with_winner()
 
 
-def add_row_number_check(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
+def add_row_number_warning(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """Search the outputs of a mechanism for a column that contains only row numbers.
 
     The search is made only if the outputs may not be independent.
@@ -475,7 +475,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
         warnings.warn(check, AssumptionWarning, stacklevel=5)
 
 
-def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
+def _list_additional_counts(fixed: FixedFields) -> tuple[Watch, ...]:
     """List what is counted besides the event.
 
     This is the event of the floating-point bits, and the trade-off curve of the score.
@@ -491,7 +491,7 @@ def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
     return tuple(watches)
 
 
-def _read_watches(
+def _read_bits_and_curve(
     fixed: FixedFields, tally: Tally, tally_prime: Tally
 ) -> tuple[Finding | None, Scored | None]:
     finding = curve = None
@@ -527,7 +527,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
     Ctrl-C ends the count, and the counts so far are returned. If a run file is given, Ctrl-C raises
     KeyboardInterrupt instead, and the audit can be continued from the file.
     """
-    event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
+    event, course, watches = fixed.audit["event"], source.course, _list_additional_counts(fixed)
     done = Done() if run is None else run.done
     start, stop = (fixed.start, fixed.start + fixed.trials) if run is None else run.range
     course.begin_step("count", "counting", 2 * (stop - start - done.trials))
@@ -540,7 +540,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                 # A single assignment, so that Ctrl-C cannot separate counts from their trials.
                 done = done.add_shard(shard)
                 if run is not None:
-                    run.keep_shard(done, shard.edges, source.replays, course.clock() - begun)
+                    run.save_counts(done, shard.edges, source.replays, course.clock() - begun)
                     begun = course.clock()
                 course.bar.relabel(format_progress("counting", source, run))
         except KeyboardInterrupt:
@@ -571,9 +571,9 @@ def keep_on_errors(run: RunFile) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(run.write_last()) from None
+        raise KeyboardInterrupt(run.write_and_describe()) from None
     except BaseException as error:
-        error.add_note(run.write_last())
+        error.add_note(run.write_and_describe())
         raise
     run.write(always=True)
 
@@ -623,15 +623,15 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
     mine.bits = fixed.bits
     for name in ("notes", "read", "inside", "searched", "budget", "provenance"):
         mine.audit[name] = fixed.audit[name]
-    if request.repeats_bits:
+    if request.is_bit_reproducible:
         for edge in run.edges:
-            again = recount_edge_block(source, mine, edge[0])
+            again = recount_block(source, mine, edge[0])
             if again is not None and again != edge:
                 run.refuse_changed_counts(edge, again)
     return mine
 
 
-def recount_edge_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+def recount_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
     """Repeat the draws and the count of a block of trials that was already counted.
 
     Args:
@@ -667,10 +667,10 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     if claim is not None and not isinstance(claim, Claim):
         claim *= request.pair.distance
     draws = PilotDraws(source, request.attack_pair, request.goal, size, floats, stated, claim)
-    fitted = draws.add_facts(request.attack.fitted_on(draws), null=request.null)
+    fitted = draws.note_constants(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
         counts = fitted.counts or draws.counts(fitted.event, size)
-        request = request.at_tangent(put_numerator_first(counts, fitted.direction))
+        request = request.with_best_tangent(put_numerator_first(counts, fitted.direction))
     return request, fitted
 
 
@@ -681,10 +681,10 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     attack = require_scores(request.attack, "where stop is 'refuted'")
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
     course = Sequence(source, request, attack, pilot)
-    partial = _run_sequence(request, source, course, run)
+    partial = _run_to_ctrl_c(request, source, course, run)
     request.course.begin_step("report", "checking the rows")
     checks = request.doubted + course.independence_doubts
-    checks = checks if partial else add_row_number_check(checks, source)
+    checks = checks if partial else add_row_number_warning(checks, source)
     warn_of((*checks, *course.remarks))
     slices, (nan, nan_prime) = course.slices, course.nan_counts
     last = Fitted(
@@ -701,7 +701,7 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     )  # fmt: skip
 
 
-def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
+def _run_to_ctrl_c(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
     """Count the slices of an audit with early stop. Return True if Ctrl-C ended the count."""
     if run is None:
         return course.run()
@@ -759,7 +759,7 @@ def audit_timing(request: Request) -> Audit:
         raise invalid("stop, executor, start", "left alone for Timing", unsuitable)
     if request.workers != 1:
         raise invalid("threads", "1 for Timing", request.workers)
-    if mechanism_attribute(request.mechanism, "encodes_once"):
+    if optional_attribute(request.mechanism, "encodes_once"):
         requirement = "another than Timing where a text is encoded once, before the calls"
         raise invalid("attack", requirement, request.attack.given)
     course = request.course
@@ -788,5 +788,5 @@ def audit_timing(request: Request) -> Audit:
     source = Source(draws, 1, calls, route="timed")
     fitted = Fitted(timed.event, timed.direction, None, timed.pilot, np.empty(0))
     counts = Counts(timed.k, calls, timed.k_prime, calls)
-    course.record_outputs(calls + timed.pilot)
+    course.add_outputs(calls + timed.pilot)
     return make_audit(request, source, fitted, counts, bound="conditional", notes=timed.notes)

@@ -35,7 +35,7 @@ from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
-from ..sampling.rows import evidence_from_dict, evidence_to_dict, list_differing_audits
+from ..sampling.rows import doubts_across_audits, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 from ..visible import make_visible
@@ -157,7 +157,7 @@ class FixedFields:
             The name of the argument, its value in this audit, and its value in the other audit.
             None if all compared arguments agree.
         """
-        mine, theirs = _unwrap_reprs(self.to_dict()), _unwrap_reprs(other.to_dict())
+        mine, theirs = _reprs_to_text(self.to_dict()), _reprs_to_text(other.to_dict())
         for name in ("start", "trials"):
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
@@ -292,7 +292,7 @@ class RunFile:
             return f"the same call with {argument}={str(self.path)!r}"
         if self.part is not None:
             return self.make_count_line(self.part, self.path)
-        return join_words("dpcore", "audit", *self._mechanism_words, "--resume", self.path)
+        return join_shell_words("dpcore", "audit", *self._cli_mechanism, "--resume", self.path)
 
     def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
         """Return the command line `dpcore count ...` that counts one part of this audit's trials.
@@ -303,10 +303,10 @@ class RunFile:
         """
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
         options = "--part", f"{part[0]}/{part[1]}", "--out", out
-        return join_words("dpcore", "count", path, *self._mechanism_words, *options)
+        return join_shell_words("dpcore", "count", path, *self._cli_mechanism, *options)
 
     @property
-    def _mechanism_words(self) -> list[str]:
+    def _cli_mechanism(self) -> list[str]:
         """Words of the command line by which the mechanism is given."""
         command, target = self.asked.get("command"), self.asked.get("target")
         return ["--command", str(command)] if command is not None else [str(target)]
@@ -329,7 +329,7 @@ class RunFile:
         self.fixed = fixed
         self.write_or_raise()
 
-    def keep_shard(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
+    def save_counts(self, done: Done, edges: list[Edge], replays: Replays, seconds: float) -> None:
         """Add new counts to this state of an audit.
 
         If the last write of the run file was at least five seconds ago, the file is written.
@@ -379,7 +379,7 @@ class RunFile:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
         rows = [[b - a for a, b in zip(*two, strict=True)] for two in itertools.pairwise(ends)]
-        return list_differing_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
+        return doubts_across_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
         """Raise a ValueError if an argument of this process has another value in the run file.
@@ -458,11 +458,11 @@ class RunFile:
             "seconds": self.seconds,
         }
 
-    def read(self, name: str) -> None:
+    def load_state(self, argument_name: str) -> None:
         """Read the state of the audit from the run file, and check it.
 
         Args:
-            name: name of the argument that contains the path, for error messages.
+            argument_name: name of the argument that contains the path, for error messages.
 
         Raises:
             ValueError: if the file is not a run file, or if its counts contradict each other.
@@ -500,8 +500,8 @@ class RunFile:
             self.held = self._count_trials()
         except (KeyError, TypeError, ValueError) as error:
             why = f"no entry {error}" if isinstance(error, KeyError) else error
-            text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
-            raise errors.tag_error(ValueError(text), name) from error
+            text = f"{argument_name} must be a run file that dpcore wrote, got {self.path}: {why}"
+            raise errors.tag_error(ValueError(text), argument_name) from error
 
     def _check_stored_counts(self) -> None:
         start, stop = self.range
@@ -553,7 +553,7 @@ class RunFile:
                 warnings.warn(text, FileWarning, stacklevel=2)
             self.failure = error
 
-    def write_last(self) -> str:
+    def write_and_describe(self) -> str:
         """Write the run file of the audit before an error ends this process.
 
         Returns:
@@ -622,7 +622,7 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**entries, "digest": _digest_text(json.dumps(entries))}
 
 
-def join_words(*words: Any) -> str:
+def join_shell_words(*words: Any) -> str:
     """Join words to one shell command line, with quotes. Invisible characters are escaped."""
     return " ".join(map(_quote_word, map(str, words)))
 
@@ -642,13 +642,13 @@ def _quote_word(word: str) -> str:
     return f"$'{''.join(escapes)}'"
 
 
-def _unwrap_reprs(value: Any) -> Any:
+def _reprs_to_text(value: Any) -> Any:
     """Replace each object that JSON stores only as its repr by the text of this repr."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
-        return {key: _unwrap_reprs(item) for key, item in value.items()}
-    return [_unwrap_reprs(item) for item in value] if isinstance(value, list) else value
+        return {key: _reprs_to_text(item) for key, item in value.items()}
+    return [_reprs_to_text(item) for item in value] if isinstance(value, list) else value
 
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
@@ -692,7 +692,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
     run = RunFile(require_path(name, path))
     if not run.place.is_file():
         raise invalid(name, "a run file that is there", str(path))
-    run.read(name)
+    run.load_state(name)
     return run
 
 
@@ -733,7 +733,7 @@ def open_run(
             # The file is left over from a process that was killed during a write.
             left.unlink(missing_ok=True)
         if path.exists():
-            run.read(name)
+            run.load_state(name)
         yield run
     finally:
         # If another process holds the lock, its file must keep the name.

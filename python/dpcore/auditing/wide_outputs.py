@@ -23,20 +23,20 @@ import numpy.typing as npt
 from ..attacks.arrays import freeze_arrays, read_columns, read_numbers
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
-from ..attacks.bins import Marks, choose_cuts, sorted_values
+from ..attacks.bins import Marks, choose_thresholds, sorted_no_nan
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
-from ..attacks.grains import EXACT, PLACES, Grain, estimate_grain, grains_of
-from ..attacks.parts import name_entries, name_sentences
+from ..attacks.grains import EXACT, PLACES, Grain, estimate_rounding, find_grains
+from ..attacks.parts import name_entries, renamed_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped
-from ..events.event import Held, Rough, Score, is_own, score_attribute, score_name, scores_of
-from ..pairs.differences import broadcast_pair
+from ..events.event import Held, Rough, Score, is_built_in, score_attribute, score_name, scores_of
+from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
 from ..sampling.columns import PilotFacts, describe_constant, entries_equal, pilot_facts
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
-from .column_screen import ColumnSums, choose_bin_grid, choose_columns, fit_diagonal_score
+from .column_screen import ColumnSums, choose_centre_and_width, choose_columns, fit_diagonal_score
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -161,11 +161,11 @@ class OfEntries(Record, word="OfEntries"):
 
         The value is None if the attribute `score` has no such texts.
         """
-        return name_sentences(self.score, self._rename)
+        return renamed_sentences(self.score, self._rename)
 
     def _rename(self, text: str) -> str:
         """Replace numbers of columns in a text by the indices of the entries of the output."""
-        return _name_true_entries(text, self.entries)
+        return _renumber_columns(text, self.entries)
 
     def __str__(self) -> str:
         """Return a description of the score in one line, for the report of an audit."""
@@ -183,7 +183,7 @@ class OfEntries(Record, word="OfEntries"):
         return text.replace("the entries", names) if "the entries" in text else f"{text} of {names}"
 
 
-def _name_true_entries(text: str, entries: Ints) -> str:
+def _renumber_columns(text: str, entries: Ints) -> str:
     """Replace numbers of chosen columns in a text by the indices of the entries of the output.
 
     Args:
@@ -221,8 +221,8 @@ class WholeScore(NamedTuple):
 
     def make_thresholds(self) -> Marks:
         """Return possible thresholds on this score: numbers between its stored values."""
-        first, second = map(sorted_values, self.values)
-        return choose_cuts(first, second, self.grain)
+        first, second = map(sorted_no_nan, self.values)
+        return choose_thresholds(first, second, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +319,12 @@ class WideReading:
             scores += [widen_score(score, group) for score in made]
         return tuple(dict.fromkeys(scores))
 
-    def widen_choice(self, choice: Choice) -> Choice:
+    def choice_on_full_output(self, choice: Choice) -> Choice:
         """Convert an event that reads the chosen columns to the same event on whole outputs."""
         if any(choice.event.score is scored.score for scored in self.whole):
             return choice
         event = replace(choice.event, score=widen_score(choice.event.score, self.entries))
-        rounding = None if choice.rounding is None else self.widen_choice(choice.rounding)
+        rounding = None if choice.rounding is None else self.choice_on_full_output(choice.rounding)
         return replace(choice, event=event, rounding=rounding)
 
 
@@ -371,7 +371,7 @@ def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...
         must then read whole outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
-    if not all(map(is_own, members)):
+    if not all(map(is_built_in, members)):
         return None
     stated = tuple(each for each in members if isinstance(each, Threshold) and _reads_whole(each))
     learners = tuple(each for each in members if each not in stated)
@@ -416,7 +416,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
         waiting.append((chunk[0][:, :_MAX_SCREENED_COLUMNS], chunk[1][:, :_MAX_SCREENED_COLUMNS]))
         rows += len(chunk[0])
         if sums is None and (rows >= _FEWEST_HEAD_ROWS or rows >= size):
-            bins = choose_bin_grid([side for both in waiting for side in both])
+            bins = choose_centre_and_width([side for both in waiting for side in both])
             sums = ColumnSums(*bins), ColumnSums(*bins)
         while sums is not None and waiting:
             for own, side in zip(sums, waiting.pop(0), strict=True):
@@ -481,12 +481,12 @@ def _draw_columns(
     return (np.concatenate(rows[0]), np.concatenate(rows[1])), joined
 
 
-def _measure_rounding_moves(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
+def _column_rounding_change(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
     """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
-    bits = [grain.bits for grain in grains_of(*rows) if grain.bits]
+    bits = [grain.bits for grain in find_grains(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
     for side in sums:
-        _, mean, variance = side.read_moments()
+        _, mean, variance = side.count_mean_var()
         squares = np.maximum(squares, (mean + side.centre) ** 2 + variance)
     sizes = np.minimum(np.sqrt(squares), np.finfo(np.float64).max / 2.0)
     moves = PLACES * np.spacing(sizes) * 2.0 ** (_FLOAT64_BITS - min(bits, default=_FLOAT64_BITS))
@@ -510,11 +510,11 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
         return Grain(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
     if score_attribute(score, "merged"):
         return EXACT
-    own = estimate_grain(*values)
+    own = estimate_rounding(*values)
     return own if isinstance(score, Coordinate) else replace(own, absolute=float(moves.max()))
 
 
-def _describe_facts(
+def _find_constants(
     sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
 ) -> PilotFacts:
     """Return facts on constants in the outputs, such as "all outputs have one value".
@@ -527,7 +527,7 @@ def _describe_facts(
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
         return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
     notes = pilot_facts(rows, pair, claim, delta).notes
-    return PilotFacts("", steady, tuple(_name_true_entries(note, entries) for note in notes))
+    return PilotFacts("", steady, tuple(_renumber_columns(note, entries) for note in notes))
 
 
 def read_wide(
@@ -569,7 +569,7 @@ def read_wide(
     if streamed is None:
         return None
     sums, heads = streamed
-    ends = broadcast_pair(pair.x, pair.x_prime, source.shape)
+    ends = pair_to_vectors(pair.x, pair.x_prime, source.shape)
     entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
     scores = [*_list_row_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
@@ -580,7 +580,7 @@ def read_wide(
     if second is None:
         return None
     rows, values = second
-    moves = _measure_rounding_moves(sums, rows, columns)
+    moves = _column_rounding_change(sums, rows, columns)
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     return WideReading(
@@ -593,7 +593,7 @@ def read_wide(
             WholeScore(score, own, _find_grain(score, own, moves))
             for score, own in zip(scores, values, strict=True)
         ),
-        _describe_facts(sums, rows, entries, pair, claim, delta),
+        _find_constants(sums, rows, entries, pair, claim, delta),
         sums[0].rows + further,
         PartsRead(columns, sums[0].centre.size, sums[0].rows, int(entries.size), further),
     )

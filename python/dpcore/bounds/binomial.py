@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from .. import errors
 from ..records import Counts
 from ..report.shown import Shown
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
@@ -163,7 +163,7 @@ def find_declaration(bound: Callable[..., Any]) -> Declared:
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
-@suggest_arguments
+@explain_argument_errors
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from the counts of an event on two inputs.
 
@@ -208,7 +208,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
-@suggest_arguments
+@explain_argument_errors
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute the Clopper-Pearson limits for the probability of an event.
 
@@ -281,7 +281,7 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 
 
 @Declared(title="conditional binomial", deltas="zero")
-@suggest_arguments
+@explain_argument_errors
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
@@ -355,7 +355,7 @@ def conditional(
     return max(0.0, math.log(share) - math.log(rest) - trials)
 
 
-@suggest_arguments
+@explain_argument_errors
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],

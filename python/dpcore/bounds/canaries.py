@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real, whole
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .binomial import Declared, bound_of
 
 _MAX_EPSILON = 1e3
@@ -25,7 +25,7 @@ _MAX_GUESSES = 2**20
 
 
 @Declared(title="one training run", rows="one_run")
-@suggest_arguments
+@explain_argument_errors
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -94,7 +94,7 @@ def _chance_ceiling(
     return min(chance, 1.0)
 
 
-@suggest_arguments
+@explain_argument_errors
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Compute the largest mu for which guesses about canaries in one training run refute mu-GDP.
 
@@ -157,7 +157,7 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
     return bisect_largest(refutes)
 
 
-@suggest_arguments
+@explain_argument_errors
 def one_run_refutes(
     least_type_one: Callable[[float], float],
     guesses: int,
@@ -214,7 +214,7 @@ def one_run_refutes(
 
 
 @Declared(title="one training run, whole curve", rows="one_run", deltas="positive", curves="only")
-@suggest_arguments
+@explain_argument_errors
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -255,7 +255,7 @@ def one_run_curve(
     deltas="positive",
     curves="gaussian",
 )
-@suggest_arguments
+@explain_argument_errors
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -298,7 +298,7 @@ def one_run_fdp(
     return gdp_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
-@suggest_arguments
+@explain_argument_errors
 def guesses_needed(
     claim: float,
     canaries: int,
@@ -367,10 +367,10 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
         if high >= most:
             return None
         high = min(2 * high, most)
-    return _bisect_guesses(refutes, high // 2, high)
+    return _bisect_fewest(refutes, high // 2, high)
 
 
-def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
+def _bisect_fewest(refutes: Callable[[int], bool], low: int, high: int) -> int:
     """Return the fewest guesses above `low` that refute a claim, if `high` guesses refute it."""
     while high - low > 1:
         middle = (low + high) // 2
@@ -407,7 +407,7 @@ def guesses_refuting(
     def refutes(correct: int) -> bool:
         return _chance_ceiling(guesses, correct, canaries, claim, delta) <= alpha
 
-    return _bisect_guesses(refutes, 0, guesses) if refutes(guesses) else None
+    return _bisect_fewest(refutes, 0, guesses) if refutes(guesses) else None
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:
@@ -440,7 +440,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     return bisect_largest(lambda mu: log_delta(epsilon, mu) <= target, _MAX_GAUSSIAN_PARAMETER)
 
 
-@suggest_arguments
+@explain_argument_errors
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP.
 
@@ -495,7 +495,7 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
     return low
 
 
-def gaussian_probability(p: float, true_epsilon: float, delta: float) -> float:
+def gaussian_q_from_p(p: float, true_epsilon: float, delta: float) -> float:
     """Compute the probability of an event on x' from its probability p on x, for Gaussian noise.
 
     The event is that the output is above a threshold. The result is ``Phi(Phi^-1(p) - mu)``. Here
@@ -513,7 +513,7 @@ def gaussian_probability(p: float, true_epsilon: float, delta: float) -> float:
         Dong, Roth and Su (2022), section 2.3.
 
     Example:
-        >>> round(gaussian_probability(0.5, 4.377, 1e-5), 3)
+        >>> round(gaussian_q_from_p(0.5, 4.377, 1e-5), 3)
         0.159
     """
     from scipy.special import ndtr, ndtri

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, numeric, real
 from ..records import Counts, Floats
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .binomial import bound_of, clopper_pearson
 from .canaries import gdp_epsilon, gdp_mu
 
@@ -59,7 +59,7 @@ times as many (three times if marked *):
 """
 
 
-@suggest_arguments
+@explain_argument_errors
 def predicted(
     k: npt.ArrayLike,
     n: npt.ArrayLike,
@@ -115,7 +115,7 @@ def predicted(
         [0.69, 0.0]
     """
     delta = delta_level(delta)
-    limits = predicted_limits(k, n, k_prime, n_prime, trials, confidence, tail)
+    limits = predict_rate_limits(k, n, k_prime, n_prime, trials, confidence, tail)
     return limits_to_bounds(*limits, delta)
 
 
@@ -134,7 +134,7 @@ def limits_to_bounds(p_low: Floats, q_high: Floats, delta: float) -> Floats:
     return np.asarray(np.log(np.maximum(margin / q_high, 1.0)))
 
 
-def predicted_limits(
+def predict_rate_limits(
     k: npt.ArrayLike,
     n: npt.ArrayLike,
     k_prime: npt.ArrayLike,
@@ -160,15 +160,15 @@ def predicted_limits(
         raise invalid("k_prime", requirement, hits_prime.shape) from None
     total = float(count("trials", trials))
     confidence, tail = confidence_level(confidence), confidence_level(tail, "tail")
-    return limits_of_counts((hits, draws, hits_prime, draws_prime), total, confidence, tail)
+    return expected_rate_limits((hits, draws, hits_prime, draws_prime), total, confidence, tail)
 
 
-def limits_of_counts(
+def expected_rate_limits(
     counts: Sequence[Floats], trials: float, confidence: float, tail: float
 ) -> tuple[Floats, Floats]:
     """Predict for several events which limits on their probabilities an audit will find.
 
-    The function is `predicted_limits` without checks of the arguments.
+    The function is `predict_rate_limits` without checks of the arguments.
 
     Args:
         counts: four arrays of shapes that broadcast. The first is the number of pilot draws on x in
@@ -262,7 +262,7 @@ def _paulson_quantile(a: Floats, b: Floats, z: float) -> Floats:
     return odds / (1.0 + odds)
 
 
-@suggest_arguments
+@explain_argument_errors
 def detectable(
     n: int | float | str,
     claim: float,
@@ -331,7 +331,7 @@ def detectable(
     guess = max(0.0, mass - delta) * math.exp(-claim)
     largest = [_find_largest_count(margin, k, n, guess) for k in first.tolist()]
     most = np.array(largest, dtype=np.float64)
-    chance = _certificate_probability(n, most, weight)
+    chance = _power_function_of_q(n, most, weight)
     if chance(0.0) < power:
         return mass, math.inf
     low, high = 0.0, mass
@@ -355,7 +355,7 @@ def _binomial_cells(
     return first, tail - np.append(tail[1:], 0.0)
 
 
-def _certificate_probability(n: int, most: Floats, weight: Floats) -> Callable[[float], float]:
+def _power_function_of_q(n: int, most: Floats, weight: Floats) -> Callable[[float], float]:
     """Return a function that maps q to a lower limit on the probability of a certificate."""
     from scipy.special import betaincc
 
@@ -430,7 +430,7 @@ def certifies(
     """
     first, weight = _binomial_cells(n, p, cells, _WHOLE_REACH)
     most = _find_largest_counts(n, first, claim, delta, (1.0 - confidence) / 2.0)
-    return min(1.0, _certificate_probability(n, most, weight)(q))
+    return min(1.0, _power_function_of_q(n, most, weight)(q))
 
 
 def _find_largest_counts(
@@ -575,7 +575,7 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
     return high
 
 
-def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
+def loss_of_noise_factor(claim: float, factor: float, delta: float = 0.0) -> float:
     """Compute the true epsilon of noise whose scale is `factor` times the scale that a claim needs.
 
     If delta is 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
@@ -596,7 +596,7 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
         Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian noise.
 
     Example:
-        >>> round(loss_of_factor(1.0, 0.9), 4), round(loss_of_factor(1.0, 0.9, 1e-5), 4)
+        >>> round(loss_of_noise_factor(1.0, 0.9), 4), round(loss_of_noise_factor(1.0, 0.9, 1e-5), 4)
         (1.1111, 1.1228)
     """
     return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor

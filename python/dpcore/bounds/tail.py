@@ -182,7 +182,7 @@ class TailCounts(NamedTuple):
         """
         return fit_tilt(self.scores, self.own, self.other, degree).coefficient_deviate
 
-    def fit_tails(self) -> tuple[Floats, Floats]:
+    def tail_probabilities(self) -> tuple[Floats, Floats]:
         """Fit lines to the log density ratio of x and x', and compute tail probabilities from them.
 
         Returns:
@@ -196,7 +196,7 @@ class TailCounts(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def find_tail_threshold(
+def find_tail_index_and_bound(
     points: Floats,
     hits: tuple[Ints, Ints],
     sizes: tuple[int, int],
@@ -234,11 +234,11 @@ def find_tail_threshold(
         return None
     tail = TailCounts.of_hits(points[first:], hits[0][first:], hits[1][first:], sizes)
     short, chosen = second - first, min(start, points.size - 1) - first
-    if not _is_line(tail, short):
+    if not _is_log_ratio_linear(tail, short):
         return None
     samples = tail.resample()
-    rates = samples.fit_tails()
-    long, near = predict(*rates), predict(*samples.beyond(short).fit_tails())
+    rates = samples.tail_probabilities()
+    long, near = predict(*rates), predict(*samples.beyond(short).tail_probabilities())
     now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
     gains = (np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (long[:, short:], near))
     own, other = (rate[0, short:] * size for rate, size in zip(rates, sizes, strict=True))
@@ -251,7 +251,7 @@ def find_tail_threshold(
     return second + best, round(bound + float(gain[best]), _PROMISE_DECIMALS)
 
 
-def _is_line(tail: TailCounts, short: int) -> bool:
+def _is_log_ratio_linear(tail: TailCounts, short: int) -> bool:
     """Return True if a line describes the log ratio in the tail, and the line has a clear slope."""
     if not np.isfinite(tail.scores).all():
         return False

@@ -39,7 +39,7 @@ from ..errors import (
     vector,
 )
 from ..records import Counts, Floats, Record, frozen_array
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .binomial import bound_of, clopper_pearson, limits
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
@@ -60,7 +60,7 @@ Method = Literal["clopper_pearson", "dkw"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
-def _mills_ratio(t: float) -> tuple[float, float]:
+def _mills_neg_slope(t: float) -> tuple[float, float]:
     """Compute the Mills ratio R(t) and its negative derivative 1 - t R(t), for t > -37."""
     if t < _MILLS_TAIL_START:
         from scipy.special import erfcx
@@ -78,13 +78,13 @@ def _mills_ratio(t: float) -> tuple[float, float]:
 def _mills_difference(s: float, mu: float) -> float:
     """Compute the difference R(s) - R(s + mu) of two Mills ratios, which is above 0."""
     if mu > _MAX_INTEGRATED_SHARE * (1.0 + abs(s)):
-        return _mills_ratio(s)[0] - _mills_ratio(s + mu)[0]
+        return _mills_neg_slope(s)[0] - _mills_neg_slope(s + mu)[0]
     half = 0.5 * mu
     inner = zip(_LEGENDRE_NODES, _LEGENDRE_WEIGHTS, strict=True)
-    return half * math.fsum(w * _mills_ratio(s + half * (1.0 + node))[1] for node, w in inner)
+    return half * math.fsum(w * _mills_neg_slope(s + half * (1.0 + node))[1] for node, w in inner)
 
 
-def _tail_offset(epsilon: float, mu: float) -> float:
+def _z_at_epsilon(epsilon: float, mu: float) -> float:
     """Compute s = (2 epsilon - mu^2) / (2 mu) with one rounding; +-inf if it exceeds float64."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
@@ -107,23 +107,23 @@ def log_delta(epsilon: float, mu: float) -> float:
     """
     if mu == 0.0:
         return -math.inf
-    s = _tail_offset(epsilon, mu)
+    s = _z_at_epsilon(epsilon, mu)
     if abs(s) > _MAX_TAIL_OFFSET:
         return -0.5 * s * s if s > 0.0 else 0.0
     if s < 0.0 and mu > _MAX_INTEGRATED_SHARE * (1.0 - s):
         return math.log1p(-_one_minus_delta(s, mu))
     drop = _mills_difference(s, mu)
-    return -math.inf if drop == 0.0 else _log_density(s) + math.log(drop)
+    return -math.inf if drop == 0.0 else _normal_log_density(s) + math.log(drop)
 
 
 def _one_minus_delta(s: float, mu: float) -> float:
     """Compute 1 - delta = Phi(s) + phi(s) R(s + mu) without a subtraction."""
     from scipy.special import ndtr
 
-    return float(ndtr(s)) + math.exp(_log_density(s)) * _mills_ratio(s + mu)[0]
+    return float(ndtr(s)) + math.exp(_normal_log_density(s)) * _mills_neg_slope(s + mu)[0]
 
 
-def _log_density(s: float) -> float:
+def _normal_log_density(s: float) -> float:
     # Rounding the square would give an error of s^2 / 2^54 in ln delta, so it is computed exactly.
     return -float(Fraction(s) ** 2 / 2) - _LOG_ROOT
 
@@ -178,7 +178,7 @@ def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(finite, low, high, xtol=1e-300, rtol=1e-15))
 
 
-@suggest_arguments
+@explain_argument_errors
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
@@ -211,14 +211,14 @@ def delta_lower(
         >>> delta_lower(Counts(900, 1000, 100, 1000), [0.0, 1.0, 3.0]).round(3).tolist()
         [0.759, 0.553, 0.0]
     """
-    p_low, q_high = _joint_rate_limits(counts, confidence)
+    p_low, q_high = _joint_p_low_q_high(counts, confidence)
     order = check_array("epsilon", epsilon, 0.0, math.inf)
     # In logarithms, because e^epsilon may overflow for epsilons at which the limit is 0.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
     return np.maximum(0.0, p_low - scaled)
 
 
-@suggest_arguments
+@explain_argument_errors
 def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
@@ -263,7 +263,7 @@ def epsilon_lower_at(
     return np.array(epsilons, dtype=np.float64).reshape(levels.shape)
 
 
-@suggest_arguments
+@explain_argument_errors
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on the parameter mu of Gaussian DP (mu-GDP).
 
@@ -292,7 +292,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
         >>> round(mu_lower(Counts(900, 1000, 100, 1000)), 3)
         2.347
     """
-    return _mu_of_rates(*_joint_rate_limits(counts, confidence))
+    return _mu_of_rates(*_joint_p_low_q_high(counts, confidence))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -411,7 +411,7 @@ class Band(Record, word="Band"):
         return max(_mu_of_rates(p_low, q_high) for p_low, q_high in pairs)
 
 
-@suggest_arguments
+@explain_argument_errors
 def tradeoff_band(
     k: npt.ArrayLike,
     n: int,
@@ -487,7 +487,7 @@ def tradeoff_band(
     return Band(q_high, 1.0 - p_low, confidence, method)
 
 
-def _joint_rate_limits(counts: Any, confidence: float) -> tuple[float, float]:
+def _joint_p_low_q_high(counts: Any, confidence: float) -> tuple[float, float]:
     counts = instance("counts", counts, Counts)
     alpha = (1.0 - confidence_level(confidence)) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance
 from ..records import Counts, Floats
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .binomial import Declared, clopper_pearson, limits
 
 _CELLS_PER_DEVIATION = 512.0
@@ -98,7 +98,7 @@ def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
         The cells of the range.
     """
     t = math.log(1.0 / tail)
-    below, above = n * low - _window_reach(n, low, t), n * high + _window_reach(n, high, t)
+    below, above = n * low - _bernstein_reach(n, low, t), n * high + _bernstein_reach(n, high, t)
     first, last = max(0, math.floor(below)), min(n, math.ceil(above))
     deviation = math.sqrt(n * min(low * (1.0 - low), high * (1.0 - high)))
     width = max(1, int(deviation / _CELLS_PER_DEVIATION))
@@ -112,7 +112,7 @@ def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
         error = 1e-9 + n * 2.0**-51
     else:
         middle = (first + start + (width - 1) / 2.0).astype(np.float64)
-        log_mass = _log_binomial(n, rate, middle)
+        log_mass = _log_pmf_kernel(n, rate, middle)
         reach = max(above - n * low, n * high - below) / deviation
         error = (width / deviation) ** 2 * (reach**2 + 1.0) / 12.0 + 1e-6
     centre = round(n * rate) - first
@@ -120,11 +120,11 @@ def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
     return Cells(n, first, width, log_mass, offset, log_odds, error)
 
 
-def _window_reach(n: int, rate: float, t: float) -> float:
+def _bernstein_reach(n: int, rate: float, t: float) -> float:
     return t / 3.0 + math.sqrt(t * t / 9.0 + 2.0 * n * rate * (1.0 - rate) * t)
 
 
-def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
+def _log_pmf_kernel(n: int, rate: float, x: Floats) -> Floats:
     """Compute log binomial probabilities of x, up to an additive constant, for large counts."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
@@ -132,7 +132,7 @@ def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
     return -deviance - np.log(x / mean * (y / rest)) / 2.0 - (1 / x + 1 / y) / 12.0
 
 
-def cell_masses(window: Cells, rates: Floats) -> Floats:
+def binomial_masses(window: Cells, rates: Floats) -> Floats:
     """Compute the probabilities of groups (cells) of binomial counts, for several success rates.
 
     The probabilities are divided by their sum over all cells. Each row of the result therefore sums
@@ -212,8 +212,8 @@ def _choose_degree(
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
-    log_size = trials[1] * np.log1p(_bound_excess(centre, wide, tall))
-    excess = _bound_excess(slope * centre + shift, slope * wide, slope * tall)
+    log_size = trials[1] * np.log1p(_max_gap_in_ellipse(centre, wide, tall))
+    excess = _max_gap_in_ellipse(slope * centre + shift, slope * wide, slope * tall)
     log_size += trials[0] * np.log1p(excess)
     for nodes in _CHEBYSHEV_NODES:
         log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(radii) - np.log(radii - 1.0)
@@ -223,16 +223,16 @@ def _choose_degree(
     return nodes, math.exp(min(least, 0.0))
 
 
-def _bound_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
+def _max_gap_in_ellipse(centre: float, wide: Floats, tall: Floats) -> Floats:
     """Compute an upper limit on |z| + |1 - z| - 1 in an ellipse, from the box around the ellipse.
 
     The value is convex in the real part of z and increases with the size of the imaginary part. So
     its maximum over the box is at a corner.
     """
-    return np.maximum(_ellipse_excess(centre - wide, tall), _ellipse_excess(centre + wide, tall))
+    return np.maximum(_triangle_gap(centre - wide, tall), _triangle_gap(centre + wide, tall))
 
 
-def _ellipse_excess(real: Floats, imaginary: Floats) -> Floats:
+def _triangle_gap(real: Floats, imaginary: Floats) -> Floats:
     def beyond(x: Floats) -> Floats:
         # |x + iy| - x without cancellation at small y.
         size = np.hypot(x, imaginary)
@@ -256,7 +256,7 @@ def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
 @Declared(
     title="exact unconditional test", name="exact", recorded=True, slow=True, most_draws=_MAX_DRAWS
 )
-@suggest_arguments
+@explain_argument_errors
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
@@ -330,7 +330,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     if cut is None:
         return 0.0
     return _find_largest(
-        _make_test(counts, delta, alpha, cut), *_normal_limit(counts, delta, alpha)
+        _make_test(counts, delta, alpha, cut), *_normal_limit_and_se(counts, delta, alpha)
     )
 
 
@@ -386,7 +386,7 @@ def _make_test(
     tail, budget = _WINDOW_TAIL * alpha, _SUPREMUM_BUDGET * alpha
     side = cell_window(counts.n, p_low, p_high, tail)
     other = cell_window(counts.n_prime, q_low, q_high, tail)
-    index = _cut_indices(side, other, cut)
+    index = _cut_cell_per_other(side, other, cut)
     target = float(ndtri(alpha - gamma - 4.0 * tail))
 
     def test(epsilon: float) -> float:
@@ -403,7 +403,7 @@ def _make_test(
 
         def probability(q: Floats) -> Floats:
             p = np.clip(line[0] * q + line[1], p_low, p_high)
-            return _tail_probability(cell_masses(side, p), cell_masses(other, q), index)
+            return _tail_probabilities(binomial_masses(side, p), binomial_masses(other, q), index)
 
         trials = (counts.n, counts.n_prime)
         relative = side.error + other.error
@@ -413,14 +413,14 @@ def _make_test(
     return test
 
 
-def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
+def _cut_cell_per_other(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
     """Find, for every cell of J', the first cell of J that reaches the boundary `cut`."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
     return np.clip(cell, 0, side.offset.size).astype(np.int64)
 
 
-def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
+def _tail_probabilities(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
     """Compute P(J >= cut(J')) for every row of probabilities."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
@@ -428,7 +428,7 @@ def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.in
     return tail
 
 
-def _normal_limit(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
+def _normal_limit_and_se(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
     """Compute a normal approximation of the lower limit, and its standard error."""
     from scipy.special import ndtri
 
@@ -440,10 +440,10 @@ def _normal_limit(counts: Counts, delta: float, alpha: float) -> tuple[float, fl
     return max(0.0, math.log(margin / q) + float(ndtri(alpha)) * scale), scale
 
 
-def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
+def _find_largest(test: Callable[[float], float], guess: float, standard_error: float) -> float:
     """Find the largest epsilon that the test certifies, rounded down, or 0."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
-    x, step = guess, scale
+    x, step = guess, standard_error
     for _ in range(200):
         height = min(max(test(x), -40.0), 40.0)
         if height <= 0.0:
@@ -453,17 +453,17 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
         else:
             high = (x, height)
         if math.isnan(low[0]):
-            x, step = max(0.0, x - max(step, 1.5 * scale * height)), 2.0 * step
+            x, step = max(0.0, x - max(step, 1.5 * standard_error * height)), 2.0 * step
         elif math.isnan(high[0]):
-            x, step = x + max(step, -1.5 * scale * height), 2.0 * step
-        elif high[0] - low[0] <= _ROOT_TOLERANCE * scale:
+            x, step = x + max(step, -1.5 * standard_error * height), 2.0 * step
+        elif high[0] - low[0] <= _ROOT_TOLERANCE * standard_error:
             break
         else:
-            x = _secant_between(low, high, _ROOT_TOLERANCE * scale)
+            x = _secant_point(low, high, _ROOT_TOLERANCE * standard_error)
     return low[0]
 
 
-def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
+def _secant_point(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
     """Return the next point of a secant search, at some distance from both ends of the interval."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])

@@ -19,7 +19,7 @@ from ..published import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, sensitivity_to_number
 from ..streams import Rng
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 FORMULAS = ("classical", "analytic")
 
@@ -114,7 +114,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
-@suggest_arguments
+@explain_argument_errors
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest delta for which Gaussian noise is (epsilon, delta)-DP.
 
@@ -148,7 +148,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
     return math.exp(log_delta(epsilon, mu))
 
 
-@suggest_arguments
+@explain_argument_errors
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP.
 
@@ -178,7 +178,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
-@suggest_arguments
+@explain_argument_errors
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:
@@ -241,7 +241,7 @@ def gaussian_classical(
     return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
-@suggest_arguments
+@explain_argument_errors
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> CalibratedGaussian:

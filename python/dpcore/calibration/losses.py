@@ -14,13 +14,13 @@ from typing import Any, Final
 from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import ClipStep
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import is_native, optional_attribute
 from ..mechanisms.native import Cost, cost_over_scale, law_of
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..records import Pair, Record, set_fields
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .gaussian import CalibratedGaussian, gaussian_analytic
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, l2_laplace_delta, laplace
 
@@ -36,7 +36,7 @@ _SHOWN_DELTA: Final = 1e-5
 """Delta at which text output shows the epsilon of Gaussian noise."""
 
 
-def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
+def max_distance_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
     """Find the largest distance between two neighbouring inputs, and two inputs at this distance.
 
     The distance is measured after the mechanism has clipped the inputs.
@@ -153,7 +153,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
     @property
     def claim(self) -> float | None:
         """Epsilon that the mechanism claims, or None if the mechanism has no claim."""
-        claim = mechanism_attribute(self.mechanism, "claim")
+        claim = optional_attribute(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
     def delta(self, epsilon: float) -> float:
@@ -221,7 +221,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
 
 
-@suggest_arguments
+@explain_argument_errors
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """Compute the true epsilon of a mechanism that adds noise. The claimed epsilon is not used.
 
@@ -267,24 +267,24 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         (8.0, 1.0)
     """
     if type(mechanism) is L2Laplace:
-        apart, pair = widest_pair(domain, "l2", None)
+        apart, pair = max_distance_pair(domain, "l2", None)
         cost = cost_over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
     if type(mechanism) is CalibratedGaussian:
-        return replace(_loss_of_steps(mechanism.mechanism, domain), mechanism=mechanism)
+        return replace(_clip_and_noise_epsilon(mechanism.mechanism, domain), mechanism=mechanism)
     if type(mechanism) is RandomisedResponse:
         return _loss_of_response(mechanism, domain)
     if not is_native(mechanism):
         need = "one of dpcore's, whose noise is known (audit any other)"
         raise mistyped("mechanism", need, mechanism)
-    return _loss_of_steps(mechanism, domain)
+    return _clip_and_noise_epsilon(mechanism, domain)
 
 
-def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
+def _clip_and_noise_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise. This is post-processing without loss.
     steps = mechanism.steps(_check_domain(domain).dim)
     law = law_of(steps.noise)
-    apart, pair = widest_pair(domain, law.norm, steps.clip)
+    apart, pair = max_distance_pair(domain, law.norm, steps.clip)
     if law.blind:
         cost = Cost(0.0, "the output does not depend on the input")
     elif apart == 0.0:
@@ -317,7 +317,7 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
     return RealEpsilon(mechanism, domain, mechanism.loss(pair), pair, apart, "entries", reason)
 
 
-@suggest_arguments
+@explain_argument_errors
 def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
     """Compute the expected squared errors of three kinds of noise that satisfy the same claim.
 

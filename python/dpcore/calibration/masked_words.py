@@ -21,7 +21,7 @@ from ..mechanisms import positive
 from ..records import Floats, Pair
 from ..report.shown import Shown, name_of
 from ..streams import Rng, check_size
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .pure import Entries, make_generator
 
 Masks = Literal["bernoulli", "exact"]
@@ -42,7 +42,7 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 """Function (words, epsilon) -> probabilities of all answers to partly masked words."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def word_dropout(
     epsilon: float,
     mu: float,
@@ -138,7 +138,7 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
         raise invalid("masked_is_neighbour", requirement, masked_is_neighbour)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
     """Mechanism that masks random words of a text, and then draws an answer: an integer 0, 1, ...
@@ -207,7 +207,7 @@ class MaskedWords(Shown):
         Args:
             text: the text, 1 to 12 words separated by spaces.
         """
-        chances, laws = self._mask_laws(text)
+        chances, laws = self._mask_probs_and_laws(text)
         return chances @ laws
 
     def loss(self, pair: Pair) -> float:
@@ -244,7 +244,7 @@ class MaskedWords(Shown):
         Returns:
             Array of answers 0, 1, ..., one per draw, shape `(size,)`.
         """
-        chances, laws = self._mask_laws(x)
+        chances, laws = self._mask_probs_and_laws(x)
         size, rng = check_size(size, 1), make_generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer gets the probability that rounding leaves.
@@ -252,7 +252,7 @@ class MaskedWords(Shown):
         counts: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
         return counts
 
-    def _mask_laws(self, text: str) -> tuple[Floats, Floats]:
+    def _mask_probs_and_laws(self, text: str) -> tuple[Floats, Floats]:
         """Return the probability of each choice of masks, and the answer probabilities for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
@@ -265,17 +265,17 @@ class MaskedWords(Shown):
         laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
         if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
             raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
-        return self._choice_probabilities(text, choices.sum(axis=1), len(words)), laws
+        return self._mask_choice_probs(text, choices.sum(axis=1), len(words)), laws
 
-    def _choice_probabilities(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
+    def _mask_choice_probs(self, text: str, hidden_counts: npt.NDArray[Any], words: int) -> Floats:
         """Compute the probability of each choice of masks from its number of masked words."""
         if self.masks == "bernoulli":
-            return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
+            return self.mu**hidden_counts * (1.0 - self.mu) ** (words - hidden_counts)
         center = round(self.mu * words)
         if not math.isclose(center, self.mu * words, abs_tol=1e-9):
             requirement = f"of such a length that mu={self.mu:g} masks a whole number of words"
             raise invalid("text", requirement, text)
-        return np.where(hidden == center, 1.0 / math.comb(words, center), 0.0)
+        return np.where(hidden_counts == center, 1.0 / math.comb(words, center), 0.0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -330,13 +330,13 @@ class Counterexample(Shown):
         instance("sound_pair", self.sound_pair, Pair)
 
 
-def _answer_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
+def _probabilities_of_0_and_1(shift: float, epsilon: float) -> tuple[float, float]:
     """Return P(answer 0) and P(answer 1) = ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 
 
-def answer_by_ends(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+def answer_by_end_words(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
     """Return the probabilities of the answers 0 and 1 to a text, from its first and last word.
 
     Answer 1 is more likely if the first word is "a", and less likely if the last word is "b". Each
@@ -347,7 +347,7 @@ def answer_by_ends(words: tuple[str, ...], epsilon: float) -> tuple[float, float
         words: the words of the text.
         epsilon: largest privacy loss of a change of one word.
     """
-    return _answer_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+    return _probabilities_of_0_and_1(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
 def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
@@ -361,10 +361,10 @@ def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float,
         epsilon: logarithm of a ratio: the probability of answer 1 to a text with one of these
             words, divided by the probability of answer 1 to a text without these words.
     """
-    return _answer_probabilities(float("a" in words or "b" in words), epsilon)
+    return _probabilities_of_0_and_1(float("a" in words or "b" in words), epsilon)
 
 
-def answer_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
+def three_answers_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
     """Return the probabilities of the answers 0, 1 and 2 to a text with masked words.
 
     If the text contains the mask "_", answer 2 has probability 1. Otherwise, answer 2 has
@@ -378,17 +378,17 @@ def answer_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[float, floa
     """
     if MASK in words:
         return 0.0, 0.0, 1.0
-    return (*_answer_probabilities(float("a" in words), epsilon), 0.0)
+    return (*_probabilities_of_0_and_1(float("a" in words), epsilon), 0.0)
 
 
 COUNTEREXAMPLES: tuple[Counterexample, ...] = (
     Counterexample(
-        "exact_counts", MaskedWords(answer_by_ends, masks="exact"), Pair("a b", "c b"),
-        MaskedWords(answer_by_ends), Pair("a b", "c b"), ("masks", "exact"),
+        "exact_counts", MaskedWords(answer_by_end_words, masks="exact"), Pair("a b", "c b"),
+        MaskedWords(answer_by_end_words), Pair("a b", "c b"), ("masks", "exact"),
         "one of two words is masked: without the first the second stays, two words away",
     ),
     Counterexample(
-        "masked_no_neighbour", MaskedWords(answer_by_masks), Pair("a", "c"),
+        "masked_no_neighbour", MaskedWords(three_answers_by_masks), Pair("a", "c"),
         MaskedWords(answer_by_occurrence), Pair("a", "c"), ("masked_is_neighbour", False),
         "a masked text has an answer of its own, so that masks take nothing off the others",
     ),

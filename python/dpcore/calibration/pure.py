@@ -21,8 +21,8 @@ from ..pairs import dimension
 from ..published import noise_scale
 from ..records import Floats, Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, sensitivity_to_number
-from ..streams import Rng, check_size, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, check_size, to_seed
+from ..suggestions import explain_argument_errors
 
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000
@@ -41,7 +41,7 @@ _ROUNDING_MARGIN: Final = 2.0**-50
 Entries = npt.NDArray[np.int64]
 
 
-@suggest_arguments
+@explain_argument_errors
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the scale of Laplace noise that makes a mechanism epsilon-DP.
 
@@ -73,7 +73,7 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
-@suggest_arguments
+@explain_argument_errors
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """Return the L2 Laplace mechanism whose noise has the right scale for epsilon-DP.
 
@@ -105,7 +105,7 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     return L2Laplace(laplace(epsilon, sensitivity_to_number("sensitivity", sensitivity, "l2")))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
     """Mechanism that adds L2 Laplace noise, with a density proportional to exp(-norm2(s) / b).
@@ -259,7 +259,7 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     return min(1.0, max(0.0, total))
 
 
-def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
+def l2_laplace_renyi_bounds(orders: Floats, distance: float, dim: int) -> Floats:
     """Compute upper limits on the Renyi divergences between the outputs on two inputs.
 
     The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
@@ -283,12 +283,12 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
         Mironov (2017), definition 3.
 
     Example:
-        >>> l2_laplace_divergences(np.array([2.0, 10.0]), 13.4, 300).round(2)
+        >>> l2_laplace_renyi_bounds(np.array([2.0, 10.0]), 13.4, 300).round(2)
         array([0.65, 6.81])
     """
     from scipy.special import logsumexp
 
-    lengths, cosines, masses = _noise_cells(dim)
+    lengths, cosines, masses = _length_cosine_cells(dim)
     squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
     losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
     # The losses are rounded up again, to few levels that all orders share.
@@ -302,7 +302,7 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
 
 
 @functools.lru_cache(maxsize=4)
-def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
+def _length_cosine_cells(dim: int) -> tuple[Floats, Floats, Floats]:
     """Return lower ends of the cells of the length and of the cosine, and cell probabilities."""
     from scipy.special import betaincinv, gammaincinv
 
@@ -325,7 +325,7 @@ def make_generator(rng: Any) -> np.random.Generator:
 
     If `rng` is already a Generator, it is returned unchanged.
     """
-    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(to_seed(rng))
 
 
 def row_norms(rows: Floats) -> Floats:
@@ -334,7 +334,7 @@ def row_norms(rows: Floats) -> Floats:
     return norms
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
     """Mechanism that randomises each entry of an input: randomised response with k possible values.

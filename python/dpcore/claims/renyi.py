@@ -30,7 +30,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, real
 from ..packages import has_all
 from ..records import Floats, frozen_array, set_fields
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import trade_off
 
 _MAX_LOG_ODDS: Final = 800.0
@@ -104,7 +104,7 @@ class Renyi(trade_off.Claim):
         The test decides from an output which of two neighbouring inputs was used. `power` is 1
         minus the type II error of the test. The result is rounded down.
         """
-        p, q = _find_boundary(self)
+        p, q = _p_q_polygon(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
         # The other half of the edge follows from complements, with the sides exchanged.
@@ -117,7 +117,7 @@ class Renyi(trade_off.Claim):
         pairs and tests it.
         """
         epsilons = trade_off.choose_tangent_epsilons(self)
-        p, q = _find_boundary(self)
+        p, q = _p_q_polygon(self)
         deltas = (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1, initial=0.0)
         return epsilons[deltas < 1.0], deltas[deltas < 1.0]
 
@@ -130,8 +130,8 @@ class Renyi(trade_off.Claim):
         # Close to 1, the power keeps the digits.
         type_two[inside] = np.where(
             power < 0.0,
-            np.nextafter(1.0 - _odds_to_probability(power) * (1.0 + _RATE_ERROR), 0.0),
-            _odds_to_probability(-power) * (1.0 - _RATE_ERROR),
+            np.nextafter(1.0 - _log_odds_to_probability(power) * (1.0 + _RATE_ERROR), 0.0),
+            _log_odds_to_probability(-power) * (1.0 - _RATE_ERROR),
         )
         return type_two
 
@@ -145,15 +145,15 @@ class Renyi(trade_off.Claim):
             return 0.0
 
         def ratio(q: Floats, p: Floats) -> Floats:
-            margin = _odds_to_probability(p) - delta
+            margin = _log_odds_to_probability(p) - delta
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(margin > 0.0, np.log(margin) - _log_prob(q), -math.inf)
 
-        _, limit = _maximise_on_edge(self, ratio)
+        _, limit = _edge_max_and_bound(self, ratio)
         return max(0.0, min(_relaxed_epsilon(self, delta), limit * (1.0 + _ROOT_MARGIN)))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ZCDP(Renyi, word="ZCDP"):
     """A claim of rho-zero-concentrated DP: the Renyi divergence of order a is at most rho a.
@@ -211,7 +211,7 @@ class ZCDP(Renyi, word="ZCDP"):
         return orders, np.nextafter(self.rho * orders, math.inf)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RDP(Renyi, word="RDP"):
     """A claim of Renyi DP: upper limits on the Renyi divergence at several orders.
@@ -275,13 +275,13 @@ class RDP(Renyi, word="RDP"):
         return self.alphas[claimed], self.epsilons[claimed]
 
 
-def _log_prob(odds: Floats) -> Floats:
+def _log_prob(log_odds: Floats) -> Floats:
     """Return the logarithms of probabilities, from their log odds."""
-    return -np.logaddexp(0.0, -odds)
+    return -np.logaddexp(0.0, -log_odds)
 
 
-def _odds_to_probability(odds: Floats) -> Floats:
-    return np.exp(_log_prob(odds))
+def _log_odds_to_probability(log_odds: Floats) -> Floats:
+    return np.exp(_log_prob(log_odds))
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
@@ -386,12 +386,12 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logarithms: e^epsilon may overflow although e^epsilon q is small.
-        return _odds_to_probability(p) - np.exp(np.minimum(epsilon + _log_prob(q), 1.0))
+        return _log_odds_to_probability(p) - np.exp(np.minimum(epsilon + _log_prob(q), 1.0))
 
     if epsilon == math.inf:
         return 0.0
     relaxed = _relaxed_delta(claim, epsilon)
-    value, limit = _maximise_on_edge(claim, difference)
+    value, limit = _edge_max_and_bound(claim, difference)
     # A difference that is not larger than its rounding error has no correct digits.
     return relaxed if value <= limit - value else min(relaxed, limit * (1.0 + _ROOT_MARGIN))
 
@@ -404,7 +404,7 @@ def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp
     return q, *_greatest_log_odds(q, *claim.at_orders())
 
 
-def _maximise_on_edge(
+def _edge_max_and_bound(
     claim: Renyi, figure: Callable[[Floats, Floats], Floats]
 ) -> tuple[float, float]:
     """Maximise a function on the edge of the joint range; return the value and an upper limit.
@@ -444,20 +444,20 @@ def _maximise_on_edge(
 
 
 @lru_cache(maxsize=64)
-def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
+def _p_q_polygon(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the part of the joint range with p + q <= 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
     p, _ = _greatest_log_odds(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
-    rates = np.minimum(_odds_to_probability(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
+    rates = np.minimum(_log_odds_to_probability(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
     if np.unique(rates).size < _MIN_CORNERS:
         return np.ones(1), np.zeros(1)
     # q is a convex function of p.
-    return trade_off.outer_corners(rates, _odds_to_probability(_EDGE_LOG_ODDS[keep]))
+    return trade_off.minorant_corners(rates, _log_odds_to_probability(_EDGE_LOG_ODDS[keep]))
 
 
-@suggest_arguments
+@explain_argument_errors
 def of(held: Any) -> trade_off.Claim:
     """Convert a privacy accountant, or a similar object, to a claim for an audit.
 
@@ -578,5 +578,5 @@ def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> trade_off.Trad
     epsilons, deltas = epsilons[says], deltas[says]
     if not epsilons.size:
         raise invalid("held", "something that claims a finite epsilon", origin)
-    epsilons, deltas = trade_off.least_deltas(epsilons, deltas)
+    epsilons, deltas = trade_off.least_delta_per_epsilon(epsilons, deltas)
     return trade_off.TradeOff(epsilons=epsilons, deltas=deltas, origin=origin)

@@ -22,7 +22,7 @@ from ..bounds.tradeoff import check_array, epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, set_fields
 from ..report.shown import on_one_line
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 _CURVE_ERROR: Final = 1e-13
 """Relative error of the functions that compute a curve. Rounding always makes the claim weaker."""
@@ -164,7 +164,7 @@ class Claim(Record):
             Both arrays are empty if the claim does not imply a delta below 1 at any of these
             epsilons.
         """
-        return _compute_tangents(self)
+        return _implied_epsilon_deltas(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
         """Return a score for each event. A larger score means a stronger violation of this claim.
@@ -266,7 +266,7 @@ class Claim(Record):
         return self.in_words()
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GDP(Claim, word="GDP"):
     """A claim of mu-Gaussian differential privacy.
@@ -351,7 +351,7 @@ class GDP(Claim, word="GDP"):
 
 
 @lru_cache(maxsize=64)
-def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
+def _implied_epsilon_deltas(claim: Claim) -> tuple[Floats, Floats]:
     """Compute the (epsilon, delta) pairs that the claim implies, at up to 96 epsilons."""
     epsilons = choose_tangent_epsilons(claim)
     deltas = np.asarray(claim.delta(epsilons))
@@ -361,7 +361,7 @@ def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
     return epsilons, deltas
 
 
-def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
+def tangent_eps_delta(claim: Claim, counts: Counts) -> tuple[float, float]:
     """Choose the pair (epsilon, delta) of a claim that new draws can refute best.
 
     A claim implies (epsilon, delta)-DP for several pairs (epsilon, delta). An audit tests one pair
@@ -380,7 +380,7 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
 
     Example:
         >>> from dpcore.records import Counts
-        >>> epsilon, delta = choose_tangent(GDP(1.0), Counts(500, 1000, 100, 1000))
+        >>> epsilon, delta = tangent_eps_delta(GDP(1.0), Counts(500, 1000, 100, 1000))
         >>> round(epsilon, 2), round(delta, 3)
         (0.62, 0.209)
     """
@@ -427,7 +427,7 @@ def _as_float_or_array(array: Floats) -> Any:
     return array.item() if array.ndim == 0 else array
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TradeOff(Claim, word="TradeOff"):
     """A privacy claim with any trade-off curve, from a function or from pairs (epsilon, delta).
@@ -490,8 +490,8 @@ class TradeOff(Claim, word="TradeOff"):
             if not callable(function):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
-            corners = outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
-            epsilons, deltas = _convert_to_tangents(*corners)
+            corners = minorant_corners(_TYPE_ONE_ERRORS, _read_function(function))
+            epsilons, deltas = _curve_to_epsilon_deltas(*corners)
         slopes, heights = map(frozen_array, _check_pairs(epsilons, deltas))
         origin = on_one_line(origin or "pairs of epsilon and delta", 60)
         set_fields(self, epsilons=slopes, deltas=heights, origin=origin)
@@ -510,7 +510,7 @@ class TradeOff(Claim, word="TradeOff"):
         The test decides from an output which of two neighbouring inputs was used. `power` is 1
         minus the type II error of the test. The result is rounded down.
         """
-        epsilons, deltas = self._representable_pairs()
+        epsilons, deltas = self._finite_epsilon_deltas()
         first = float(((power - deltas) * np.exp(-epsilons)).max(initial=0.0))
         second = float((1.0 - deltas - np.exp(epsilons) * (1.0 - power)).max(initial=0.0))
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
@@ -522,15 +522,15 @@ class TradeOff(Claim, word="TradeOff"):
         pairs and tests it.
         """
         few = self.epsilons.size <= _TANGENT_COUNT
-        return self._representable_pairs() if few else _compute_tangents(self)
+        return self._finite_epsilon_deltas() if few else _implied_epsilon_deltas(self)
 
-    def _representable_pairs(self) -> tuple[Floats, Floats]:
+    def _finite_epsilon_deltas(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) pairs with a finite e^epsilon as a float64."""
         keep = self.epsilons <= _MAX_TANGENT_SLOPE
         return self.epsilons[keep], self.deltas[keep]
 
     def _type_two(self, errors: Floats) -> Floats:
-        epsilons, deltas = self._representable_pairs()
+        epsilons, deltas = self._finite_epsilon_deltas()
         steep, flat = np.exp(epsilons), np.exp(-epsilons)
         first = (1.0 - deltas - steep * errors[:, np.newaxis]).max(axis=1, initial=0.0)
         second = (flat * (1.0 - deltas - errors[:, np.newaxis])).max(axis=1, initial=0.0)
@@ -538,7 +538,7 @@ class TradeOff(Claim, word="TradeOff"):
         return type_two
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        logs, deltas = _list_tangents(self)
+        logs, deltas = _log_slopes_and_deltas(self)
         # Beyond the last tangent, the point (0, 1 - delta) limits the curve.
         epsilons = np.minimum(epsilons, logs[-1])
         place = np.searchsorted(logs, epsilons)
@@ -549,7 +549,7 @@ class TradeOff(Claim, word="TradeOff"):
         return raised_deltas
 
     def _epsilon(self, delta: float) -> float:
-        logs, deltas = _list_tangents(self)
+        logs, deltas = _log_slopes_and_deltas(self)
         if delta < deltas[-1]:
             return math.inf
         # delta(epsilon) decreases: find the first place at which it is low enough.
@@ -563,7 +563,7 @@ class TradeOff(Claim, word="TradeOff"):
 
 
 @lru_cache(maxsize=64)
-def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
+def _log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
     """Return the log slopes and the deltas of all tangents of the curve.
 
     Each tangent of the curve gives a tangent of its inverse too. The curve is not below 0, so the
@@ -657,7 +657,7 @@ def _read_function(function: Callable[[float], float]) -> Floats:
     return lowered
 
 
-def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def minorant_corners(x: Floats, convex_y: Floats) -> tuple[Floats, Floats]:
     """Return the corners of a piecewise linear function that is never above a convex function.
 
     The convex function is known only at the points `x`. Between two neighbouring points, the convex
@@ -667,24 +667,24 @@ def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
     Args:
         x: points in increasing order, at least four, shape `(m,)`.
-        y: values of the convex function at the points `x`, shape `(m,)`.
+        convex_y: values of the convex function at the points `x`, shape `(m,)`.
 
     Returns:
         Two arrays: the x and the y coordinates of the corners, with x in increasing order.
     """
-    x, y = _lower_hull(x, y, _is_on_or_above_line)
+    x, convex_y = _lower_hull(x, convex_y, _is_on_or_above_line)
     if x.size < 4:
-        return x, y
-    slopes = np.diff(y) / np.diff(x)
+        return x, convex_y
+    slopes = np.diff(convex_y) / np.diff(x)
     before, behind = slopes[:-2], slopes[2:]
     left, right = x[1:-2], x[2:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = (y[2:-1] - y[1:-2] - behind * (right - left)) / (before - behind)
+        shift = (convex_y[2:-1] - convex_y[1:-2] - behind * (right - left)) / (before - behind)
     # The lines are parallel: the function is straight here.
     shift = np.where(np.isfinite(shift), shift, 0.0).clip(0.0, right - left)
-    first = y[1] - slopes[1] * (x[1] - x[0])
-    last = y[-2] + slopes[-2] * (x[-1] - x[-2])
-    inner = y[1:-2] + before * shift
+    first = convex_y[1] - slopes[1] * (x[1] - x[0])
+    last = convex_y[-2] + slopes[-2] * (x[-1] - x[-2])
+    inner = convex_y[1:-2] + before * shift
     x = np.concatenate([x[:1], left + shift, x[-1:]])
     return _lower_hull(x, np.concatenate([[first], inner, [last]]), _is_on_or_above_line)
 
@@ -708,20 +708,20 @@ def _is_on_or_above_line(first: _Corner, middle: _Corner, last: _Corner) -> bool
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])
 
 
-def _convert_to_tangents(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
+def _curve_to_epsilon_deltas(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
     """Return the (epsilon, delta) pairs of the linear pieces of a curve and of its inverse."""
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]
     slopes, heights = slopes[slopes > 0.0], heights[slopes > 0.0]
     # A piece of slope below 1 is a piece of slope above 1 of the inverse, which holds as well.
     deltas = 1.0 - np.where(slopes >= 1.0, heights, heights / slopes)
-    epsilons, deltas = least_deltas(np.abs(np.log(slopes)), deltas.clip(0.0, 1.0))
+    epsilons, deltas = least_delta_per_epsilon(np.abs(np.log(slopes)), deltas.clip(0.0, 1.0))
     if not (deltas < 1.0).any():
         return np.zeros(1), np.array([np.nextafter(1.0, 0.0)])
     return epsilons[deltas < 1.0], deltas[deltas < 1.0]
 
 
-def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
+def least_delta_per_epsilon(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
     """Return the distinct epsilons in increasing order, with the least delta for each.
 
     `deltas` contains one delta for each entry of `epsilons`. An epsilon can occur several times.

@@ -26,11 +26,11 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..advice import find_own_argument_name
+from ..advice import dpcore_argument_name
 from ..errors import argument_of
 from ..progress import RECEIVED_SIGNALS, WORDING, interrupt_on_signal
 from ..streams import threads_of
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from ..visible import make_visible
 from . import options
 from .audits import (
@@ -49,7 +49,7 @@ from .endings import (
     USAGE,
     Unwritten,
     Usage,
-    report_bad_usage,
+    reraise_as_usage,
     run_guarded,
     write_to_stderr,
 )
@@ -247,7 +247,7 @@ INFO_EPILOG = """[bold]Examples[/bold]
 def print_systems(as_json: bool) -> int:
     """Print the published systems that can be audited, and return the exit status."""
     if as_json:
-        print(json.dumps([_list_system_facts(name) for name in SYSTEMS]))
+        print(json.dumps([_published_system_facts(name) for name in SYSTEMS]))
         return NOT_REFUTED
     from rich.console import Console
     from rich.table import Table
@@ -255,7 +255,7 @@ def print_systems(as_json: bool) -> int:
 
     table = Table("name, class", "claim\nnorm", "sound?", "fault, source", show_lines=True)
     for name in SYSTEMS:
-        facts = _list_system_facts(name)
+        facts = _published_system_facts(name)
         options = "\n".join(facts["options"])
         table.add_row(
             Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
@@ -271,7 +271,7 @@ def print_systems(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def _list_system_facts(name: str) -> dict[str, Any]:
+def _published_system_facts(name: str) -> dict[str, Any]:
     cls = SYSTEMS[name]
     return {
         "name": name,
@@ -305,7 +305,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
     options = {word: getattr(asked, word) for word in words}
     packages = [name for text in asked.packages for name in text.split(",") if name]
     options["packages"] = packages or None
-    with report_bad_usage():
+    with reraise_as_usage():
         # The options are checked here, so that an error of the run is not reported as bad usage.
         experiments.config_of(name, **options)
         threads_of(asked.threads)
@@ -347,7 +347,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
 
 def print_environment(as_json: bool) -> int:
     """Run `dpcore info`: print versions, the CPU instructions in use, and the number of threads."""
-    with report_bad_usage():
+    with reraise_as_usage():
         cpu = _core.cpu()
     facts = {
         "version": __version__,
@@ -484,7 +484,7 @@ def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) ->
             raise Usage(f"{what} only lists names, and takes no other option than --json")
 
 
-@suggest_arguments
+@explain_argument_errors
 def main(args: Sequence[str] | None = None) -> int:
     """Run a `dpcore` command as from the command line, and return its exit status.
 
@@ -578,7 +578,7 @@ def _run_command_line(words: list[str]) -> int:
         context = getattr(error, "ctx", None)
         option = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
         here = (
-            find_own_argument_name(option, [parameter.name for parameter in context.command.params])
+            dpcore_argument_name(option, [parameter.name for parameter in context.command.params])
             if context
             else None
         )

@@ -32,7 +32,7 @@ from ..errors import AssumptionWarning, argument_of, choice, count, instance, in
 from ..events import Vote
 from ..files.formats import NUMPY_ERRORS
 from ..mechanisms.commands import command as make_tool
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
 from ..pairs.neighbours import NORM_BALLS
 from ..published import System
@@ -61,7 +61,7 @@ from .endings import (
     check_picture_path,
     collect_unwritten,
     deliver_report,
-    report_bad_usage,
+    reraise_as_usage,
     write_to_stderr,
 )
 from .options import (
@@ -123,7 +123,7 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
         if asked.dim is None or inputs != (None,) * 4:
             raise Usage("--patterns needs --dim, and no other inputs")
-        with report_bad_usage():
+        with reraise_as_usage():
             return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
     return read_pair(asked)
 
@@ -151,7 +151,7 @@ def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
         raise Usage("--x and --x-prime go together")
     if asked.dim is not None:
         raise Usage("--dim does not apply where --x and --x-prime give the pair")
-    with report_bad_usage():
+    with reraise_as_usage():
         return Pair(_read_vector("--x", asked.x), _read_vector("--x-prime", asked.x_prime))
 
 
@@ -209,7 +209,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--timeout is for --command")
     if asked.catch is not None and asked.command is None and not asked.repeat:
         raise Usage("--catch is for --command, and with --repeat for a function of one answer")
-    check_claim_flags(asked)
+    refuse_both_claims(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.checkpoint is not None and asked.no_claim:
@@ -220,14 +220,14 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     with open_cluster(asked.dask) as client, _open_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
-        with report_bad_usage():
+        with reraise_as_usage():
             line = read_run(asked.checkpoint).make_count_line((1, 2), "part-1.json")
         write_to_stderr(f"wrote {asked.checkpoint}: count its parts, such as {line}")
         return NOT_REFUTED
     return _deliver_audit(asked, record_command(report, command))
 
 
-def check_claim_flags(
+def refuse_both_claims(
     asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
     """Raise `Usage` if both of the options --claim and --no-claim are given.
@@ -267,14 +267,14 @@ def _restore_run_options(asked: AuditArguments) -> AuditArguments:
             raise Usage(
                 f"{OPTIONS.get(option.name, option.name)} stands in the run file: leave it out"
             )
-    with report_bad_usage():
+    with reraise_as_usage():
         run = read_run(asked.resume)
     if not run.asked:
         raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
     if run.part is not None:
         raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
     begun = _read_options_of_run(run)
-    _require_same_code(asked, begun, run.resume_line)
+    _require_same_target(asked, begun, run.resume_line)
     changed = {name: getattr(asked, name) for name in own if name != "resume"}
     return replace(begun, checkpoint=asked.resume, resume=None, **changed)
 
@@ -291,7 +291,7 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
     """Return the options that a run file stores, after a check of their types."""
     assert run.fixed is not None
     hints, options = get_type_hints(AuditArguments), dict(run.asked)
-    with report_bad_usage():
+    with reraise_as_usage():
         if isinstance(options.get("claim"), dict):
             options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)  # type: ignore[type-abstract]
         for name, value in options.items():
@@ -316,7 +316,7 @@ _OPTIONS_OF_PROCESS: Final = tuple(
 """Options of a process (such as its threads), which may differ between the parts of a run."""
 
 
-def _require_same_code(asked: Any, begun: AuditArguments, line: str) -> None:
+def _require_same_target(asked: Any, begun: AuditArguments, line: str) -> None:
     """Raise `Usage` if the command line does not name the same code as the run file."""
     own = [getattr(asked, name) for name in _NAMES_OF_CODE]
     held = [getattr(begun, name) for name in _NAMES_OF_CODE]
@@ -369,19 +369,19 @@ def run_count(asked: CountArguments) -> int:
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
         raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")
-    with report_bad_usage():
+    with reraise_as_usage():
         run = read_run(asked.file)
     if not run.asked:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
     begun = _read_options_of_run(run)
-    _require_same_code(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
+    _require_same_target(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
     own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
     with open_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
         options = {**_audit_arguments(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
         try:
-            with report_bad_usage():
+            with reraise_as_usage():
                 count_part(asked.file, mechanism, pair, out=asked.out, **options)
         except Usage as error:
             if not _is_write_error(error):
@@ -405,7 +405,7 @@ def _is_write_error(error: BaseException | None) -> bool:
 def run_merge(asked: MergeArguments) -> int:
     """Run `dpcore merge`: merge the parts of a divided audit, print the report; return a status."""
     check_output_paths(asked)
-    with report_bad_usage():
+    with reraise_as_usage():
         try:
             report = merge_parts(asked.files, partial=asked.partial)
         except MissingPartsError as error:
@@ -432,7 +432,7 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
     """
     if user.is_file_target(target):
         path, name = user.split_target(target)
-        with user.user_code_context(path):
+        with user.user_sys_path(path):
             yield _load_own_mechanism(asked, target, path, name)
     else:
         yield _find_published(asked, target)
@@ -443,7 +443,7 @@ def _audit_pairs(
 ) -> Audit | None:
     """Audit a mechanism and return the report; with --fit-only, write a run file, return None."""
     with (
-        report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
+        reraise_as_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
     ):
         # The report already contains these warnings.
@@ -509,7 +509,7 @@ def _find_published(asked: AuditArguments, name: str) -> tuple[System, _OneOrMor
     if asked.text is not None or asked.text_prime is not None:
         raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
     pair = read_pairs(asked)
-    with report_bad_usage():
+    with reraise_as_usage():
         if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
             if "sensitivity" in required and "sensitivity" not in own_options:
@@ -536,9 +536,9 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         pair = Pair(*inputs)
     if pair is None:
         raise Usage("give two inputs that the claim calls neighbours: --x TEXT and --x-prime TEXT")
-    with report_bad_usage():
+    with reraise_as_usage():
         try:
-            catch = [] if asked.catch is None else _read_statuses(asked.catch)
+            catch = [] if asked.catch is None else _read_exit_statuses(asked.catch)
             return make_tool(shlex.split(text), timeout=asked.timeout, catch=catch), pair
         except ValueError as error:
             if argument_of(error):
@@ -548,7 +548,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
             raise invalid("command", f"{requirement} ({error})", text) from None
 
 
-def _read_statuses(text: str) -> list[int]:
+def _read_exit_statuses(text: str) -> list[int]:
     """Parse the exit statuses of --catch. A signal may be given by its name."""
     statuses = []
     for name in map(str.strip, text.split(",")):
@@ -574,7 +574,7 @@ def _load_own_mechanism(
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat, asked.catch)
-    own = mechanism_attribute(mechanism, "claim")
+    own = optional_attribute(mechanism, "claim")
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
@@ -596,7 +596,7 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     if len(asked.files) != n_files:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if n_files == 2 else 'one file where --label is given'}")
-    check_claim_flags(asked, "give --claim EPSILON, or --no-claim to estimate only")
+    refuse_both_claims(asked, "give --claim EPSILON, or --no-claim to estimate only")
     check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
@@ -627,7 +627,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
 def _report_unreadable_files() -> Iterator[None]:
     """Convert errors of argument checks and of unreadable files to `Usage`."""
     try:
-        with report_bad_usage():
+        with reraise_as_usage():
             yield
     except (OSError, ImportError, MemoryError) as error:
         raise Usage(str(error)) from error
@@ -680,7 +680,7 @@ def run_plan(asked: PlanArguments) -> int:
 
 def _make_plan(asked: PlanArguments) -> Plan:
     described = {option.name: getattr(asked, option.name) for option in fields(MechanismArguments)}
-    with report_bad_usage():
+    with reraise_as_usage():
         arguments = select_arguments(asked, plan)
         arguments["rng"], arguments["guesses"] = asked.seed, _parse_plan_guesses(asked.guesses)
         if asked.attack is not None:
@@ -693,11 +693,11 @@ def _make_plan(asked: PlanArguments) -> Plan:
                 raise Usage(f"{OPTIONS[name]} needs a system or FILE.py:FUNCTION")
         if asked.claim is None:
             raise Usage("give --claim EPSILON, or a mechanism that has a claim")
-        with report_bad_usage():
+        with reraise_as_usage():
             return plan(**arguments)
     # If the claim is missing, `plan` itself raises the error.
     loaded = load_mechanism(AuditArguments(**described, no_claim=True), asked.target)
-    with loaded as (mechanism, pair), report_bad_usage():
+    with loaded as (mechanism, pair), reraise_as_usage():
         return plan(mechanism=mechanism, pair=pair, **arguments)
 
 
@@ -725,7 +725,7 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Run `dpcore audit-table`: audit a table of probabilities in a file; return the status."""
-    check_claim_flags(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
+    refuse_both_claims(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
     table_report = _audit_table_file(asked)
     made = tuple(replace(run, command=command) for run in table_report.provenance)
@@ -747,7 +747,7 @@ def _audit_table_file(asked: TableArguments) -> TableAudit:
         arguments["neighbour"] = _read_matrix("--neighbour", asked.neighbour)
     else:
         arguments["neighbour"] = parse_relation(asked.neighbour)
-    with report_bad_usage(), warnings.catch_warnings():
+    with reraise_as_usage(), warnings.catch_warnings():
         # The report contains these warnings, and `run_table_audit` prints them.
         warnings.simplefilter("ignore", AssumptionWarning)
         return audit_table(**arguments)

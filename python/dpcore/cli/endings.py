@@ -71,7 +71,7 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
+def reraise_as_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
     """Return a context manager that converts errors about arguments to `Usage` errors.
 
     An example is a ValueError for a wrong value of a Python argument. In the message, the name of
@@ -92,13 +92,13 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
             raise Failure(name_options(text), called) from error
         if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
-        if argument or _is_dpcore_error(error):
+        if argument or _is_raised_by_dpcore(error):
             # Only dpcore's own messages are rewritten. Messages of other code are quoted unchanged.
             text = OPTIONS.get(argument, argument) + name_options(text.removeprefix(argument))
         raise Usage(text) from error
 
 
-def _is_dpcore_error(error: BaseException) -> bool:
+def _is_raised_by_dpcore(error: BaseException) -> bool:
     """Return True if code of dpcore raised the exception."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename.startswith(_PACKAGE)

@@ -24,7 +24,7 @@ from ..claims.trade_off import Claim as Curve
 from ..files.formats import FORMATS, list_endings
 
 
-def make_option(
+def option_field(
     text: str, *names: str, panel: str | None = None, default: Any = None, **more: Any
 ) -> Any:
     """Return a dataclass field that declares a command-line option.
@@ -33,29 +33,29 @@ def make_option(
     which the help page lists the option.
     """
     made: Any = typer.Option(*names, help=text, rich_help_panel=panel, **more)
-    return _make_field(made, default)
+    return _dataclass_field(made, default)
 
 
 def _make_argument(metavar: str, text: str, default: Any = MISSING) -> Any:
     """Return a dataclass field for a positional argument of a command."""
-    return _make_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
+    return _dataclass_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
 
 
-def _make_field(parameter: Any, default: Any) -> Any:
+def _dataclass_field(parameter: Any, default: Any) -> Any:
     return field(default=default, metadata={"parameter": parameter})
 
 
-def _join_names(names: list[str]) -> str:
+def _join_by_or(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
-_system_option = partial(make_option, panel="A published system")
-_input_option = partial(make_option, panel="The two inputs")
-_claim_option = partial(make_option, panel="The claim")
-_attack_option = partial(make_option, panel="The attack")
-_run_option = partial(make_option, panel="The run")
-_output_option = partial(make_option, panel="Output")
-_file_option = partial(make_option, panel="The files")
+_system_option = partial(option_field, panel="A published system")
+_input_option = partial(option_field, panel="The two inputs")
+_claim_option = partial(option_field, panel="The claim")
+_attack_option = partial(option_field, panel="The attack")
+_run_option = partial(option_field, panel="The run")
+_output_option = partial(option_field, panel="Output")
+_file_option = partial(option_field, panel="The files")
 
 # Options of several commands.
 
@@ -142,7 +142,7 @@ _make_progress = partial(
 _JSON = typer.Option(
     "--json", help="Print one JSON document, nothing else.", rich_help_panel="Output"
 )
-_make_json = partial(_make_field, _JSON, False)
+_make_json = partial(_dataclass_field, _JSON, False)
 Json = Annotated[bool, _JSON]
 Traceback = Annotated[
     bool,
@@ -211,12 +211,12 @@ class AuditArguments(MechanismArguments):
     delta: float = _make_delta(default=0.0)
     confidence: float = _make_confidence(default=0.95)
     attack: str = _attack_option(
-        f"auto (all that apply), {_join_names([one for one in NAMES if one != 'auto'])}",
+        f"auto (all that apply), {_join_by_or([one for one in NAMES if one != 'auto'])}",
         metavar="NAME",
         default="auto",
     )
     bound: str = _attack_option(
-        _join_names(list(BOUNDS)), metavar="NAME", default="clopper_pearson"
+        _join_by_or(list(BOUNDS)), metavar="NAME", default="clopper_pearson"
     )
     stop: str = _attack_option(
         "fixed counts all trials, refuted stops as soon as the claim is refuted.",
@@ -285,17 +285,17 @@ class CountArguments:
     """Values of the command-line options of `dpcore count`."""
 
     file: str = _make_argument("FILE", "The run file, written by --fit-only.")
-    part: str = make_option(
+    part: str = option_field(
         "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N", default=MISSING
     )
-    out: str = make_option(
+    out: str = option_field(
         "File to write the part to; it goes on.", metavar="FILE", default=MISSING
     )
     target: str | None = _make_argument(
         "FILE.py:FUNCTION", "The mechanism of the run. A system needs no repetition.", None
     )
     command: str | None = _make_command()
-    again: bool = make_option(
+    again: bool = option_field(
         "Void a count of this part that is registered next to the run file, where no seed repeats "
         "the outputs.",
         "--again",
@@ -312,7 +312,7 @@ class MergeArguments:
     """Values of the command-line options of `dpcore merge`."""
 
     files: list[str] = _make_argument("FILE...", "The parts, in any order.")
-    partial: bool = make_option(
+    partial: bool = option_field(
         "Show what was counted so far. From then on the bound is the anytime one.",
         "--partial",
         default=False,
@@ -502,24 +502,24 @@ class ExperimentArguments:
     """
 
     name: str | None = _make_argument("NAME", "The experiment.", None)
-    out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")
-    trials: str | None = make_option(
+    out: str | None = option_field("Folder for the files. Default: results.", metavar="DIR")
+    trials: str | None = option_field(
         "Draws on each side of every audit. Default: its own.", metavar="N"
     )
-    seed: int | None = make_option("Default: the one of the published files.")
-    threads: int | None = make_option("Number of threads. Default: all cores.")
-    quick: bool = make_option("Few trials, one seed: under 20 s.", "--quick", default=False)
-    full: bool = make_option("The size of the paper.", "--full", default=False)
-    seeds: int | None = make_option("Runs of which mean and spread are shown.", metavar="N")
-    data: str | None = make_option("Folder with corpora. Default: texts made up.", metavar="DIR")
-    device: str | None = make_option("Where torch runs, such as cpu or cuda.", metavar="D")
-    packages: list[str] = make_option(
+    seed: int | None = option_field("Default: the one of the published files.")
+    threads: int | None = option_field("Number of threads. Default: all cores.")
+    quick: bool = option_field("Few trials, one seed: under 20 s.", "--quick", default=False)
+    full: bool = option_field("The size of the paper.", "--full", default=False)
+    seeds: int | None = option_field("Runs of which mean and spread are shown.", metavar="N")
+    data: str | None = option_field("Folder with corpora. Default: texts made up.", metavar="DIR")
+    device: str | None = option_field("Where torch runs, such as cpu or cuda.", metavar="D")
+    packages: list[str] = option_field(
         "Released packages to audit, such as numpy,scipy. Default: all.", "--packages",
         metavar="NAME,...", default=(),
     )  # fmt: skip
-    slow: bool = make_option("Run the slow cases, too.", "--slow", default=False)
+    slow: bool = option_field("Run the slow cases, too.", "--slow", default=False)
     dask: str | None = _make_dask()
-    resume: str | None = make_option(
+    resume: str | None = option_field(
         "Folder with a run file for each audit, from which it goes on.", metavar="DIR"
     )
     as_json: bool = _make_json()

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import argument_of
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..records import Pair
 from ..tracing.outcome import Trace
 from ..tracing.run import trace
 from . import user
-from .audits import SYSTEMS, check_claim_flags, read_pair
-from .endings import Usage, check_output_paths, deliver_report, report_bad_usage, wrap_user_errors
+from .audits import SYSTEMS, read_pair, refuse_both_claims
+from .endings import Usage, check_output_paths, deliver_report, reraise_as_usage, wrap_user_errors
 from .options import TraceArguments, select_arguments
 
 _TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which returns one answer"
@@ -28,10 +28,10 @@ def run_trace(asked: TraceArguments) -> int:
     if not user.is_file_target(asked.target):
         system = f" (dpcore audit {asked.target})" if asked.target in SYSTEMS else ""
         raise Usage(f"dpcore trace takes FILE.py:FUNCTION, got {asked.target}{system}")
-    check_claim_flags(asked)
+    refuse_both_claims(asked)
     check_output_paths(asked)
     path, name = user.split_target(asked.target)
-    with user.user_code_context(path):
+    with user.user_sys_path(path):
         report = _trace_function(asked, path, name)
     deliver_report(asked, report)
     return report.exit_status
@@ -42,7 +42,7 @@ def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
     arguments = select_arguments(asked, trace)
     arguments["claim"] = _choose_claim(asked, function)
     pair = _choose_pair(asked, function, path)
-    with report_bad_usage(_TRACE_CONTRACT), _wrap_function_errors(asked.target, path):
+    with reraise_as_usage(_TRACE_CONTRACT), _wrap_function_errors(asked.target, path):
         report = trace(function, pair, rng=asked.seed, **arguments)
     return replace(report, name=asked.target)
 
@@ -51,7 +51,7 @@ def _choose_claim(asked: TraceArguments, function: Any) -> Any:
     """Return the claim from the options or from the function, or None with --no-claim."""
     if asked.claim is not None or asked.no_claim:
         return asked.claim
-    own = mechanism_attribute(function, "claim")
+    own = optional_attribute(function, "claim")
     if own is None or callable(own):
         text = "give --claim EPSILON, or --no-claim to compute the loss only"
         raise Usage(f"{asked.target} has no claim: {text}")

@@ -20,10 +20,10 @@ from ..adapters import adapt
 from ..advice import suggest_word
 from ..errors import invalid, mistyped
 from ..mechanisms.callables import has_no_size_argument, repeat
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import is_native, optional_attribute
 from ..packages import imported_module
 from ..records import Pair
-from .endings import Usage, report_bad_usage, wrap_user_errors
+from .endings import Usage, reraise_as_usage, wrap_user_errors
 
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
@@ -56,7 +56,7 @@ def split_target(target: str) -> tuple[Path, str]:
 
 
 @contextlib.contextmanager
-def user_code_context(path: Path) -> Iterator[None]:
+def user_sys_path(path: Path) -> Iterator[None]:
     """Return a context manager inside which the user's code runs.
 
     Inside the context, Python can import modules from the folder of the file, and printed text goes
@@ -103,9 +103,9 @@ def load_from_file(
     if not callable(target):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", target)))
     if repeated:
-        with report_bad_usage():
+        with reraise_as_usage():
             caught = [] if catch is None else _find_exceptions(module, catch)
-            is_safe = mechanism_attribute(target, "thread_safe") or False
+            is_safe = optional_attribute(target, "thread_safe") or False
             own = repeat(target, catch=caught, thread_safe=is_safe)
         return Guarded(own, label, str(path), target)
     if has_no_size_argument(target):
@@ -251,7 +251,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
         Usage: if `dim` is given, but the mechanism has no default pair with this number of entries.
         Failure: if `default_pair` raises an error or does not return a `Pair`.
     """
-    make = mechanism_attribute(mechanism, "default_pair")
+    make = optional_attribute(mechanism, "default_pair")
     if make is None:
         return None
     arguments = () if dim is None else (dim,)

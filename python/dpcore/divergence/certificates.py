@@ -26,8 +26,8 @@ import numpy as np
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
 from ..records import Counts, Floats, Ints, Record
-from .points import Labels, Points, draw_one_row_per_group, freeze_arrays
-from .score import Score, fit_score, most_trained, score_rows, takes_rows
+from .points import Points, draw_one_row_per_group, freeze_arrays
+from .score import Score, fit_score, is_fixed_score, most_trained, score_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
 """Number of standard errors by which frequencies of the choosing rows are made pessimistic."""
@@ -104,15 +104,15 @@ def best_event(
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
-    expected = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
-    merit = _average_bound_shares(bernoulli_renyi(*expected, alphas))
+    expected = _expected_limits(_pessimistic_p_and_q(hits, chosen_rows), counted_rows, tail)
+    merit = _mean_share_of_best(bernoulli_renyi(*expected, alphas))
     rates = hits / totals
     # If no bound is expected, choose by the difference of the rates.
     place = int(np.argmax(np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)))
     return place % chosen.shape[1], place < chosen.shape[1]
 
 
-def best_bins(
+def best_bin_edges(
     chosen: Ints,
     chosen_rows: tuple[int, ...],
     counted_rows: tuple[int, int],
@@ -127,13 +127,13 @@ def best_bins(
     sum with one term per bin. Therefore the best bins for a given order and number of bins are
     found by dynamic programming.
     """
-    edges = _select_edges(chosen)
+    edges = _bin_edge_index(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
     start, stop = np.triu_indices(len(edges), 1)
     hits = padded[:, start] - padded[:, stop]
     aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _TARGET_ORDERS).astype(np.int64))]
     # Terms of the sum; limits are wider for a larger number of bins.
-    rates, powers = _pessimistic_rates(hits, chosen_rows), {}
+    rates, powers = _pessimistic_p_and_q(hits, chosen_rows), {}
     for bins in _BIN_NUMBERS:
         p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
         with np.errstate(divide="ignore"):
@@ -145,10 +145,10 @@ def best_bins(
         most = powers[min(b for b in _BIN_NUMBERS if b >= len(place))][:, place]
         promised.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
         partitions.append(edges[path])
-    return partitions[int(np.argmax(_average_bound_shares(np.array(promised))))]
+    return partitions[int(np.argmax(_mean_share_of_best(np.array(promised))))]
 
 
-def _average_bound_shares(promised: Floats) -> Floats:
+def _mean_share_of_best(promised: Floats) -> Floats:
     """Divide each bound by the largest bound of its order; average over orders.
 
     The shape changes from (e, a), for e events and a orders, to (e,).
@@ -157,7 +157,7 @@ def _average_bound_shares(promised: Floats) -> Floats:
     return np.asarray(np.mean(promised / np.where(best > 0.0, best, 1.0), axis=1))
 
 
-def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
+def _pessimistic_p_and_q(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Return the frequencies of events, lowered for the set of P and raised for the set of Q."""
     (k, k_prime), (n, n_prime) = hits, chosen_rows
     p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
@@ -174,19 +174,19 @@ def _expected_limits(
     return _wilson_limit(rates[0], counted_rows[0], -z), _wilson_limit(rates[1], counted_rows[1], z)
 
 
-def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
+def _wilson_limit(rate: Floats, size: int, signed_z: float) -> Floats:
     """Compute Wilson's confidence limit of a probability from its relative frequency.
 
     `size` is the number of rows. The limit is the lower one if z < 0, and otherwise the upper one.
     """
-    square = z * z
+    square = signed_z * signed_z
     middle = rate + square / (2.0 * size)
     spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
-    limit: Floats = (middle + z * spread) / (1.0 + square / size)
+    limit: Floats = (middle + signed_z * spread) / (1.0 + square / size)
     return np.minimum(np.maximum(limit, 0.0), 1.0)
 
 
-def _select_edges(chosen: Ints) -> Ints:
+def _bin_edge_index(chosen: Ints) -> Ints:
     """Select the indices that may be edges of bins: both ends, and evenly spaced thresholds."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
@@ -298,7 +298,7 @@ def count_held_out(
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
     parts = [_RowParts(points, side, one_per_group, rng) for side in (0, 1)]
     fitted: Score
-    if score is not None and takes_rows(score):
+    if score is not None and is_fixed_score(score):
         fitted, trained = score, (0, 0)
         chosen = score_rows(points, [part.choosing_rows() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
@@ -353,15 +353,15 @@ class _RowParts:
         self.fold = place[self.other] % min(FOLDS, units // 2)
         self.single = single[self.other]
 
-    def rows_inside(self, fold: int) -> Labels:
+    def rows_inside(self, fold: int) -> Ints:
         """Return the rows of a fold."""
         return np.asarray(self.other[self.fold == fold])
 
-    def rows_outside(self, fold: int) -> Labels:
+    def rows_outside(self, fold: int) -> Ints:
         """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
-    def choosing_rows(self, fold: int | None = None) -> Labels:
+    def choosing_rows(self, fold: int | None = None) -> Ints:
         """Return the choosing rows of a fold, one per group. None means all folds."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
@@ -592,7 +592,7 @@ def _certify_direction(
     n, n_prime = (held_out.counted_rows[i] for i in order)
     share, edges = _BINS_SHARE, None
     if len(above):
-        edges = best_bins(chosen, chosen_rows, (n, n_prime), above, failure * share)
+        edges = best_bin_edges(chosen, chosen_rows, (n, n_prime), above, failure * share)
     if edges is None or len(edges) == 2:
         # One bin has no bound. The choosing rows decided that no bins are counted, so the event may
         # use all of `failure`.

@@ -111,7 +111,7 @@ def read_deviations(name: str, value: Any) -> Floats:
     return deviations
 
 
-def same_length(**parts: npt.NDArray[Any]) -> int:
+def broadcast_length(**parts: npt.NDArray[Any]) -> int:
     """Return the largest length of the given vectors. Each vector must have this length or 1."""
     most = max(map(len, parts.values()))
     for name, part in parts.items():
@@ -215,7 +215,7 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
     return np.where(near, close, np.where(inside, plain, np.log(x) - np.log(y)))
 
 
-def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
+def rescaled_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
     """Compute -ln r - ln(1 + b (1 - r)) / b, the Renyi divergence D_a of two distributions.
 
     The two distributions have the same form and differ only in a scale parameter, such as two
@@ -256,10 +256,10 @@ def normal_divergence(
     b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
-    return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
+    return 0.5 * rescaled_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
-def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
+def normal_divergence_inf(tau: Floats, log_r: Floats, pull: Floats) -> float:
     """Compute the Renyi divergence of order inf of two normal distributions.
 
     `tau` and `log_r` are 1 - r and ln r. Here r is the variance of the first distribution divided
@@ -289,7 +289,7 @@ def diagonalise_covariances(
     return tau, np.log(ratio), shift @ axes
 
 
-def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
+def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
     """Compute the part for the means in the Renyi divergence of two Laplace distributions.
 
     The divergence D_a is a sum of one part for the different scales, and one part for the different
@@ -336,7 +336,7 @@ def discrete_divergence(
     if b >= 0.0 and np.isinf(whole).any():
         return float("inf")
     with np.errstate(over="ignore", invalid="ignore"):
-        terms = _divergence_terms(b, log_p, loss)
+        terms = _renyi_sum_terms(b, log_p, loss)
         if rest is not None:
             grown = rest if b == 0.0 else np.expm1(b * rest) / b
             terms = terms + np.exp(log_p + b * loss) * grown
@@ -352,7 +352,7 @@ def discrete_divergence(
     return float((top + np.log(np.exp(logs - top).sum())) / b)
 
 
-def compare_laws(
+def law_log_ratios(
     p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
     """Compare two discrete distributions, given by probabilities of the same points.
@@ -370,22 +370,22 @@ def compare_laws(
     return np.log(p[has] / sums[0]), loss[has], float(q[~has].sum()) / sums[1]
 
 
-def compare_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
+def atom_log_ratios(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
     """Compare two distributions on two points: one value, and all other values together.
 
     `w0` and `w1` are the probabilities of the value under P0 and P1. The first result is the tuple
-    that `compare_laws` returns for the two points. The second result is True for each point that
+    that `law_log_ratios` returns for the two points. The second result is True for each point that
     has positive probability under P0.
     """
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
-    log_p, loss, missing = compare_laws(p, q)
+    log_p, loss, missing = law_log_ratios(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
         # The complements are rounded; their difference is not.
         loss[-1] = math.log1p((w1 - w0) / q[1])
     return (log_p, loss, missing), p > 0.0
 
 
-def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
+def _renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
     The sum of the terms is (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
@@ -410,7 +410,7 @@ def correlated_divergence(
 
     A covariance matrix of shape (1, 1) stands for the same variance in every coordinate.
     """
-    dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
+    dim = broadcast_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = spread, other
     shift = np.broadcast_to(shift, dim)
@@ -421,7 +421,7 @@ def correlated_divergence(
         return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
     return sum_over_coordinates(
-        alphas, part, lambda: normal_limit(*diagonalise_covariances(*both, shift))
+        alphas, part, lambda: normal_divergence_inf(*diagonalise_covariances(*both, shift))
     )
 
 
@@ -469,14 +469,14 @@ def gaussian_renyi(
     """
     a = read_orders(alphas)
     means = read_coordinates("mean0", mean0), read_coordinates("mean1", mean1)
-    same_length(mean0=means[0], mean1=means[1])
+    broadcast_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
     need = "numbers above 0 or a covariance matrix"
     if max(numeric(f"sigma{i}", need, sigma).ndim for i, sigma in enumerate((sigma0, sigma1))) == 2:
         spreads = read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
         return correlated_divergence(a, shift, *spreads)
     wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)
-    same_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
+    broadcast_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
@@ -488,7 +488,9 @@ def gaussian_renyi(
         return normal_divergence(a, b, tau, log_r, mid, shift / root)
 
     def limit() -> float:
-        return normal_limit(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
+        return normal_divergence_inf(
+            one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1]
+        )
 
     return sum_over_coordinates(a, part, limit)
 
@@ -531,17 +533,17 @@ def laplace_renyi(
     apart = np.abs(read_coordinates("shift", shift))
     wide0 = read_deviations("scale", scale)
     wide1 = wide0 if scale1 is None else read_deviations("scale1", scale1)
-    same_length(shift=apart, scale=wide0, scale1=wide1)
+    broadcast_length(shift=apart, scale=wide0, scale1=wide1)
     wide = wide0, wide1
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        divergence = scale_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, s0, s1, 1))
+        divergence = rescaled_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
-        plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
-        other = shift_divergence(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
+        plain = laplace_shift_term(b, np.maximum(w, 0.0), apart / s1)
+        other = laplace_shift_term(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
         return divergence + np.where(w < 0.0, other, plain)
 
     def limit() -> float:
@@ -583,7 +585,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
-        return scale_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, own_rate, other, 1))
+        return rescaled_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, own_rate, other, 1))
 
     return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -626,7 +628,7 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
     # ln of the ratio of the sums, from their exact difference: the difference of two laws may be
     # smaller than the rounding errors of the sums.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
-    sides = compare_laws(p0, p1, -gap, sums), compare_laws(p1, p0, gap, sums[::-1])
+    sides = law_log_ratios(p0, p1, -gap, sums), law_log_ratios(p1, p0, gap, sums[::-1])
     return evaluate_by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
 
 
@@ -671,7 +673,7 @@ def mixture_with_atom(
     w0 = real("weight0", weight0, low=0.0, high=1.0)
     w1 = real("weight1", weight1, low=0.0, high=1.0)
     within = rest_divergences(rest, a).ravel()
-    sides = compare_atom(w0, w1), compare_atom(w1, w0)
+    sides = atom_log_ratios(w0, w1), atom_log_ratios(w1, w0)
 
     def value(i: int, a: float, b: float, swap: bool) -> float:
         points, has = sides[swap]

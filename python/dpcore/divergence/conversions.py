@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, invalid, numeric
 from ..records import Floats, Record
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 _CurvePoint = tuple[float, float]
 
@@ -79,7 +79,7 @@ class Line(Record, word="Line"):
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 
 
-@suggest_arguments
+@explain_argument_errors
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
     """Convert Renyi divergences at several orders into an epsilon at one delta.
 
@@ -129,7 +129,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
     return Converted(epsilon, None if math.isinf(epsilon) else float(a[i]), delta)
 
 
-@suggest_arguments
+@explain_argument_errors
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     """Among the lines above all given Renyi divergences, find the line with the smallest epsilon.
 

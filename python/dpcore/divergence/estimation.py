@@ -13,11 +13,11 @@ import numpy as np
 
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped
 from ..records import Floats, set_fields
-from ..streams import Rng, seed_of, threads_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, threads_of, to_seed
+from ..suggestions import explain_argument_errors
 from . import reliability
 from .certificates import certify, count_held_out, epsilon_lower
-from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
+from .estimators import estimate_by_balls, estimate_by_k_nearest, estimate_by_paper
 from .points import (
     ERRORS,
     Error,
@@ -31,8 +31,8 @@ from .points import (
     plan_replicates,
 )
 from .record import Beside, Diagnostics, Estimate
-from .score import CrossFit, cross_fit, score_ball
-from .two_sample_tests import check_equality, note_size_dependence, size_p_value
+from .score import CrossFit, cross_fit, estimate_from_scores
+from .two_sample_tests import check_equality, group_size_values_note, size_vs_values_p
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -113,8 +113,8 @@ class Request:
         if score is not None and not scores:
             raise invalid("score", "None where no score is used (checks=False)", score)
         k = _choose_neighbours(self.k, points)
-        orders, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
-        stated = _states_independence(self.rows, points, self.certified)
+        orders, grid, notes = _orders_and_grid(self.alphas, _max_order(asked, points, k), k)
+        stated = _is_independence_stated(self.rows, points, self.certified)
         checks = self.checks and min(points.unit_counts) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
             few = f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves"
@@ -130,11 +130,11 @@ class Request:
         settings = {
             "method": method, "k": k, "wanted": orders, "grid": grid, "notes": notes,
             "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
-            "seed": seed_of(self.rng), "threads": threads_of(self.threads),
+            "seed": to_seed(self.rng), "threads": threads_of(self.threads),
         }  # fmt: skip
         set_fields(self, **settings)
 
-    def for_points(self, points: Points) -> Request:
+    def with_points(self, points: Points) -> Request:
         """Return a copy of this request with other rows. The arguments are not checked again."""
         other = copy.copy(self)
         object.__setattr__(other, "points", points)
@@ -171,7 +171,7 @@ def _choose_neighbours(requested: Any, points: Points) -> int:
     smaller = min(points.sizes)
     if k > smaller:
         raise invalid("k", f"at most {smaller}, the rows of the smaller set", k)
-    distinct = points.count_distinct(k)
+    distinct = points.smaller_distinct(k)
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
@@ -193,7 +193,7 @@ def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
     warnings.warn(warning, stacklevel=6)
 
 
-def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
+def _is_independence_stated(rows: Any, points: Points, certified: bool) -> bool:
     """Check `rows`; return True if the caller stated that rows, or groups, are independent."""
     if rows is not None and not (isinstance(rows, str) and rows == "independent"):
         raise invalid("rows", "None or 'independent'", rows)
@@ -215,7 +215,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
     return np.inf if method.startswith("paper") else float(min(*points.sizes, k + 1))
 
 
-def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
+def _orders_and_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Return the requested orders, the finer orders for judging the estimate, and notes."""
     usual = _ORDER_RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
@@ -226,7 +226,7 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats,
         short = limit < _MAX_DEFAULT_ORDER
         note = f"orders stop at {orders[-1]:.3g}: the method allows at most {limit:g} here"
         return orders, orders, (note,) if short else ()
-    orders = _check_orders(alphas)
+    orders = _check_positive_orders(alphas)
     if orders[-1] > limit:
         need = f"at most {limit:.15g} (both numbers of rows, and k + 1, below which poczos stays)"
         raise invalid("alphas", need, float(orders[-1]))
@@ -236,7 +236,7 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats,
     return orders, np.unique(np.concatenate([orders, np.ones(1), finer, lower])), ()
 
 
-def _check_orders(alphas: Any) -> Floats:
+def _check_positive_orders(alphas: Any) -> Floats:
     try:
         orders = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
@@ -268,7 +268,7 @@ def run_estimate(request: Request) -> Estimate:
     if request.checks:
         beside = _run_method(request, other, _select_points(request, other), fit)
     held_out = certificate = checked = None
-    size_p = size_p_value(points, request.make_generator(GROUPS))
+    size_p = size_vs_values_p(points, request.make_generator(GROUPS))
     if request.checks or request.certified:
         grouped = any(groups is not None for groups in points.groups)
         held_out = count_held_out(
@@ -296,9 +296,9 @@ def run_estimate(request: Request) -> Estimate:
             k=request.k,
             certified=None if certificate is None else certificate.bound,
             beside=score,
-            above=_find_comparable_ball(request, beside, size_p) if other == "ball" else None,
+            above=_ball_for_comparison(request, beside, size_p) if other == "ball" else None,
             energy_p=np.nan if checked is None else checked.energy_p,
-            outside=_describe_outside(request, fit),
+            outside=_describe_outside_rows(request, fit),
             dim=points.dim,
             fitted=request.method == "score",
             inconsistent=request.method.startswith("paper"),
@@ -334,18 +334,18 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
         return _make_zero_estimate(request)
     if method == "score":
         assert fit is not None
-        return score_ball(fit, request.points, grid, k, request.plan, request.threads)
+        return estimate_from_scores(fit, request.points, grid, k, request.plan, request.threads)
     plan, threads = request.plan(points.sizes, points.groups), threads_of(request.threads)
     task = Task(points, grid, k, plan, threads, request.progress)
     if method == "ball":
         return estimate_by_balls(task)
     if method == "poczos":
-        return estimate_by_distances(task)
+        return estimate_by_k_nearest(task)
     literal = method == "paper-literal"
     return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
-def _find_comparable_ball(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+def _ball_for_comparison(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
     """Return the estimate by "ball" with which an estimate by "score" is compared.
 
     Rows of one group are often near each other. If they counted as neighbours, the estimate by
@@ -356,20 +356,20 @@ def _find_comparable_ball(request: Request, ball: Raw | None, size_p: float | No
     points = request.points
     if ball is None or points.identical or points.unit_counts == points.sizes:
         return ball
-    if note_size_dependence(size_p) or min(points.unit_counts) < max(
+    if group_size_values_note(size_p) or min(points.unit_counts) < max(
         request.grid[-1], _MIN_SINGLE_GROUPS
     ):
         return None
-    few = request.for_points(points.draw_per_group(request.make_generator(SINGLE)))
+    few = request.with_points(points.draw_one_per_group(request.make_generator(SINGLE)))
     return _run_method(few, "ball", _select_points(few, "ball"), None)
 
 
-def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
+def _describe_outside_rows(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
     """Describe in words the rows of each set that lie outside the region of the other set."""
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.make_generator(BEYOND)
-    return reliability.find_outside_units(request.points, scores, rng, threads_of(request.threads))
+    return reliability.beyond_other_texts(request.points, scores, rng, threads_of(request.threads))
 
 
 def _list_notes(
@@ -390,8 +390,8 @@ def _list_notes(
         )
     rows, kind = min(points.sizes), None if fit is None else fit.kind
     if request.method == "score" and kind == "logistic" and rows < 2 * points.dim:
-        notes.append(reliability.fitting_note(rows, points.dim, request.k))
-    notes += note_size_dependence(size_p)
+        notes.append(reliability.few_fitted_rows_note(rows, points.dim, request.k))
+    notes += group_size_values_note(size_p)
     value = raw.value[:, np.isin(request.grid, request.wanted)]
     if (value < 0.0).any():
         notes.append(
@@ -468,7 +468,7 @@ def _make_zero_estimate(request: Request) -> Raw:
     )
 
 
-@suggest_arguments
+@explain_argument_errors
 def renyi(
     y0: Any,
     y1: Any,
@@ -646,7 +646,7 @@ def renyi(
         True
     """
     begun = time.perf_counter()
-    require_samples(y0, y1)
+    refuse_distributions(y0, y1)
     both = find_points(
         y0, y1, counts0=counts0, counts1=counts1, groups0=groups0, groups1=groups1,
         decimals=decimals, scale=scale,
@@ -659,7 +659,7 @@ def renyi(
     return run_estimate(request)
 
 
-def require_samples(y0: Any, y1: Any) -> None:
+def refuse_distributions(y0: Any, y1: Any) -> None:
     """Raise an error if y0 and y1 are probability vectors or distribution objects, not samples."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
     if all(hasattr(law, "pdf") or hasattr(law, "pmf") for law in (y0, y1)):
@@ -675,7 +675,7 @@ def require_samples(y0: Any, y1: Any) -> None:
         raise invalid("y0", f"{need}.discrete_renyi([1.0], p, q)", y0)
 
 
-@suggest_arguments
+@explain_argument_errors
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the distributions of two samples.
 

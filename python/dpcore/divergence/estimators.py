@@ -137,7 +137,7 @@ def line_ball(
     else:
         result = found()
     if plan is not None and plan.kind != "jackknife":
-        chunks = plan.iterate_ranges(len(sets[0]) + len(sets[1]))
+        chunks = plan.split_replicates(len(sets[0]) + len(sets[1]))
         parts = [found(weights=plan.replicate_counts(*chunk))[-1] for chunk in chunks]
         replicates = np.concatenate(parts).reshape(shape)
         error, counted = plan.std_error(replicates), len(replicates)
@@ -247,7 +247,7 @@ def estimate_by_balls(task: Task) -> Raw:
         sizes = points.sizes[side.a], points.sizes[side.b]
         values = _core.ball_values(n, j, atom, weight, *sizes, alphas)
         value[side.a], effective[side.a] = values
-    error, replicates = _estimate_errors(task, sides)
+    error, replicates = _resample_errors(task, sides)
     names = "rescans", "run_outs", "capped"
     return Raw(
         value=value,
@@ -304,7 +304,7 @@ class _BallDirection:
         parts = [(m_a[self.atoms] - 1, m_b[self.atoms], np.ones(len(self.atoms), bool))]
         kept = []
         for block, lists in self._iterate_neighbour_lists():
-            walkable = self._list_arguments(self.queries[block], lists)
+            walkable = self._core_query_arguments(self.queries[block], lists)
             arguments = *walkable, copies_a, copies_b, self.depth, *self._core_arguments
             n, j, whole, run_outs, rescans = _core.ball_counts(*arguments)
             self._add_to_counters(run_outs, rescans)
@@ -315,14 +315,14 @@ class _BallDirection:
         if keep:
             self.lists = _join_blocks(kept)
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
+        return _merge_equal_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def estimate_replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
         """Return the estimates on R resampled data sets, shape (R, number of orders).
 
         `copies_a` and `copies_b` hold the number of rows at each of u points, shape (R, u).
         """
-        walkable = *self._list_arguments(self.queries, self.lists), self.atoms
+        walkable = *self._core_query_arguments(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._core_arguments
         values, run_outs, rescans = _core.ball_replicates(*arguments)
         self._add_to_counters(run_outs, rescans)
@@ -330,9 +330,9 @@ class _BallDirection:
 
     @property
     def _core_arguments(self) -> tuple[Any, ...]:
-        return *self.points.rows, self.points.first_rows, self.threads
+        return *self.points.rows, self.points.first_copies, self.threads
 
-    def _list_arguments(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
+    def _core_query_arguments(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
         return queries, lists[:3], lists[3:], self.queries, self.other
 
     def _add_to_counters(self, run_outs: int, rescans: int) -> None:
@@ -341,7 +341,7 @@ class _BallDirection:
 
     def _iterate_neighbour_lists(self) -> Iterator[tuple[slice, Arrays]]:
         """Yield blocks of the points that need a ball, with their neighbour lists."""
-        rows, first = self.points.rows, self.points.first_rows
+        rows, first = self.points.rows, self.points.first_copies
         if not len(self.other):
             if len(self.queries):
                 yield slice(0, len(self.queries)), _make_empty_lists(len(self.queries))
@@ -387,7 +387,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
     return tuple(out)
 
 
-def _gather_cells(
+def _merge_equal_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
     """Merge entries with equal (n, j, atom), and add their weights."""
@@ -399,14 +399,14 @@ def _gather_cells(
     return n[new], j[new], atom[new], total
 
 
-def _estimate_errors(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
+def _resample_errors(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
     """Return the standard errors, and the estimates on the resampled rows."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None
     values = np.empty((plan.replicates, 2, len(alphas)))
     with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
-        for start, stop in plan.iterate_ranges(sum(points.sizes) + 2 * points.unique):
+        for start, stop in plan.split_replicates(sum(points.sizes) + 2 * points.unique):
             drawn = [
                 np.stack([neighbours.count_copies(points, a, rows) for rows in weights])
                 for a, weights in enumerate(plan.replicate_counts(start, stop))
@@ -434,7 +434,7 @@ def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) 
     return tuple(notes)
 
 
-def estimate_by_distances(task: Task) -> Raw:
+def estimate_by_k_nearest(task: Task) -> Raw:
     """Estimate Renyi divergences of two sets Y0 and Y1 from distances to the k-th nearest rows.
 
     Let y be a row of Y0. Let rho(y) be the distance from y to the k-th nearest other row of Y0. Let
@@ -482,11 +482,11 @@ def estimate_by_distances(task: Task) -> Raw:
             if sizes[a] <= k or sizes[b] < k:
                 continue
             there = weights[a][four.sets[a]] > 0
-            rho = four.lists[a][a].find_kth_present(weights[a], there, k)[1]
-            nu = four.lists[a][b].find_kth_present(weights[b], there, k)[1]
+            rho = four.lists[a][a].count_to_kth_present(weights[a], there, k)[1]
+            nu = four.lists[a][b].count_to_kth_present(weights[b], there, k)[1]
             ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
-            value[a], effective[a] = neighbours.average_ratios(ratios, every, orders, constants)
+            value[a], effective[a] = neighbours.log_means_n_eff(ratios, every, orders, constants)
         return value, effective
 
     raw = neighbours.estimate_from_lists(task, four, formula)
@@ -598,7 +598,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
     ) -> tuple[Any, Floats]:
         # Number of rows up to the k-th neighbour in set b of points of set a, and log densities.
-        rows, log_squared = four.lists[a][b].find_kth_present(weights[b], there, k)
+        rows, log_squared = four.lists[a][b].count_to_kth_present(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:
@@ -617,7 +617,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
                 value[a] = kl + entropy / np.where(orders == 0.0, np.inf, orders)
             else:
                 nothing = np.zeros(len(orders))
-                value[a], effective[a] = neighbours.average_ratios(ratios, times, orders, nothing)
+                value[a], effective[a] = neighbours.log_means_n_eff(ratios, times, orders, nothing)
         return value, effective
 
     repeated = find_atoms(points.multiplicity)
@@ -626,14 +626,14 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         unseen_share=np.full(2, np.nan),
         atom_share=repeated.share,
         rows_per_atom=repeated.rows_per_atom,
-        notes=_list_formula_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+        notes=_list_paper_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
 
 
-def _list_formula_notes(points: Points, k: int, most: int) -> tuple[str, ...]:
+def _list_paper_notes(points: Points, k: int, max_k: int) -> tuple[str, ...]:
     notes = []
-    if k > most:
-        notes.append(f"k = {k} exceeds the {most} neighbours that a point has: all were used")
+    if k > max_k:
+        notes.append(f"k = {k} exceeds the {max_k} neighbours that a point has: all were used")
     if points.dim > HIGH:
         notes.append(
             f"WARNING: the paper's formula raises distances to the power {points.dim}; if the "

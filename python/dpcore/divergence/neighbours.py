@@ -68,7 +68,7 @@ class Finder:
         return listed, squared
 
     def _search_all_points(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
-        first = self.points.first_rows
+        first = self.points.first_copies
         starts, places, squared, rescans = _core.nearest(
             *self.points.rows, first[queries], first[self.among], width, self.threads
         )
@@ -190,9 +190,9 @@ class Lists:
             self.listed[block], self.log_squared[block] = neighbours
             progress.advance(block.stop - block.start)
 
-    def find_kth_present(
+    def count_to_kth_present(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
-    ) -> tuple[Any, Floats]:
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Find the k-th nearest point of each given point in a resampled data set.
 
         Some points of the searched set are missing in a resampled data set.
@@ -224,7 +224,7 @@ class Lists:
             block = slice(start, start + step)
             mine = places[block]
             goal = reached[mine]
-            copies[block], log_squared[block], ran_out = _count_near_copies(
+            copies[block], log_squared[block], ran_out = _copies_and_ran_out(
                 weights[self.listed[mine]], self.log_squared[mine], goal
             )
             short.append(start + np.nonzero(ran_out)[0])
@@ -233,7 +233,7 @@ class Lists:
             self.counted["run_outs"] += len(again)
             mine = places[again]
             listed, logs = self._search(self.queries[mine], self._make_finder(self.among[there]), k)
-            distances = _count_near_copies(
+            distances = _copies_and_ran_out(
                 weights[listed], logs, np.minimum(reached[mine], listed.shape[1])
             )
             copies[again], log_squared[again] = distances[:2]
@@ -259,9 +259,9 @@ class Lists:
             return listed, np.log(squared)
 
 
-def _count_near_copies(
+def _copies_and_ran_out(
     copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
-) -> tuple[Any, Floats, npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.bool_]]:
     """Count the copies of the first `goal` present points of each list.
 
     Return these counts, the logarithm of the squared distance of the last of these points, and True
@@ -297,7 +297,7 @@ class Four:
             ]
 
     @property
-    def sum_counters(self) -> dict[str, int]:
+    def search_counters(self) -> dict[str, int]:
         """Counts of the neighbour search, by name.
 
         The entry "rescans" is the number of repeated searches. Each query has a list of its nearest
@@ -336,7 +336,7 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
     return counted.astype(np.uint32)
 
 
-def average_ratios(
+def log_means_n_eff(
     log_ratios: Floats, copies: npt.NDArray[Any], orders: Floats, constants: Floats
 ) -> tuple[Floats, Floats]:
     """Compute ln(e^constant * mean[ratio^order]) / order for each order.
@@ -388,7 +388,7 @@ def estimate_from_lists(
     if plan is not None:
         replicates = np.empty((plan.replicates, *value.shape))
         with Progress("resampling", plan.replicates, task.progress) as shown:
-            for start, stop in plan.iterate_ranges(sum(points.sizes)):
+            for start, stop in plan.split_replicates(sum(points.sizes)):
                 weights = plan.replicate_counts(start, stop)
                 for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
                     there = count_copies(points, 0, rows0), count_copies(points, 1, rows1)
@@ -402,7 +402,7 @@ def estimate_from_lists(
         ceiling=np.full(value.shape, np.nan),
         effective=effective,
         replicates=replicates,
-        counted=four.sum_counters,
+        counted=four.search_counters,
     )
 
 

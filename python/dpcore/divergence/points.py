@@ -118,7 +118,7 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
     """
     if both[0].shape[1] == 1:
         return ()
-    variances = _column_moments(both, counts)[1]
+    variances = _column_mean_variance(both, counts)[1]
     varying = variances[variances > 0.0]
     if not varying.size or varying.max() <= UNEQUAL * np.median(varying):
         return ()
@@ -135,10 +135,10 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
     covariance of both sets together becomes the identity. `unique` is the number of distinct points
     of both sets together. It is used only for a note.
     """
-    mean, variances = _column_moments(both, counts)
+    mean, variances = _column_mean_variance(both, counts)
     if scale == "std":
         deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-        return _map_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
+        return _map_row_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
     covariance = _weighted_mean(both, counts, lambda b, w: ((b - mean) * w).T @ (b - mean))
     values, vectors = np.linalg.eigh(covariance)
     # Below this limit, a direction holds only rounding errors of the numbers or of the moments.
@@ -154,7 +154,7 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
     vectors = vectors[:, kept]
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(0), np.arange(rank)])
     change = vectors / np.sqrt(values[kept])
-    return _map_blocks(both, lambda block: (block - mean) @ change, rank), notes
+    return _map_row_blocks(both, lambda block: (block - mean) @ change, rank), notes
 
 
 def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Floats, Floats]]:
+def _blocks_with_counts(both: Both, counts: Counts) -> Iterator[tuple[Floats, Floats]]:
     """Yield blocks of rows in float64, about 8 MiB each, with the rows' counts as a column."""
     for rows, count in zip(both, counts, strict=True):
         for start, block in iterate_blocks(rows):
@@ -186,7 +186,7 @@ def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Float
             yield block.astype(np.float64), weight
 
 
-def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
+def _column_mean_variance(both: Both, counts: Counts) -> tuple[Floats, Floats]:
     """Compute the mean and the variance of every column over all rows of both sets.
 
     A row counts as often as it occurs. The rows are added one after another and not by a matrix
@@ -206,10 +206,10 @@ def _weighted_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], F
     """
     sizes = zip(both, counts, strict=True)
     total = float(sum(len(rows) if count is None else count.sum() for rows, count in sizes))
-    return np.asarray(sum(add(*part) for part in _iterate_weighted_blocks(both, counts)) / total)
+    return np.asarray(sum(add(*part) for part in _blocks_with_counts(both, counts)) / total)
 
 
-def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Both:
+def _map_row_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Both:
     """Apply the function `change` to all rows of both sets; keep float32 or float64 of each set."""
     out = []
     for rows in both:
@@ -254,7 +254,7 @@ class ResamplingPlan:
         )
         return first, second
 
-    def iterate_ranges(self, rows: int) -> Iterator[tuple[int, int]]:
+    def split_replicates(self, rows: int) -> Iterator[tuple[int, int]]:
         """Divide the resampled data sets of this plan into ranges; yield pairs (start, stop).
 
         The counts of how often each row occurs in the data sets of one range take about 64 MiB.
@@ -326,14 +326,14 @@ def plan_replicates(
     elif replicates is not None:
         raise invalid("replicates", "None for the jackknife (one per group)", replicates)
     else:
-        labels = tuple(_deal_groups(n, g, rng) for n, g in both)
+        labels = tuple(_jackknife_parts(n, g, rng) for n, g in both)
     units = tuple(int(label.max()) + 1 for label in labels)
     if min(units) < 2:
         raise invalid("groups", "at least 2 in each set for an error bar", min(units))
     return ResamplingPlan(kind, labels, units, replicates or sum(units), seed)  # type: ignore[arg-type]
 
 
-def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
+def _jackknife_parts(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
     """Assign rows (or the caller's groups) at random to at most 20 parts of about equal size."""
     units = rows if groups is None else int(groups.max()) + 1
     dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
@@ -365,7 +365,7 @@ class Pool:
         self.rows, self._counts = rows, counts
 
     @cached_property
-    def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
+    def distinct_points(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
         """The distinct points of both sets, as a tuple of three entries.
 
         The u distinct points of both sets have the indices 0 to u - 1. The first entry holds, for
@@ -413,7 +413,7 @@ class Points:
         and (N1,), with N0 and N1 the numbers of sample rows. A row that occurs c times counts as c
         sample rows.
         """
-        return self.pool.found[0]
+        return self.pool.distinct_points[0]
 
     @property
     def multiplicity(self) -> tuple[Labels, Labels]:
@@ -422,15 +422,15 @@ class Points:
         The u points are the distinct points of both sets together. A row that occurs c times counts
         c times.
         """
-        return self.pool.found[1]
+        return self.pool.distinct_points[1]
 
     @property
-    def first_rows(self) -> Labels:
+    def first_copies(self) -> Labels:
         """Index of the first row that is equal to each of the u distinct points, shape (u,).
 
         The rows of y0 are numbered first, and then the rows of y1.
         """
-        return self.pool.found[2]
+        return self.pool.distinct_points[2]
 
     def draw_up_to(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
         """Return at most `most` random rows of each set, drawn without replacement."""
@@ -441,7 +441,7 @@ class Points:
             [np.sort(rng.choice(n, min(n, m), replace=False)) for n, m in both]
         )
 
-    def draw_per_group(self, rng: np.random.Generator) -> Points:
+    def draw_one_per_group(self, rng: np.random.Generator) -> Points:
         """Return one random row of each group; for a set without groups, return all rows."""
         kept = [
             np.arange(size) if groups is None else np.sort(draw_one_row_per_group(groups, rng))
@@ -478,7 +478,7 @@ class Points:
     @property
     def unique(self) -> int:
         """Number of distinct points of both sets together."""
-        return len(self.first_rows)
+        return len(self.first_copies)
 
     @property
     def identical(self) -> bool:
@@ -490,7 +490,7 @@ class Points:
             return False
         return np.array_equal(*self.multiplicity)
 
-    def count_distinct(self, enough: int) -> int:
+    def smaller_distinct(self, enough: int) -> int:
         """Count the distinct points of each set. Return the smaller of the two numbers.
 
         If both numbers are larger than `enough`, return `enough`.
@@ -507,7 +507,7 @@ class Points:
         The distinct points of both sets together have the indices 0, 1, 2, ... The result has shape
         (len(ids), d).
         """
-        places, size = self.first_rows[ids], len(self.rows[0])
+        places, size = self.first_copies[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
         out[left] = self.rows[0][places[left]]
@@ -591,7 +591,7 @@ def find_points(
     labels0, labels1 = (None if g is None else _repeat_by_counts(g, c) for g, c in both_groups)
     notes = note_unequal_scales(both, counts) if scale is None else ()
     if scale is not None:
-        both, notes = scale_rows(both, counts, scale, len(pool.found[2]))
+        both, notes = scale_rows(both, counts, scale, len(pool.distinct_points[2]))
     return Points(both, pool, (n0, n1), (labels0, labels1), scale, notes)
 
 

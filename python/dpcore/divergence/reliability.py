@@ -23,7 +23,7 @@ The conditions for "not resolved at this alpha" are:
   standard errors.
 - The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
   standard errors is not above 0.
-- The order is at least one, and `find_outside_units` finds rows of the numerator outside the region
+- The order is at least one, and `beyond_other_texts` finds rows of the numerator outside the region
   of the denominator.
 - Repeated values have too few rows each.
 - The value differs from 0 by less than four standard errors, and the standard error is above .0125.
@@ -36,7 +36,7 @@ side of (ii) is the KL divergence from the law that decides the average (the til
 of the denominator. An average over N rows is reliable only if N is above the exponential of this
 divergence (Chatterjee and Diaconis 2018).
 
-`find_outside_units` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
+`beyond_other_texts` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
 how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores this difference and
 may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
 .045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but balls estimate a tenth
@@ -128,7 +128,7 @@ _NEIGHBOURS_PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 
 
-def find_outside_units(
+def beyond_other_texts(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
     """For each of two sets, describe the rows that lie in regions without rows of the other set.
@@ -151,14 +151,14 @@ def find_outside_units(
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other, so the nearest row must be of another group.
-    alone = points if points.unit_counts == points.sizes else points.draw_per_group(rng)
+    alone = points if points.unit_counts == points.sizes else points.draw_one_per_group(rng)
     few = alone.draw_up_to((most, most), rng)
     units = []
     for side in (0, 1):
         outside = _describe_outside_coordinate(points, side)
         if outside is None and fit is not None:
-            outside = _describe_outside_scores(points, fit, side)
-        units.append(_describe_separate_rows(few, side, threads) if outside is None else outside)
+            outside = _scores_beyond_others_text(points, fit, side)
+        units.append(_describe_far_rows(few, side, threads) if outside is None else outside)
     return units[0], units[1]
 
 
@@ -212,29 +212,29 @@ def _describe_outside_coordinate(points: Points, side: int) -> str | None:
     own, other = points.sample(side), points.sample(1 - side)
     level = RARE / (2 * points.dim)
     number, place = max(
-        (_count_outside_ends((own[:, column], other[:, column]), labels, level), -int(column))
+        (_count_beyond_other_set((own[:, column], other[:, column]), labels, level), -int(column))
         for column in columns
     )
     where = f" in coordinate {-place}" if points.dim > 1 else ""
-    return _outside_units(points, side, number, f"lie beyond all of y{1 - side}{where}")
+    return _outside_text(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
-def _describe_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None:
+def _scores_beyond_others_text(points: Points, fit: CrossFit, side: int) -> str | None:
     labels, number = (_unit_labels(points, side), _unit_labels(points, 1 - side)), 0
     level = RARE / (2 * len(fit.folds))
     for fold in fit.folds:
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
-        number += _count_outside_ends(values, own, level)
-    return _outside_units(points, side, number, f"have held-out scores beyond all of y{1 - side}")
+        number += _count_beyond_other_set(values, own, level)
+    return _outside_text(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
-def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
+def _count_beyond_other_set(values: tuple[Any, Any], labels: tuple[Any, Any], p_max: float) -> int:
     """Count the units of the first set beyond all of the second, at ends with too many of them."""
-    return sum(_count_significant_excess(values, labels, sign, level) for sign in (1.0, -1.0))
+    return sum(_count_past_other_end(values, labels, sign, p_max) for sign in (1.0, -1.0))
 
 
-def _count_significant_excess(
+def _count_past_other_end(
     values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level: float
 ) -> int:
     own, others = (sign * np.asarray(v, np.float64) for v in values)
@@ -253,19 +253,19 @@ def _count_significant_excess(
     return number if edge_p_value(number, within, reached) <= level else 0
 
 
-def _describe_separate_rows(points: Points, side: int, threads: int) -> str | None:
+def _describe_far_rows(points: Points, side: int, threads: int) -> str | None:
     both = [np.flatnonzero(m).astype(np.uint32) for m in points.multiplicity]
     own, others = both[side], both[1 - side]
     if min(len(own), len(others)) < 2:
         return None
-    largest = float(_nearest_distances(points, others, others, threads).max())
+    largest = float(_min_squared_distances(points, others, others, threads).max())
     if points.dim == 1:
         # The ends have a separate rule, which allows for thin tails.
         values, ends = points.coordinates(own)[:, 0], points.rows[1 - side]
         own = own[(values > ends.min()) & (values < ends.max())]
     if not len(own):
         return None
-    squared = _nearest_distances(points, own, others, threads)
+    squared = _min_squared_distances(points, own, others, threads)
     far = own[squared > _SEPARATE_DISTANCE_RATIO**2 * largest]
     if len(far) <= _MAX_IGNORED_ROWS:
         return None
@@ -273,17 +273,17 @@ def _describe_separate_rows(points: Points, side: int, threads: int) -> str | No
     if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):
         return None
     where = f"lie farther from y{1 - side} than three times any row of it from the next"
-    return _outside_units(points, side, number, where)
+    return _outside_text(points, side, number, where)
 
 
-def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
+def _min_squared_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
     """Compute the squared distance of each query point from the nearest other point of a set."""
     own = int(queries is among)
     finder = Finder(points, among, threads, {"rescans": 0})
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
-def _outside_units(points: Points, side: int, number: int, where: str) -> str | None:
+def _outside_text(points: Points, side: int, number: int, where: str) -> str | None:
     """Return a text with the number of rows or groups outside the other set, or None for 0."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
@@ -359,7 +359,7 @@ def few_rows_sentence(sizes: tuple[int, int], dim: int, k: int, fitted: bool) ->
     )
 
 
-def fitting_note(rows: int, dim: int, k: int) -> str:
+def few_fitted_rows_note(rows: int, dim: int, k: int) -> str:
     """Return a note stating that a score was fitted on too few rows, and how many rows suffice.
 
     `rows` is the number of rows, `dim` the number of coordinates of a row, and `k` the number of
@@ -450,7 +450,7 @@ def judge_estimate(case: Case) -> Judged:
     - "estimate only": no test contradicts the value.
     """
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
-    largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
+    largest = tuple(_find_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
     refuted = np.zeros(value.shape, bool)
     if case.certified is not None:
@@ -477,7 +477,7 @@ def judge_as_zero(alphas: Floats) -> Judged:
     return Judged(belief, resolved, reason, (top, top), np.zeros(shape))
 
 
-def _compute_alpha_max(case: Case, direction: int) -> float | None:
+def _find_alpha_max(case: Case, direction: int) -> float | None:
     alphas, value = case.alphas, case.raw.value[direction]
     rows = case.sizes[1 - direction] / case.raw.depth[direction]
     with np.errstate(invalid="ignore"):
@@ -503,8 +503,8 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
             f"repeated values have {rows:.3g} rows each: 3 are needed, 10 for orders above one",
         ),
     ]
-    causes += _find_contradictions(case, spread)
-    causes.append(_find_values_within_error(case, spread))
+    causes += _contradicting_checks(case, spread)
+    causes.append(_find_zeros_within_error(case, spread))
     if case.beside is not None:
         apart = np.hypot(spread, np.nan_to_num(case.beside.std_error, nan=0.0))
         mask = case.beside.value > value + _SIGNIFICANT_ERRORS * apart
@@ -515,7 +515,7 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
     return causes
 
 
-def _find_contradictions(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
+def _contradicting_checks(case: Case, spread: Floats) -> list[tuple[Flags, str]]:
     """List the results of other checks that contradict the estimate, as masks and texts."""
     value, causes = case.raw.value, []
     if case.above is not None:
@@ -546,7 +546,7 @@ def _fill_errors(case: Case, error: Floats) -> Floats:
 def _explain_blindness(case: Case, mask: Flags) -> str:
     if not mask.any() or case.above is None:
         return ""
-    i, j = _find_lowest_order(mask)
+    i, j = _lowest_true_indices(mask)
     other, error = case.above.value[i, j], case.above.std_error[i, j]
     deviation = "" if np.isnan(error) else f" +- {error:.3g}"
     return (
@@ -555,14 +555,14 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
     )
 
 
-def _find_values_within_error(case: Case, spread: Floats) -> tuple[Flags, str]:
+def _find_zeros_within_error(case: Case, spread: Floats) -> tuple[Flags, str]:
     """Find values that cannot be distinguished from 0, with a text on the rows needed."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
     text = "the standard error is too large to tell the value from 0"
     asked = mask if case.asked is None else mask & case.asked
     if asked.any():
-        i, j = _find_lowest_order(asked)
+        i, j = _lowest_true_indices(asked)
         rows = rows_to_distinguish_from_0(float(value[i, j]), float(spread[i, j]), min(case.sizes))
         text += f" (about {rows:,} rows of each set would)"
     return mask, text
@@ -587,12 +587,12 @@ def _choose_reason(
     if resolved[:, asked].all():
         return "every order is resolved, which makes no bound of it: nothing here is certified"
     # Report the cause at the lowest order that is not resolved.
-    i, j = _find_lowest_order(~resolved & asked)
+    i, j = _lowest_true_indices(~resolved & asked)
     text = next(text for mask, text in causes if mask[i, j])
     return f"from {_format_order(i, case.alphas[j])} on, {text}"
 
 
-def _find_lowest_order(mask: Flags) -> tuple[int, int]:
+def _lowest_true_indices(mask: Flags) -> tuple[int, int]:
     """Return the direction and the index of the lowest order for which the mask is True."""
     place, direction = np.argwhere(mask.T)[0].tolist()
     return direction, place

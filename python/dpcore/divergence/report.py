@@ -20,9 +20,9 @@ from ..records import Floats
 from ..report.figures import (
     cycle_colour,
     get_canvas,
-    get_whole_figure,
+    get_root_figure,
     hide_outer_spines,
-    relative_size,
+    scale_figure_size,
     text_colour,
 )
 from ..report.rows import Row
@@ -86,7 +86,7 @@ def list_estimate_rows(estimate: Estimate) -> list[Row]:
 
 
 def _list_belief_rows(estimate: Estimate) -> list[Row]:
-    beliefs = [("belief", line) for line in belief_lines(estimate)]
+    beliefs = [("belief", line) for line in reliability_lines(estimate)]
     return [*beliefs, ("reason", estimate.reason)]
 
 
@@ -123,18 +123,18 @@ def _format_number(value: float | None) -> str:
     return f"{value:.4f}" if np.isfinite(value) else "infinite"
 
 
-def belief_lines(estimate: Estimate) -> list[str]:
+def reliability_lines(estimate: Estimate) -> list[str]:
     """State the orders at which an estimate is reliable, in one line of text for each direction.
 
     If both directions are equally reliable at every order, the list has one line.
     """
-    ranges = [_format_ranges(estimate, direction) for direction in (0, 1)]
+    ranges = [_reliability_by_order(estimate, direction) for direction in (0, 1)]
     if ranges[0] == ranges[1]:
         return [f"both directions: {ranges[0]}"]
     return [f"{name}: {text}" for name, text in zip(DIRECTIONS, ranges, strict=True)]
 
 
-def _format_ranges(estimate: Estimate, direction: int) -> str:
+def _reliability_by_order(estimate: Estimate, direction: int) -> str:
     ranges: dict[str, list[str]] = {}
     for word, start, stop in find_runs(estimate.belief[direction]):
         first, last = (_format_order(estimate.alphas[i]) for i in (start, stop - 1))
@@ -357,15 +357,15 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT_SIZE)
         panel.axhline(0.0, color=text_colour(), alpha=0.5, linewidth=0.5, zorder=1)
     axes[0].set_ylabel("nats", fontsize=_TEXT_SIZE)
-    _finish_figure(figure, axes, own)
+    _tidy_and_add_legend(figure, axes, own)
     if own:
         n0, n1 = estimate.sizes
         title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
         figure.suptitle(f"{title}, k = {estimate.k}", fontsize="medium", x=0.01, ha="left")
-    return get_whole_figure(figure)
+    return get_root_figure(figure)
 
 
-def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
+def draw_replicates(estimate: Estimate, ax: Any = None) -> Figure:
     """Draw how the mean and the standard deviation over resampled data sets converge.
 
     The point at n is the mean or the standard deviation of the estimates on the first n resampled
@@ -377,14 +377,14 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     if values is None:
         need = "'bootstrap' or 'subsample' for this picture: only their replicates are kept"
         raise invalid("error", need, estimate.error)
-    shown = _choose_orders(estimate, values)
+    shown = _choose_three_orders(estimate, values)
     if not shown:
         raise invalid("replicates", "finite at one order at least", "none such")
     figure, axes, own = _get_panels(ax)
     count = np.arange(1, len(values) + 1)
     for i, hue in zip(shown, map(cycle_colour, range(3)), strict=False):
         for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
-            mean, spread = _running_moments(values[:, direction, i])
+            mean, spread = _running_mean_sd(values[:, direction, i])
             label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
             style: dict[str, Any] = {"color": hue, "linestyle": dashes, "linewidth": 1.0}
             axes[0].plot(count, mean, label=label, **style)
@@ -394,14 +394,14 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
         panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT_SIZE)
         panel.set_xlim(1, max(len(values), 2))
     axes[1].set_ylim(bottom=0.0)
-    _finish_figure(figure, axes, own)
-    return get_whole_figure(figure)
+    _tidy_and_add_legend(figure, axes, own)
+    return get_root_figure(figure)
 
 
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     """Return the figure, its two panels, and True if the panels were not given by the caller."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
-        picture = get_canvas(ax, relative_size(1.15, 0.85))
+        picture = get_canvas(ax, scale_figure_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
     panels = list(np.ravel(np.array(ax, dtype=object)))
     if len(panels) != 2:
@@ -411,7 +411,7 @@ def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     return panels[0].figure, panels, False
 
 
-def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
+def _tidy_and_add_legend(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Remove superfluous lines of the axes, and add one legend for both panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
@@ -422,7 +422,7 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
             handles.setdefault(label, handle)
     options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL_TEXT_SIZE}
     where: Any = figure if own else axes[0]
-    wide = figure.bbox.width / get_whole_figure(figure).dpi > 6.5
+    wide = figure.bbox.width / get_root_figure(figure).dpi > 6.5
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
     if not own:
         # Place the legend below the caller's axes; inside the axes it would cover a curve.
@@ -579,7 +579,7 @@ def _set_order_ticks(panel: Axes) -> None:
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
+def _choose_three_orders(estimate: Estimate, values: Floats) -> list[int]:
     """Choose the lowest order, the order nearest to 2, and the highest order.
 
     Only orders with finite estimates on all replicates are used.
@@ -593,7 +593,7 @@ def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
     return sorted({int(places[0]), int(two), int(places[-1])})
 
 
-def _running_moments(values: Floats) -> tuple[Floats, Floats]:
+def _running_mean_sd(values: Floats) -> tuple[Floats, Floats]:
     """Compute the mean and the standard deviation (with divisor n - 1) of the first n values."""
     count = np.arange(1, len(values) + 1)
     # Use deviations from the first value, because squares of the values themselves would cancel.

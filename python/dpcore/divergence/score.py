@@ -106,7 +106,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     """
     from scipy.optimize import minimize
 
-    features, center, spread, length = _make_features(train0, train1)
+    features, center, spread, length = _standardise_features(train0, train1)
     signs = np.repeat([1.0, -1.0], [len(train0), len(train1)])
     size, width = features.shape
 
@@ -135,7 +135,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     return Logistic(center, spread, length, solution[: width - 1], weight, intercept)
 
 
-def _make_features(
+def _standardise_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
     """Return the standardised features of the rows of both sets, and their means and deviations.
@@ -188,11 +188,11 @@ class Fold:
     trained: tuple[int, int]
 
     @property
-    def set_sizes(self) -> tuple[int, int]:
+    def n_scored(self) -> tuple[int, int]:
         """Number of scored rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
-    def groups(self, points: Points) -> Groups:
+    def row_groups(self, points: Points) -> Groups:
         """Return the group of each scored row, for each set, numbered from 0 without gaps.
 
         `points` holds all rows of both sets with their groups.
@@ -245,7 +245,7 @@ def cross_fit(
         ValueError: if `score` does not return one finite number per row, or if a set is too small
             to be split.
     """
-    if score is not None and takes_rows(score):
+    if score is not None and is_fixed_score(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
         return CrossFit((Fold(everything, score_rows(points, everything, score), (0, 0)),), "fixed")
     halves0, halves1 = (_split_units(points, side, rng) for side in (0, 1))
@@ -261,7 +261,7 @@ def cross_fit(
     return CrossFit(tuple(folds), kind, notes)
 
 
-def score_ball(
+def estimate_from_scores(
     fit: CrossFit,
     points: Points,
     alphas: Floats,
@@ -287,7 +287,9 @@ def score_ball(
         threads: number of threads of the computation. Defaults to all cores.
     """
     raws = [
-        line_ball(*fold.values, alphas, k, make_plan(fold.set_sizes, fold.groups(points)), threads)
+        line_ball(
+            *fold.values, alphas, k, make_plan(fold.n_scored, fold.row_groups(points)), threads
+        )
         for fold in fit.folds
     ]
     raw = raws[0] if len(raws) == 1 else _average_folds(raws)
@@ -295,7 +297,7 @@ def score_ball(
     return replace(raw, notes=(NOTE, *fit.notes, *notes))
 
 
-def takes_rows(score: Callable[..., Any]) -> bool:
+def is_fixed_score(score: Callable[..., Any]) -> bool:
     """Return True if a function is a score itself, and False if it fits a score.
 
     A score has one required argument, and maps rows to numbers. A function that fits a score has

@@ -158,7 +158,7 @@ def check_equality(
     ps = [each.p_value(permutations, sided, rng) for each in units]
     auc, low, high = _auc_interval(units, confidence)
     auc_p = min(1.0, len(ps) * min(ps))
-    energy, energy_p, rows = _energy_test(points, rng)
+    energy, energy_p, rows = _energy_and_p(points, rng)
     drawn = permutations, ENERGY_PERMUTATIONS
     both = sum(u.units[0] for u in units), sum(u.units[1] for u in units)
     return Checks(auc, low, high, auc_p, energy, energy_p, rows, drawn, both, grouped, confidence)
@@ -174,15 +174,15 @@ class _Units:
     """
 
     def __init__(self, fold: Fold, points: Points) -> None:
-        self.labels = fold.groups(points)
+        self.labels = fold.row_groups(points)
         n0, n1 = (
             n if g is None else int(g.max()) + 1
-            for n, g in zip(fold.set_sizes, self.labels, strict=True)
+            for n, g in zip(fold.n_scored, self.labels, strict=True)
         )
         self.units, self.size = (n0, n1), n0 + n1
         every = np.concatenate(fold.values)
         _, both, self.counts = np.unique(every, return_inverse=True, return_counts=True)
-        self.ranks = both[: fold.set_sizes[0]], both[fold.set_sizes[0] :]
+        self.ranks = both[: fold.n_scored[0]], both[fold.n_scored[0] :]
         own = [np.bincount(r, minlength=len(self.counts)) for r in self.ranks]
         below = [(np.cumsum(c) - c / 2.0) / c.sum() for c in own]
         self.placements = below[1][self.ranks[0]], below[0][self.ranks[1]]
@@ -205,17 +205,17 @@ class _Units:
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
         """Compute the permutation p-value of the AUC, given the fitted score."""
         grouped = any(labels is not None for labels in self.labels)
-        drawn = (self._permute_groups if grouped else self._permuted_aucs)(permutations, rng)
+        drawn = (self._group_auc_gaps if grouped else self._aucs_minus_half)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
-    def _permuted_aucs(self, permutations: int, rng: np.random.Generator) -> Floats:
+    def _aucs_minus_half(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted rows, shape (1 + permutations,).
 
         More than 128 distinct scores are first replaced by levels. The levels are quantiles of all
         scores together, so they do not depend on the labels. The numbers of rows with label 0 at
         the levels are then drawn from a multivariate hypergeometric law.
         """
-        level = _rank_levels(self.counts)
+        level = _score_levels(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
         middle = np.cumsum(counts) - counts / 2.0
         own = np.bincount(level[self.ranks[0]], minlength=len(counts))
@@ -223,7 +223,7 @@ class _Units:
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
         return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
-    def _permute_groups(self, permutations: int, rng: np.random.Generator) -> Floats:
+    def _group_auc_gaps(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute AUC - 1/2 for the original and the permuted groups, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [
@@ -246,7 +246,7 @@ def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
     return (mean_rank - both / 2.0) / (both - size)
 
 
-def _rank_levels(counts: Labels) -> Labels:
+def _score_levels(counts: Labels) -> Labels:
     """Return the level of each distinct score: at most 128 levels, numbered from 0 without gaps.
 
     `counts` holds the number of rows with each distinct score.
@@ -293,9 +293,9 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
     return auc, float(expit(logit(auc) - half)), float(expit(logit(auc) + half))
 
 
-def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
+def _energy_and_p(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
     """Return the squared energy distance of drawn rows, its p-value, and the numbers of rows."""
-    drawn = [_draw_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
+    drawn = [_subsample_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
     (rows0, unit0), (rows1, unit1) = drawn
     ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
     between = pairwise_distances(points.coordinates(ids).astype(np.float64))
@@ -310,7 +310,9 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
     )
 
 
-def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
+def _subsample_rows(
+    size: int, groups: Labels | None, rng: np.random.Generator
+) -> tuple[Labels, Labels]:
     """Draw at most 1000 rows for the energy distance; number their groups from 0 without gaps.
 
     Groups are drawn in random order until the limit is reached, with at most 50 rows
@@ -354,7 +356,7 @@ def _energy_distances(distances: Floats, labels: Flags) -> Floats:
     return -within
 
 
-def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
+def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
     """Test if the size of a group depends on the values of its rows; return the p-value.
 
     The test uses one random row of each group. It compares two distributions of these rows. In the
@@ -378,14 +380,14 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
             continue
         sizes = np.bincount(groups)
         if len(sizes) >= _MIN_TESTED_GROUPS and sizes.min() < sizes.max():
-            p_values.append(_one_set_p_value(points, side, groups, sizes, rng))
+            p_values.append(_side_size_dependence_p(points, side, groups, sizes, rng))
     return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
-def note_size_dependence(p: float | None) -> tuple[str, ...]:
+def group_size_values_note(p: float | None) -> tuple[str, ...]:
     """Return a note if the sizes of groups of rows depend on the values of the rows.
 
-    This is so if `p`, the p-value of `size_p_value`, is at most .01. Otherwise the result is an
+    This is so if `p`, the p-value of `size_vs_values_p`, is at most .01. Otherwise the result is an
     empty tuple. The note states that the estimates concern all rows, and that the certified bounds
     concern one random row of each group.
     """
@@ -399,7 +401,7 @@ def note_size_dependence(p: float | None) -> tuple[str, ...]:
     )
 
 
-def _one_set_p_value(
+def _side_size_dependence_p(
     points: Points, side: int, groups: Labels, sizes: Labels, rng: np.random.Generator
 ) -> float:
     single = draw_one_row_per_group(groups, rng)

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from ..errors import choice, invalid, mistyped, real
 from ..packages import imported_module
 from ..records import Pair, Record, get_optional
-from ..report.shown import qualified_name
-from ..suggestions import suggest_arguments
+from ..report.shown import qualname_of
+from ..suggestions import explain_argument_errors
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
@@ -48,7 +48,7 @@ class Held:
     """The outputs of one call of a mechanism, as a torch tensor on any device, such as a GPU.
 
     Args:
-        tensor: real numbers, shape `(size, ...)`. `Held.takes` must accept the tensor.
+        tensor: real numbers, shape `(size, ...)`. `Held.supports` must accept the tensor.
     """
 
     __slots__ = ("_flat", "_norm", "_numpy", "tensor")
@@ -60,7 +60,7 @@ class Held:
         self._numpy: npt.NDArray[Any] | None = None
 
     @staticmethod
-    def takes(tensor: Any) -> bool:
+    def supports(tensor: Any) -> bool:
         """Return True if events can be evaluated on the device of the tensor, without a copy."""
         torch = imported_module("torch")
         return (
@@ -115,7 +115,7 @@ class Held:
         norm = flat if self._norm is None else self._norm
         return int(flat.isnan().sum()) if math.isnan(float(norm.sum())) else 0
 
-    def sum(self) -> Any:
+    def row_sums(self) -> Any:
         """Return the sum of the entries of each output, in float64."""
         return self.flat.sum(1, dtype=imported_module("torch").float64)
 
@@ -123,7 +123,7 @@ class Held:
         """Return the weighted sum of the entries of each output. `weights` is a float64 tensor."""
         return self.flat.double() @ weights
 
-    def norm(self) -> Any:
+    def row_norm_bounds(self) -> Any:
         """Return an upper bound of the L2 norm of each output, or NaN if an entry is NaN."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
@@ -132,7 +132,7 @@ class Held:
         self._norm = norms + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
         return self._norm
 
-    def at_least(self, edges: Any) -> Any:
+    def is_at_least(self, edges: Any) -> Any:
         """Return 1.0 for each entry that is at least the edge of its column, and 0.0 otherwise."""
         flat, torch = self.flat, imported_module("torch")
         # Numbers instead of bools: torch compares and adds them four times as fast.
@@ -195,7 +195,7 @@ class DeviceScores:
         slack = self.slack[rows] if np.ndim(self.slack) else self.slack
         return DeviceScores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
-    def settle_scores(self, thresholds: npt.NDArray[np.float64]) -> Any:
+    def recompute_near_scores(self, thresholds: npt.NDArray[np.float64]) -> Any:
         """Return scores that lie on the same side of each threshold as the scores of numpy.
 
         Numpy computes a score again if it is so close to a threshold that rounding could matter.
@@ -233,7 +233,7 @@ class DeviceScores:
 
     def count_above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """Return, for each threshold, how many scores are not below it. NaN never counts."""
-        values = self.settle_scores(thresholds)
+        values = self.recompute_near_scores(thresholds)
         comparable = values[values == values]
         passed = self._count_thresholds_passed(comparable, thresholds)
         bins = _get_library(values).bincount(passed, minlength=len(thresholds) + 1)
@@ -260,7 +260,7 @@ def _get_library(values: Any) -> Any:
     return np if isinstance(values, np.ndarray) else imported_module("torch")
 
 
-def is_own(score: Any) -> bool:
+def is_built_in(score: Any) -> bool:
     """Return True if the class of a score or an event is defined in this package."""
     return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
 
@@ -276,21 +276,21 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
     A bfloat16 tensor becomes a float32 array. The dtype of this array notes the original format.
     """
     if _format_dtype(tensor) == "bfloat16":
-        return mark_with_format(tensor.float().numpy(force=True), "bfloat16")
+        return note_format_in_dtype(tensor.float().numpy(force=True), "bfloat16")
     array: npt.NDArray[Any] = tensor.numpy(force=True)
     return array
 
 
-def mark_with_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def note_format_in_dtype(array: npt.NDArray[Any], number_format: str) -> npt.NDArray[Any]:
     """Return a view of an array; the dtype of the view notes the original number format."""
     kind: Any = np.dtype
-    return array.view(kind(array.dtype, metadata={"format": name}))
+    return array.view(kind(array.dtype, metadata={"format": number_format}))
 
 
-def significant_bits(array: npt.NDArray[Any]) -> int:
+def dtype_significant_bits(array: npt.NDArray[Any]) -> int:
     """Return the number of significant bits of the number format of an array.
 
-    An original format that `mark_with_format` has noted takes precedence over the dtype.
+    An original format that `note_format_in_dtype` has noted takes precedence over the dtype.
     """
     stated: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
@@ -448,9 +448,9 @@ class Ballot(NamedTuple):
     towards: npt.NDArray[np.int8]
     complement: bool
 
-    def count_hits(self, votes: int, size: int) -> int:
-        """Return the count of the event, if `votes` of `size` outputs have a majority for x'."""
-        return size - votes if self.complement else votes
+    def hits_from_votes(self, x_prime_wins: int, size: int) -> int:
+        """Return the count of the event if `x_prime_wins` of `size` majorities are for x'."""
+        return size - x_prime_wins if self.complement else x_prime_wins
 
 
 class EventRecord(Record):
@@ -502,12 +502,12 @@ class EventRecord(Record):
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
         pooled = () if self.pooled is None else self.pooled(outputs)
-        return Seen((hits_of(answers), *pooled), count_nan(outputs), answers)
+        return Seen((hits_of(answers), *pooled), count_nan_values(outputs), answers)
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
     """Compute the scores of outputs on their device, or return None if the score needs arrays."""
-    ask = score_attribute(score, "on_device") if is_own(score) else None
+    ask = score_attribute(score, "on_device") if is_built_in(score) else None
     if ask is None or (outputs.is_on_host and score_attribute(score, "compiled")):
         return None
     scores = ask(outputs)
@@ -523,7 +523,7 @@ def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bo
     return answers
 
 
-def group_rows(
+def group_numeric(
     outputs: npt.NDArray[Any],
 ) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]], npt.NDArray[np.intp]]:
     """Convert the numeric outputs in an array of objects to arrays of numbers.
@@ -540,7 +540,7 @@ def group_rows(
         Second, the indices of all other outputs.
 
     Example:
-        >>> groups, others = group_rows(np.array([1.5, None, 2.5], dtype=object))
+        >>> groups, others = group_numeric(np.array([1.5, None, 2.5], dtype=object))
         >>> groups[0][1].tolist(), others.tolist()
         ([1.5, 2.5], [1])
     """
@@ -568,14 +568,14 @@ def hits_of(answers: npt.NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(answers))
 
 
-def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
+def count_nan_values(outputs: npt.NDArray[Any] | Held) -> int:
     """Return how many entries of the outputs are NaN."""
     if isinstance(outputs, Held):
         return outputs.count_nan()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Above(EventRecord, word="Above"):
     """The event "the score of the output is at least the threshold", or "... below the threshold".
@@ -646,12 +646,12 @@ class Above(EventRecord, word="Above"):
             return self._held(event_scores)
         scores = scores_of(self.score, move_to_host(outputs))
         answers = self._decide_from_scores(scores)
-        return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
+        return Seen((hits_of(answers),), count_nan_values(outputs), answers, scores)
 
     def _held(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
-        answers = self._decide_from_scores(scores.settle_scores(edge))
+        answers = self._decide_from_scores(scores.recompute_near_scores(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
         return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
 
@@ -684,19 +684,19 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
     If a score of this package can read only some of the outputs, the other outputs get NaN.
     """
     try:
-        return _check_scores(score, outputs)
+        return _compute_scores(score, outputs)
     except (TypeError, ValueError, RecursionError):
         # A seed that was rounded is an error, never an output without a score.
         reads_seed = score_attribute(score, "reads_seed")
-        if not is_own(score) or outputs.dtype != object or reads_seed:
+        if not is_built_in(score) or outputs.dtype != object or reads_seed:
             raise
-        scores = _scores_by_rows(score, outputs)
+        scores = _scores_or_nan(score, outputs)
         if scores is None:
             raise
         return scores
 
 
-def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _compute_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     # Near the ends of the range of doubles a sum may be infinite; this is a valid score.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(score(outputs))
@@ -706,13 +706,13 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
     return scores.astype(np.float64, copy=False)
 
 
-def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+def _scores_or_nan(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
     """Compute the scores of the outputs that the score can read, NaN for the others.
 
     Return None if there are several outputs and the score can read none of them.
     """
     scores = np.full(len(outputs), np.nan)
-    groups, others = group_rows(outputs)
+    groups, others = group_numeric(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]
     if others.size and (read or len(outputs) > 1):
         read.append(_fill_scores(scores, score, others, outputs[others]))
@@ -727,7 +727,7 @@ def _fill_scores(
 ) -> bool:
     """Store the scores of outputs in the array `scores`; return True if any was readable."""
     try:
-        scores[places] = _check_scores(score, rows)
+        scores[places] = _compute_scores(score, rows)
     except (TypeError, ValueError, RecursionError):
         if rows.dtype != object or len(rows) == 1:
             return False
@@ -741,7 +741,7 @@ def score_name(score: Any) -> str:
     """Return the text that names a score in reports; for a function, the function's name."""
     if isinstance(score, Record):
         return str(score)
-    return qualified_name(score)
+    return qualname_of(score)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -791,4 +791,4 @@ def event_of(event: Event | EventRecord) -> EventRecord:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score
         (Never(), None)
     """
-    return event if isinstance(event, EventRecord) and is_own(event) else Given(event)
+    return event if isinstance(event, EventRecord) and is_built_in(event) else Given(event)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped, vector
 from ..records import Record, frozen_array, set_fields
-from ..suggestions import suggest_arguments
-from .event import EventRecord, group_rows
+from ..suggestions import explain_argument_errors
+from .event import EventRecord, group_numeric
 
 _SHOWN_INTERVALS = 5
 """Largest number of intervals that a report shows."""
@@ -82,7 +82,7 @@ def _format_span(low: str | None, high: str | None) -> str:
     return f"y >= {low}" if high is None else f"{low} <= y < {high}"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in the set of its group".
@@ -191,7 +191,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return the indices of the outputs that have `dim` real entries, and these outputs."""
         places, tables = [np.zeros(0, np.intp)], [np.zeros((0, self.dim))]
-        for rows, table in group_rows(outputs)[0]:
+        for rows, table in group_numeric(outputs)[0]:
             if table[0].size == self.dim:
                 places.append(rows)
                 tables.append(table.reshape(len(table), self.dim).astype(np.float64))

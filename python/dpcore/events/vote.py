@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import choice, invalid, mistyped, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
 from ..report.plain import Form, register_codec
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import event
 
 Side = Literal["x_prime", "x"]
@@ -21,7 +21,7 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 """The two possible results of a vote."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
     """Event of a majority vote of an output's entries: is the output nearer to x' or to x?
@@ -129,7 +129,7 @@ class Vote(event.EventRecord, word="Vote"):
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
-            for places, rows in event.group_rows(outputs)[0]
+            for places, rows in event.group_numeric(outputs)[0]
             if rows.shape[1:] == (dim,) or (dim, rows.ndim) == (1, 1)
         ]
         if not tables and len(outputs) > 1:
@@ -161,7 +161,7 @@ class Vote(event.EventRecord, word="Vote"):
             return event.Seen((event.hits_of(answers),), 0, answers)
         values = np.require(self._rows(outputs, f"outputs of {name}"), np.float64, ("C", "A"))
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
-        return event.Seen((self.ballot.count_hits(votes, len(values)),), nan, None)
+        return event.Seen((self.ballot.hits_from_votes(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Check outputs, and return them as an array of shape `(size, dim)`."""
@@ -178,10 +178,10 @@ class Vote(event.EventRecord, word="Vote"):
     def _count_held(self, outputs: event.Held, name: str) -> event.Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
-        edges, signs, away = event.cache_per_device(self, outputs, self._rule_tensors)
+        edges, signs, away = event.cache_per_device(self, outputs, self._edge_sign_down_tensors)
         # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
         # it, but must vote for x.
-        beyond, nan = outputs.at_least(edges), outputs.count_nan()
+        beyond, nan = outputs.is_at_least(edges), outputs.count_nan()
         votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
         if nan and signs is not None:
             votes = votes - (outputs.flat.isnan() & away).sum(1)
@@ -189,7 +189,7 @@ class Vote(event.EventRecord, word="Vote"):
         answers = event.move_to_host(event.Held(won if self.vote == "x_prime" else ~won))
         return event.Seen((event.hits_of(answers),), nan, answers)
 
-    def _rule_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
+    def _edge_sign_down_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
         """Return three tensors with one number per entry, for comparisons on a device.
 
         They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped
 from ..paths import name_path_errors, write_file
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,7 +164,7 @@ def _config_fields(name: str) -> Any:
     return inspect.signature(get(name).Config).parameters
 
 
-@suggest_arguments
+@explain_argument_errors
 def reproduce(
     name: str,
     out: str | os.PathLike[str],

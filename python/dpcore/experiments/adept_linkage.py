@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from ..errors import choice
 from ..mechanisms import positive
-from ..report.figures import BLUE, GREY, RED, apply_style
+from ..report.figures import BLUE, GREY, RED, current_style
 from ..report.shown import Shown
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
 from .base import SEED, Column, Settings, align_columns, encode_fields, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, require_complete, run_jobs, time_run
+from .running import Tabled, cell_seed, run_jobs, time_run, training_record
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
@@ -181,23 +181,23 @@ class _Study:
             for shift, methods in ((0, 2), (step, 1))
             for outputs, by in each
         )
-        victims = self.link_victims(written[: self.victims], seed)
+        victims = self.link_to_lm_samples(written[: self.victims], seed)
         return Row(variant, claimed, true, vector, text, (control[0], control[1]), victims)
 
-    def link_victims(self, written: Sequence[str], seed: int) -> Victims:
+    def link_to_lm_samples(self, rewritten: Sequence[str], seed: int) -> Victims:
         """Link rewritten texts to the candidates that were drawn from the next-word model."""
-        different = [text for text in set(written) if text.strip()]
+        different = [text for text in set(rewritten) if text.strip()]
         table = dict(zip(different, self.model.clean(different).detach().numpy(), strict=True))
         encoded = _Encoded(self.encoded.table | table)
         ranks = [
             link(encoded, (*self.drawn, own), [text], by="encoding", truth=[len(self.drawn)])
-            for own, text in zip(self.candidates, written, strict=False)
+            for own, text in zip(self.candidates, rewritten, strict=False)
         ]
-        absent = np.full(len(written), -1)
-        guesses = link(encoded, self.drawn, written, by="encoding", truth=absent)[
+        absent = np.full(len(rewritten), -1)
+        guesses = link(encoded, self.drawn, rewritten, by="encoding", truth=absent)[
             "encoding"
         ].guesses
-        random = np.random.default_rng(seed).integers(len(self.drawn), size=len(written))
+        random = np.random.default_rng(seed).integers(len(self.drawn), size=len(rewritten))
         shared, by_chance = (
             float(np.mean([
                 len({*words_of(self.drawn[row])} & {*words_of(own)})
@@ -216,8 +216,8 @@ def _prepare_study(texts: StudyTexts, config: Config, progress: bool | None) -> 
     model = ADePTModel(1.0, variant="scaled", hidden=hidden, embedding=hidden // 2)
     seed = cell_seed(config.seed, f"train/{texts.name}")
     model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
-    require_complete(model)
-    candidates_known = tuple(dict.fromkeys(texts.words))[:candidates]
+    training_record(model)
+    candidates_known = tuple(dict.fromkeys(texts.spaced_once))[:candidates]
     rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
     recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}
     words = lm.fit(list(rest), list(valid), rng=seed, **recipe)
@@ -308,7 +308,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus, delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
         )
 
@@ -333,7 +333,7 @@ class Result(Tabled[Config]):
             tidy_axes(axes, "true epsilon, for any two texts", title=f"by the {title}")
         left.set_ylabel("share linked", fontsize=TEXT)
         add_legend(picture, left, 5, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _draw_line(
@@ -363,7 +363,7 @@ def _row_to_dict(row: Row) -> dict[str, Any]:
     return entries | linked | {"victims": encode_fields(row.victims)}
 
 
-def _format_linked(linked: LinkedOutputs) -> str:
+def _format_linked_share(linked: LinkedOutputs) -> str:
     low, high = linked.interval
     return f"{linked.share:.3f} [{low:.3f}, {high:.3f}]"
 
@@ -372,7 +372,7 @@ def _format_true(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
-def _format_victims(victims: Victims) -> str:
+def _format_rank_and_shared(victims: Victims) -> str:
     return f"rank {victims.rank:g}; {victims.shared:.2f}, {victims.random:.2f}"
 
 
@@ -380,11 +380,11 @@ _COLUMNS = (
     Column("variant", "variant", left=True),
     Column("claimed", "claimed", "g"),
     Column("true", _format_true),
-    Column("on z", lambda row: row.vector["likelihood"], _format_linked),
+    Column("on z", lambda row: row.vector["likelihood"], _format_linked_share),
     Column("distance", lambda row: row.vector["encoding"].share, ".3f"),
-    Column("on text", lambda row: row.text["encoding"], _format_linked),
+    Column("on text", lambda row: row.text["encoding"], _format_linked_share),
     Column("words", lambda row: row.text["words"].share, ".3f"),
     Column("others", lambda row: row.control[0].linkages[0].share, ".3f"),
     Column("", lambda row: row.control[1].linkages[0].share, ".3f"),
-    Column("victims", "victims", _format_victims),
+    Column("victims", "victims", _format_rank_and_shared),
 )

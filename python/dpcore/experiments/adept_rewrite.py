@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import choice, integer, invalid
 from ..mechanisms import positive
 from ..packages import require_module
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
@@ -33,7 +33,7 @@ from ..text.rewriter_frontiers import compute_bleu
 from .base import Column, SeededSettings, align_columns, encode_fields, setting
 from .corpora import read_corpus
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
-from .running import Tabled, audit_cell, cell_seed, gather_in_processes, group_answers, time_run
+from .running import Tabled, audit_cell, cell_seed, gather_until_stopped, group_answers, time_run
 
 NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
@@ -81,7 +81,7 @@ class StudyTexts(Shown):
     min_count: int
 
     @property
-    def words(self) -> list[str]:
+    def spaced_once(self) -> list[str]:
         """Texts to rewrite, each as words separated by single blanks."""
         return list(map(normalise_blanks, self.held))
 
@@ -143,7 +143,7 @@ class Utility(Shown):
 
 def list_one_text_intents(texts: StudyTexts) -> tuple[str, ...]:
     """List the intents that have only one distinct text: a classifier cannot learn these."""
-    counts = Counter(label for _, label in {*zip(texts.words, texts.labels, strict=True)})
+    counts = Counter(label for _, label in {*zip(texts.spaced_once, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
@@ -172,7 +172,7 @@ def measure_intent_utility(
     labels = np.array([codes[label] for label in texts.labels])
     selection = require_module("sklearn.model_selection", NAME)
     answers = np.empty((len(labels), 1), int)
-    for fit_rows, asked in selection.GroupKFold(FOLDS).split(labels, groups=texts.words):
+    for fit_rows, asked in selection.GroupKFold(FOLDS).split(labels, groups=texts.spaced_once):
         parts = ([rewritten[row] for row in rows] for rows in (fit_rows, asked))
         answers[asked, 0] = _fit_and_predict(labels[fit_rows], *parts)
     target = Target(("intent",), (tuple(range(len(names))),))
@@ -395,7 +395,7 @@ def rewrite_and_audit(
         event=str(on_text.event),
         refuted=(on_vector.refuted is True, on_text.refuted is True),
         bleu=compute_bleu(rewritten, texts.held),
-        unchanged=sum(map(str.__eq__, rewritten, texts.words)) / len(rewritten),
+        unchanged=sum(map(str.__eq__, rewritten, texts.spaced_once)) / len(rewritten),
         told=measure_intent_utility(rewritten, texts, config.confidence, seed),
         memorised=compute_bleu(model.rewrite(public, rng=cell_seed(seed, "public")), public),
         examples=tuple(rewritten[: config.examples]),
@@ -496,7 +496,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
     many = threads_of(threads) if config.device == "cpu" else 1
     trainings = [(model, texts[model.corpus], config) for model in setups]
-    models, partial = gather_in_processes("training", train_encoder, trainings, many, progress)
+    models, partial = gather_until_stopped("training", train_encoder, trainings, many, progress)
     if partial:
         raise KeyboardInterrupt
     jobs = [
@@ -504,12 +504,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for variant, claimed, model in product(config.variants, config.claimed, models)
         if model.setup.clip == clip_norm(variant)
     ]
-    cells, partial = gather_in_processes("rewriting", rewrite_and_audit, jobs, many, progress)
+    cells, partial = gather_until_stopped("rewriting", rewrite_and_audit, jobs, many, progress)
     keys = [(model.setup.corpus, model.setup.hidden, how, e) for model, _, how, e, _ in jobs]
     rows = [Row(*key, ones) for key, ones in group_answers(keys, cells).items()]
     rows.sort(key=lambda row: ([*texts].index(row.corpus), row.hidden))
     clean = {
-        name: measure_intent_utility(model.words, model, config.confidence, config.seed)
+        name: measure_intent_utility(model.spaced_once, model, config.confidence, config.seed)
         for name, model in texts.items()
     }
     kept = tuple(replace(model, model=None) for model in models)
@@ -548,7 +548,7 @@ class Result(Tabled[Config]):
             *parts,
         )
 
-    def select_width(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
+    def rows_and_models_of(self, texts: StudyTexts, width: int) -> tuple[list[Row], list[Fitted]]:
         """Return the rows and auto-encoders for one corpus and one size of a hidden state."""
         key = texts.name, width
         rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
@@ -556,7 +556,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_record(
+        return self.make_result_dict(
             delta=DELTA,
             corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
             models=[_fitted_to_dict(model) for model in self.models],
@@ -570,16 +570,16 @@ class Result(Tabled[Config]):
         width = sorted(self.config.widths)[len(self.config.widths) // 2]
         label = f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})"
         for (above, below), texts in zip(grid.T, self.texts, strict=True):
-            rows, models = self.select_width(texts, width)
+            rows, models = self.rows_and_models_of(texts, width)
             above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
-            _draw_accuracy(above, rows, texts, self)
+            _draw_intent_accuracy(above, rows, texts, self)
             _draw_bleu(below, rows, models, self)
             tidy_axes(above)
             tidy_axes(below, label)
         grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
         grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
         add_legend(picture, grid[0, 0], 6, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def corpus_title(texts: StudyTexts) -> str:
@@ -587,23 +587,23 @@ def corpus_title(texts: StudyTexts) -> str:
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
-def needed_epsilon(rows: list[Row], floor: float) -> float | None:
+def useful_epsilon(rows: list[Row], floor: float) -> float | None:
     """Return the smallest epsilon E: at E and at all larger epsilons, accuracy exceeds `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
 
-def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
-    """Among the rows whose true epsilon is at most `level`, return the row of highest accuracy.
+def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row | None:
+    """Return the row of highest accuracy among the rows of true epsilon at most `max_epsilon`.
 
     The confidence interval of this accuracy must lie above `floor`. None if no row satisfies this.
     """
-    held = [row for row in rows if row.true <= level * 1.0001 and row.accuracy.low > floor]
+    held = [row for row in rows if row.true <= max_epsilon * 1.0001 and row.accuracy.low > floor]
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
 def _format_width(result: Result, texts: StudyTexts, width: int) -> list[str]:
-    rows, models = result.select_width(texts, width)
+    rows, models = result.rows_and_models_of(texts, width)
     return [
         _describe_corpus(texts, width, models, result),
         align_columns(_COLUMNS, rows),
@@ -670,11 +670,11 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
         "the interval:",
     ]
     for name in variants:
-        level = needed_epsilon([row for row in rows if row.variant == name], floor)
+        level = useful_epsilon([row for row in rows if row.variant == name], floor)
         lines.append(f"  {name}: {'none here' if level is None else f'{level:.5g}'}")
     lines.append("Most is told, of all rows whose true epsilon is at most")
     for level in sorted({float(f"{row.true:.5g}") for row in rows}):
-        best = find_best_row(rows, level, floor)
+        best = max_accuracy_row(rows, level, floor)
         sentence = "no more than the majority in any"
         if best:
             sentence = (
@@ -688,7 +688,7 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
 def _format_examples(rows: list[Row], texts: StudyTexts, models: list[Fitted]) -> Iterator[str]:
     first = [model for model in models if model.setup.number == 0]
     for place in range(len(models[0].examples)):
-        lines = [("text", "", texts.words[place])]
+        lines = [("text", "", texts.spaced_once[place])]
         lines += [
             (f"{model.setup.clip} clip", "no noise", model.examples[place]) for model in first
         ]
@@ -713,7 +713,7 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
         "epochs": texts.epochs, "majority": majority_share(texts),
         "single": list(list_one_text_intents(texts)),
         **_utility_to_dict(result.clean[texts.name]),
-        "examples": texts.words[: result.config.examples],
+        "examples": texts.spaced_once[: result.config.examples],
     }  # fmt: skip
 
 
@@ -763,7 +763,7 @@ def _get_style(variant: str) -> dict[str, Any]:
     return {"markersize": 4.0, "linewidth": 1.1, **_VARIANT_STYLES[variant]}
 
 
-def _draw_accuracy(axes: Axes, rows: list[Row], texts: StudyTexts, result: Result) -> None:
+def _draw_intent_accuracy(axes: Axes, rows: list[Row], texts: StudyTexts, result: Result) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
         accuracies = [row.accuracy for row in mine]

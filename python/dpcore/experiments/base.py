@@ -31,7 +31,7 @@ def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[A
     return entries
 
 
-def _check_folder(name: str, value: Any) -> str:
+def _check_path(name: str, value: Any) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise errors.mistyped(name, "a path of a folder or a file", value)
     return str(value)
@@ -51,7 +51,7 @@ _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "trials": errors.count,
     "seed": lambda name, value: errors.integer(name, value, 0, 2**63 - 1),
     "seeds": lambda name, value: errors.integer(name, value, 1),
-    "data": _check_folder,
+    "data": _check_path,
     "full": errors.flag,
     "quick": errors.flag,
     "device": lambda name, value: errors.instance(name, value, str),

@@ -19,10 +19,10 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from ..errors import choice, invalid, message, mistyped, tag_error
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, normalise_likeness
-from ..text.reading import File, Layout, Row, corpus_from_rows, open_file, read_table_rows
+from ..text.reading import File, Layout, Row, corpus_from_rows, read_file, read_table_rows
 from .base import SeededSettings, check_trials, setting
 from .running import cell_seed, group_answers
 
@@ -83,7 +83,7 @@ class Known:
         Each pair contains the name of the part ("train", "valid", "test" or None), and the rows of
         the part.
         """
-        file = open_file(path, self.origin)
+        file = read_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
         for member_file in [_open_member(path, file, member) for member in self.members] or [file]:
@@ -129,7 +129,7 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
     return (Row(file.text(number, line), label) for number, line in file.filled())
 
 
-def _read_suffix_labels(file: File) -> Iterator[Row]:
+def _label_lines_by_suffix(file: File) -> Iterator[Row]:
     """Read one text per line. The file's ending gives the label of all its texts.
 
     The label is 0 for the endings .0 and .neg, and 1 for .1 and .pos.
@@ -145,7 +145,7 @@ def _read_labelled(file: File) -> Iterator[Row]:
         yield Row(file.text(number, text), int(label))
 
 
-def _read_translations(file: File) -> Iterator[Row]:
+def _first_column(file: File) -> Iterator[Row]:
     for number, line in file.filled():
         english, tab, other = line.partition("\t")
         if not tab or not other.strip():
@@ -175,20 +175,20 @@ KNOWN: Final[dict[str, Known]] = {
                      _read_medical),
     "leakage": Known({"spa-eng.zip": None},
                      "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
-                     _read_translations, members=("spa-eng/spa.txt",)),
+                     _first_column, members=("spa-eng/spa.txt",)),
     "names": Known({"names.zip": None}, "NLTK names corpus (free with credit)", _read_names,
                    members=("names/male.txt", "names/female.txt")),
     "wikitext2": Known({f"{part}.txt": part for part in SPLITS}, "WikiText-2 (CC BY-SA)",
                        _read_line_rows, optional=("train.txt",)),
     "polarity": Known({"sentence_polarity.zip": None}, "sentence polarity corpus (CC BY 4.0)",
-                      _read_suffix_labels,
+                      _label_lines_by_suffix,
                       members=("sentence_polarity/rt-polarity.neg",
                                "sentence_polarity/rt-polarity.pos")),
     "textfooler": Known({"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)",
                         _read_labelled),
     "yelp": Known(dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
                   | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
-                  "Yelp sentences of Sentiment-and-Style-Transfer", _read_suffix_labels),
+                  "Yelp sentences of Sentiment-and-Style-Transfer", _label_lines_by_suffix),
 }  # fmt: skip
 """All corpora that `read_corpus` can read by name."""
 
@@ -196,7 +196,7 @@ _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
 """Folder of each corpus whose folder does not have the name of the corpus."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpus:
     r"""Read a public corpus from its file or folder.
 
@@ -268,13 +268,13 @@ def _list_possible_corpora(path: Path) -> list[str]:
             kind
             for kind, facts in KNOWN.items()
             if has_any(path / _CORPUS_FOLDERS.get(kind, kind), facts.files)
-            or has_any(path, (name for name in facts.files if not _is_common_file(name)))
+            or has_any(path, (name for name in facts.files if not _is_split_file_name(name)))
         ]
     own = [kind for kind, facts in KNOWN.items() if path.name in facts.files]
-    return [kind for kind in own if path.parent.name == kind or not _is_common_file(path.name)]
+    return [kind for kind in own if path.parent.name == kind or not _is_split_file_name(path.name)]
 
 
-def _is_common_file(name: str) -> bool:
+def _is_split_file_name(name: str) -> bool:
     """Return True if many corpora use a file name, such as train.csv or test.tsv."""
     return name.partition(".")[0] in SPLITS
 

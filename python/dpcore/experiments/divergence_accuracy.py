@@ -20,7 +20,7 @@ from ..divergence import Estimate, closed_forms
 from ..divergence.reliability import DIRECTIONS
 from ..errors import choice, integer
 from ..records import Floats, Record, frozen_array
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
 from ..report.rows import align_rows
 from . import drawing
 from .base import SEED, Settings, setting
@@ -212,7 +212,7 @@ def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more:
     return Case(title, draw, _evaluate_both(closed_forms.discrete_renyi, (p,), (q,)), **more)
 
 
-def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
+def _make_random_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
     """Make a case of two normal laws on a random plane in R^dim."""
     frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
     flat = _make_normal_case(title, 2, shift, **more)
@@ -224,7 +224,7 @@ def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
     return Case(title, draw, flat.truth, **more)
 
 
-def _make_cauchy_case() -> Case:
+def _make_cauchy_normal_case() -> Case:
     """Make the case of a Cauchy law against N(0, 1).
 
     D(P0||P1) is infinite. D(P1||P0) is computed by numerical integration.
@@ -278,8 +278,8 @@ def _make_cases() -> dict[str, Case]:
         "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
         "atoms-200": _make_discrete_case("200 atoms (d = 16)", 200, 16, 3.0),
         "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
-        "plane-64": _make_plane_case("N2, mu = .5, in R^64", 64, 0.5),
-        "plane-384": _make_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
+        "plane-64": _make_random_plane_case("N2, mu = .5, in R^64", 64, 0.5),
+        "plane-384": _make_random_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
         "same": Case(
             "one text in every row (d = 8)",
             lambda rng, n0, n1: (np.ones((n0, 8)), np.ones((n1, 8))),
@@ -291,7 +291,7 @@ def _make_cases() -> dict[str, Case]:
         "n384-two": _make_normal_case("N384, mu = 2", 384, 2.0, slow=50, **hard),
         "n5-narrower": _make_normal_case("N5, P0 has sd 2", 5, 0.0, 2.0, slow=8, **hard),
         "n20-narrower": _make_normal_case("N20, P0 has sd 1.2", 20, 0.0, 1.2, slow=20, **hard),
-        "cauchy": _make_cauchy_case(),
+        "cauchy": _make_cauchy_normal_case(),
         "disjoint": Case(
             "disjoint squares",
             lambda rng, n0, n1: (rng.random((n0, 2)), 10.0 + rng.random((n1, 2))),
@@ -363,7 +363,7 @@ class Config(Settings):
         rows = max(_MIN_SAMPLE_ROWS, min(share // 2, case.rows))
         return max(2, min(repetitions, share // rows)), rows
 
-    def other(self, name: str) -> int:
+    def other_rows(self, name: str) -> int:
         """Return the number of rows in each sample of P1, for one case (pair P0, P1).
 
         If `trials` is given, a sample of P1 has at most 10 times as many rows as a sample of P0.
@@ -484,9 +484,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )
 
 
-def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
+def _sample_and_seed(name: str, config: Config, i: int) -> tuple[Rows, int]:
     """Draw the i-th sample of a case, and return the sample and its seed."""
-    rows, other = config.size(name)[1], config.other(name)
+    rows, other = config.size(name)[1], config.other_rows(name)
     seed = cell_seed(config.seed, f"{name}/{rows}/{other}/{i}")
     return CASES[name].draw(np.random.default_rng(seed), rows, other), seed
 
@@ -494,11 +494,11 @@ def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
 def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]:
     """Estimate the divergences of a case by all methods, which use the same samples."""
     repetitions, rows = config.size(name)
-    sizes = (rows, config.other(name))
+    sizes = (rows, config.other_rows(name))
     values: dict[str, list[Floats]] = {method: [] for method in config.methods}
     refused: dict[str, str] = {}
     for i in range(repetitions):
-        (y0, y1), seed = _draw_sample(name, config, i)
+        (y0, y1), seed = _sample_and_seed(name, config, i)
         for method in [candidate for candidate in config.methods if candidate not in refused]:
             try:
                 values[method].append(estimate_divergences(y0, y1, method, seed, threads))
@@ -539,7 +539,7 @@ def _estimate_certified(name: str, config: Config, threads: int | None) -> Itera
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
     for i in range(number if CASES[name].fails else 0):
-        (y0, y1), seed = _draw_sample(name, config, i)
+        (y0, y1), seed = _sample_and_seed(name, config, i)
         # With at most two entries, the default method is the ball method.
         for method in ("ball", "auto") if y0.shape[1] > 2 else ("ball",):
             options = {"certified": True, "rows": "independent", "rng": seed, "threads": threads}
@@ -570,7 +570,7 @@ class Result(Tabled[Config]):
 
     def table(self) -> str:
         """Return the results as plain text."""
-        lines, heads = _make_table_lines(self)
+        lines, heads = _lines_and_headings(self)
         head, *table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
         shown = [head]
         for i, line in enumerate(table):
@@ -593,7 +593,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_record(
+        return self.make_result_dict(
             alphas=list(ALPHAS),
             misleading=self.misleading,
             cases=[_case_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],
@@ -631,7 +631,7 @@ class Result(Tabled[Config]):
         panels[0].set_yticks(list(places.values()), ticks)
         panels[0].tick_params(axis="y", length=0, labelsize=drawing.SMALL - 0.5)
         drawing.add_legend(picture, _make_method_legend(methods), 3, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _BIAS_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
@@ -645,7 +645,7 @@ The failing cases with certificates: "estimate only" must not be said of a value
 standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
 
 
-def _make_table_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
+def _lines_and_headings(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
     """Return the lines of the table, and a dict from a line number to the heading above it."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
@@ -654,7 +654,7 @@ def _make_table_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, 
         repetitions, rows = result.config.size(name)
         for direction, words in enumerate(DIRECTIONS):
             truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
-            sizes = f"{rows:,} and {result.config.other(name):,} rows, {repetitions} times"
+            sizes = f"{rows:,} and {result.config.other_rows(name):,} rows, {repetitions} times"
             heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
             lines += [_make_table_line(c, direction) for c in result.cells if c.case == name]
     return lines, heads

@@ -35,7 +35,7 @@ from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
 from ..packages import require_module
 from ..records import Floats
-from ..report.figures import BLUE, INK, RED, apply_style
+from ..report.figures import BLUE, INK, RED, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..training import audit_run, audit_step
@@ -136,7 +136,7 @@ class Recipe:
         if fault == "record twice":
             rows = np.concatenate([rows, rows[:1]])
         spread = rows[:, :-1].std(axis=0) + 1e-3 if fault == "batch norm" else 1.0
-        gradients = compute_gradients(rows, at, spread)
+        gradients = logistic_gradients(rows, at, spread)
         scale = self.sigma * self.clip
         if fault == "noise before clipping":
             gradients = gradients + rng.normal(scale=scale, size=gradients.shape)
@@ -188,18 +188,18 @@ class Recipe:
             used = np.arange(len(rows)) % batches == np.arange(batches)[:, None]
         else:
             used = rng.random((batches, len(rows))) < 1.0 / batches
-        sums = used @ clip_rows(compute_gradients(rows, np.zeros(rows.shape[1])), self.clip)
+        sums = used @ clip_rows(logistic_gradients(rows, np.zeros(rows.shape[1])), self.clip)
         return np.asarray(sums + rng.normal(scale=self.sigma * self.clip, size=sums.shape))
 
 
-def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
+def logistic_gradients(rows: Floats, model: Floats, spread: Any = 1.0) -> Floats:
     """Return the gradient of the logistic loss with respect to the weights, for each record.
 
     Args:
         rows: records, one per row, shape `(n, features + 1)`. The last column is the label (0 or
             1).
-        at: weights at which the gradients are computed, shape `(features + 1,)`. The last weight is
-            the bias.
+        model: weights at which the gradients are computed, shape `(features + 1,)`. The last weight
+            is the bias.
         spread: number by which the features are divided, or an array with one such number per
             feature.
 
@@ -207,7 +207,7 @@ def compute_gradients(rows: Floats, at: Floats, spread: Any = 1.0) -> Floats:
         Gradients, shape `(n, features + 1)`.
     """
     x = np.column_stack([rows[:, :-1] / spread, np.ones(len(rows))])
-    return np.asarray((1.0 / (1.0 + np.exp(-x @ at)) - rows[:, -1])[:, None] * x)
+    return np.asarray((1.0 / (1.0 + np.exp(-x @ model)) - rows[:, -1])[:, None] * x)
 
 
 def clip_rows(gradients: Floats, clip: float) -> Floats:
@@ -295,7 +295,7 @@ class Config(SeededSettings):
         return self.trials * (5 if self.full else 1)
 
     @property
-    def many(self) -> int:
+    def repeated_runs(self) -> int:
         """Number of trainings of the audit "many runs" on the data with one record.
 
         The number without this record is the same.
@@ -461,7 +461,7 @@ def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> An
     else:
         recipe, mu = Recipe(MANY_SIGMA, fault, steps=MANY_STEPS), math.sqrt(MANY_STEPS) / MANY_SIGMA
         train = repeat(recipe.train, seeded="rng")
-    size: Any = {"trials": config.many, "pilot": max(400, config.many // 4)}
+    size: Any = {"trials": config.repeated_runs, "pilot": max(400, config.repeated_runs // 4)}
     return audit(train, pair, claim=GDP(mu), rng=seed, progress=False, source=False, **size)
 
 
@@ -506,22 +506,22 @@ class Result(Tabled[Config]):
         odd = ", ".join(f"{cell.fault} ({cell.data}, {cell.way})" for cell in self.unexpected)
         return self.join_parts(
             f"Faults of DP-SGD and three audits: {config.size:,} trials per side, seed "
-            f"{config.seed}\n"
-            f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many "
-            f"runs: {config.many:,} trainings per side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
+            f"{config.seed}\none step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma "
+            f"{RUN_SIGMA:g}; many runs: {config.repeated_runs:,} trainings per side, {MANY_STEPS} "
+            f"steps, sigma {MANY_SIGMA:g}",
             align_rows(rows, left=(0, 1)),
-            _AUDITS_GLOSSARY.format(*map(self._list_refuted, WAYS[1:])),
+            _AUDITS_GLOSSARY.format(*map(self._list_refuted_faults, WAYS[1:])),
             f"NOT AS EXPECTED: {odd}" if odd else _EXPECTED,
         )
 
-    def _list_refuted(self, way: str) -> str:
+    def _list_refuted_faults(self, way: str) -> str:
         """List the recipes that the audits of one way refuted."""
         refuted = dict.fromkeys(c.fault for c in self.cells if c.way == way and c.refuted)
         return ", ".join(refuted) or "nothing"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_record(faults=FAULTS, cells=self.cells)
+        return self.make_result_dict(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars and the claimed values as lines.
@@ -537,7 +537,7 @@ class Result(Tabled[Config]):
         bars = " (upper bars: generated data, lower bars: digits)"
         picture.supxlabel(f"mu{bars if len(self.config.corpora) > 1 else ''}", fontsize=TEXT)
         add_legend(picture, panels[0], side="upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _AUDITS_GLOSSARY: Final = """\

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
@@ -37,7 +37,7 @@ from ..training import audit_run
 from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes, write_at
-from .running import Tabled, cell_seed, format_mean, gather_in_processes, time_run
+from .running import Tabled, cell_seed, format_mean, gather_until_stopped, time_run
 
 NAME = "dpsgd-vs-redaction"
 
@@ -109,7 +109,7 @@ class Material(NamedTuple):
     start: Path | None = None
 
     @property
-    def vector_share(self) -> float:
+    def covered_word_share(self) -> float:
         """Share of the words of the training texts that have a word vector (in `vectors`)."""
         embedding = instance("vectors", self.vectors, Embedding)
         return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
@@ -467,7 +467,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         material = read_material(config, Path(folder))
         pairs = product(range(config.seeds), config.recipes)
         jobs = [(recipe, number, material, config) for number, recipe in pairs]
-        cells, partial = gather_in_processes(NAME, measure_recipe, jobs, processes, progress)
+        cells, partial = gather_until_stopped(NAME, measure_recipe, jobs, processes, progress)
     # A training that Ctrl-C ended early does not represent its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:
@@ -512,14 +512,14 @@ class Result(Tabled[Config]):
         return math.log(self.mean(label, "perplexity"))
 
     @property
-    def reference(self) -> Recipe | None:
+    def dpsgd_reference(self) -> Recipe | None:
         """DP-SGD training with the epsilon nearest to 8, or None if no training used DP-SGD."""
         private = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
         ratios = (abs(math.log(other.level / _REFERENCE_EPSILON)) for other in private)
         return min(zip(ratios, private, strict=True), default=(None, None))[1]
 
     @property
-    def auc_error(self) -> float:
+    def auc_gap_error(self) -> float:
         """Standard error of the difference between two mean AUCs, for trainings without leakage."""
         many, seeds = (
             self.config.canaries,
@@ -533,40 +533,40 @@ class Result(Tabled[Config]):
             f"Plain training: {self._recipe_text('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
         ]
-        if (private := self.reference) is not None:
-            sentences += [self._compare_noise(private)] if self.of("no noise") else []
+        if (private := self.dpsgd_reference) is not None:
+            sentences += [self._noise_effect(private)] if self.of("no noise") else []
             kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
             twin = Recipe("DP-SGD, searched", private.level)
             for k, reference in product(kinds, (private, twin)):
                 if k in (*POLICIES, "SanText") and reference in self.recipes:
                     sentences.append(self._compare_with_private(k, reference))
-            sentences += [self._compare_rates()] if "DP-SGD, searched" in kinds else []
+            sentences += [self._compare_tuned_lr_clip()] if "DP-SGD, searched" in kinds else []
             starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
             sentences += [f"{label}: {self._recipe_text(label)}." for label in starts]
             sentences.append(self._check_guarantees())
-        return [*sentences, self._describe_corpora()]
+        return [*sentences, self._describe_corpora_loss()]
 
     def _recipe_text(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
         return f"perplexity {value:.1f}, AUC {auc:.2f}, certified {certified:.2f}"
 
-    def _compare_noise(self, private: Recipe) -> str:
+    def _noise_effect(self, private: Recipe) -> str:
         difference = self.mean("no noise", "auc") - self.mean(private.label, "auc")
         outcome = "the canaries see the noise"
-        if difference <= 2.0 * self.auc_error:
+        if difference <= 2.0 * self.auc_gap_error:
             outcome = (
                 "the canaries do not see the noise, so a leak as small as this does not prove it"
             )
         return (
             f"{private.label}: {self._recipe_text(private.label)}; the same recipe without noise: "
             f"{self._recipe_text('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
-            f"errors are {2.0 * self.auc_error:.3f}: {outcome}."
+            f"errors are {2.0 * self.auc_gap_error:.3f}: {outcome}."
         )
 
     def _compare_with_private(self, kind: str, private: Recipe) -> str:
         """Describe in words at which levels a kind of recipe is better or worse than DP-SGD."""
         groups: dict[str, list[str]] = {}
-        limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
+        limit = self.mean(private.label, "auc") + 2.0 * self.auc_gap_error
         other = self.mean(private.label, "perplexity")
         unigram = self.cells[0].measured.unigram or math.inf
         for recipe in (candidate for candidate in self.recipes if candidate.kind == kind):
@@ -582,7 +582,7 @@ class Result(Tabled[Config]):
         )
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
-    def _compare_rates(self) -> str:
+    def _compare_tuned_lr_clip(self) -> str:
         """Describe in words whether searched learning rates and clip norms lower the perplexity."""
         cells = [cell for cell in self.cells if cell.recipe.kind == "DP-SGD, searched"]
         levels, parts, n_lower = sorted({cell.recipe.level for cell in cells}), [], 0
@@ -611,7 +611,7 @@ class Result(Tabled[Config]):
             "what is certified of them is a lower bound alone."
         )
 
-    def _describe_corpora(self) -> str:
+    def _describe_corpora_loss(self) -> str:
         cells = [cell for cell in self.cells if cell.corpora_hat is not None]
         hats = [cell.corpora_hat or 0.0 for cell in cells]
         missing, size = sum(cell.corpora_rdp is None for cell in cells), len(self.material.rest)
@@ -638,7 +638,7 @@ class Result(Tabled[Config]):
             f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
         )
         if material.vectors is not None:
-            share = f"{100 * material.vector_share:.0f} %"
+            share = f"{100 * material.covered_word_share:.0f} %"
             foot += f"\nSanText: {share} of the training words have vectors, others become any word"
         return self.join_parts(
             f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
@@ -662,7 +662,7 @@ class Result(Tabled[Config]):
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
         ]
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.material.origin, training_texts=len(self.material.train),
             delta=self.material.delta, label=self.material.label, a_side=len(self.material.rest),
             canaries=self.config.canaries, findings=self.findings(), cells=cells,
@@ -677,7 +677,7 @@ class Result(Tabled[Config]):
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
-            _draw_recipe_panel(axes, self, *panel)
+            _draw_recipes_panel(axes, self, *panel)
         levels = sorted({recipe.level for recipe in self.recipes if recipe.is_private}) or [1.0]
         panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
         panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
@@ -697,7 +697,7 @@ class Result(Tabled[Config]):
         runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
         picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
         add_legend(picture, panels[3])
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
@@ -751,7 +751,7 @@ def _draw_reference_lines(axes: Axes, result: Result, named: bool) -> None:
             write_at(axes, name, (1.0, value), (3, 0), va="center", color=colour, **style)
 
 
-def _draw_recipe_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
+def _draw_recipes_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
     """Draw one panel: small marks for trainings, large marks for means, lines to a second value."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}

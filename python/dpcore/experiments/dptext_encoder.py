@@ -21,7 +21,7 @@ import numpy as np
 from ..bounds import limits
 from ..errors import choice, integer, invalid
 from ..records import Counts
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..structure import inspect
@@ -205,7 +205,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     return [kept[0], kept[-1]] if quick else kept
 
 
-def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
+def choose_unseen_texts(corpus: Corpus) -> tuple[str, str]:
     """Return two test texts with different labels. Neither text is a training text."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
@@ -369,7 +369,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts)
     # A missing attribute is reported before the first training.
     corpus.attribute(config.attribute)
-    pair = choose_unseen_pair(corpus)
+    pair = choose_unseen_texts(corpus)
     jobs = list(product(config.cases, range(config.seeds)))
 
     def work(case: Case, number: int) -> Found:
@@ -434,7 +434,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
         rows = [_row_to_dict(row, self) for row in self.rows]
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus, majority=self.majority, pair=list(self.pair), rows=rows
         )
 
@@ -447,13 +447,13 @@ class Result(Tabled[Config]):
         picture = drawing.make_canvas(3.9, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
         _draw_certified_panel(left, self)
-        _draw_learnt_panel(right, self)
+        _draw_learnt_epsilons(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
         runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
         trials = f"audits of one pair of later texts, {self.config.trials:,} trials per side"
         picture.suptitle(f"DPText as trained on {where}{runs}; {trials}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_noise_legend(), 4)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _SYSTEM_HEAD = (
@@ -480,7 +480,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
-        _describe_floor(first),
+        _floor_verdict(first),
     )
 
 
@@ -489,7 +489,7 @@ def _is_at_floor(attack: Found) -> bool:
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
-def _describe_floor(attack: Found) -> str:
+def _floor_verdict(attack: Found) -> str:
     return "above" if attack.beaten else "at floor" if _is_at_floor(attack) else "not shown"
 
 
@@ -571,7 +571,7 @@ def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
     axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
     top = 4.0 * max(levels + [row.mean("certified") for row in result.rows])
     for row in result.rows:
-        _draw_system_point(axes, row, top)
+        _draw_certified_point(axes, row, top)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _MIN_DRAWN_BOUND, 1.6 * top))
     ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -582,7 +582,7 @@ def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
     drawing.tidy_axes(axes, label, y="privacy loss of the pair")
 
 
-def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
+def _draw_certified_point(axes: drawing.Axes, row: Row, top: float) -> None:
     # Learnt values of epsilon differ anyway.
     shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
@@ -604,7 +604,7 @@ def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
     axes.plot([x], [certified], _NOISE_MARKS[row.case.noise], markersize=5, **look)
 
 
-def _draw_learnt_panel(axes: drawing.Axes, result: Result) -> None:
+def _draw_learnt_epsilons(axes: drawing.Axes, result: Result) -> None:
     for row in [row for row in result.rows if row.case.learn]:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
         means = [statistics.fmean(values) for values in zip(*paths, strict=False)]

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..records import Record
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, current_style
 from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
@@ -31,7 +31,7 @@ from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
-from .running import Tabled, cell_seed, format_mean, gather_in_processes, load_minilm, time_run
+from .running import Tabled, cell_seed, format_mean, gather_until_stopped, load_minilm, time_run
 
 NAME = "encoder-frontier"
 
@@ -92,7 +92,7 @@ class Config(TextOptions):
         return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def release_names(self) -> tuple[str, ...]:
         """Names of the ways in which this experiment releases text vectors.
 
         One way projects the vectors onto directions that are fitted on WikiText-2. This way is in
@@ -173,16 +173,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
-    corpus, others = _prepare_corpus(config)
+    corpus, others = _read_corpus_and_wikitext(config)
     model = load_minilm(NAME)
     vectors = model.encode([*corpus.texts, *others], batch_size=64, show_progress_bar=False)
-    pairs = product(range(config.seeds), config.lines)
+    pairs = product(range(config.seeds), config.release_names)
     jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
-    cells, partial = gather_in_processes(NAME, _test_release, jobs, threads_of(threads), progress)
+    cells, partial = gather_until_stopped(NAME, _test_release, jobs, threads_of(threads), progress)
     return Result(config, corpus.origin, tuple(chain(*cells)), partial=partial)
 
 
-def _prepare_corpus(config: Config) -> tuple[Corpus, list[str]]:
+def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
     """Read or generate the texts, add both attributes, and read the texts of WikiText-2."""
     corpus, others = read_texts(config, "snips", "topics", _CORPUS_ROWS[config.quick], "texts"), []
     if config.data is not None:
@@ -199,7 +199,7 @@ def _prepare_corpus(config: Config) -> tuple[Corpus, list[str]]:
     train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
     corpus = corpus[np.concatenate([np.sort(train), np.flatnonzero(split != "train")])]
     split = np.asarray(corpus.split)
-    planted = {name: _draw_attribute_texts(split, part, rng) for name, part in SHARES.items()}
+    planted = {name: _draw_attribute_column(split, part, rng) for name, part in SHARES.items()}
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -207,7 +207,7 @@ def _prepare_corpus(config: Config) -> tuple[Corpus, list[str]]:
     return replace(corpus, texts=texts, attributes=planted), others
 
 
-def _draw_attribute_texts(split: Any, share: float, rng: np.random.Generator) -> Any:
+def _draw_attribute_column(split: Any, share: float, rng: np.random.Generator) -> Any:
     """Draw the texts that get an attribute: the given share of each part, at least two texts.
 
     The result is an array with 1 for a text with the attribute and 0 for another text.
@@ -268,7 +268,7 @@ def _make_release_transforms(line: str, public: Any, seed: int) -> list[Any]:
     if line.startswith("min-max"):
         return [MinMax()]
     kind = "random" if "random" in line else "principal"
-    return frontiers.make_transforms(public, int(line.split()[0]), kind, seed)
+    return frontiers.fit_public_transforms(public, int(line.split()[0]), kind, seed)
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
@@ -276,9 +276,11 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
     every = usual(texts)
     if config.full:
         return every
-    kept = {("logistic regression", "raw"), ("boosted trees", every[-1].behind)}
+    kept = {("logistic regression", "raw"), ("boosted trees", every[-1].transform_name)}
     kept |= set() if config.quick else {("15 neighbours", "raw")}
-    return tuple(attacker for attacker in every if (attacker.classifier, attacker.behind) in kept)
+    return tuple(
+        attacker for attacker in every if (attacker.classifier, attacker.transform_name) in kept
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -362,7 +364,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of JSON values. The dict contains no text of the corpus."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
+        return self.make_result_dict(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and AUC of both attacks on the vectors against the claimed epsilon."""
@@ -389,7 +391,7 @@ class Result(Tabled[Config]):
             panel.set_title(title, loc="left", fontsize=SMALL)
             tidy_axes(panel)
         add_legend(picture, panels[0], 4)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))

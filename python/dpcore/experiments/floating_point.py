@@ -31,7 +31,7 @@ from ..events import event_of
 from ..mechanisms import Gaussian, Laplace
 from ..packages import imported_module
 from ..records import Pair
-from ..report.figures import BLUE, GREY, INK, RED, apply_style
+from ..report.figures import BLUE, GREY, INK, RED, current_style
 from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -341,7 +341,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of all audits as a dict of JSON values."""
-        return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
+        return self.make_result_dict(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one bar per audited function.
@@ -378,7 +378,7 @@ class Result(Tabled[Config]):
             make_line(color=INK, linewidth=1.2, label="claim"),
         ]
         add_legend(picture, handles, 3, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _describe_event(row: Row) -> str:

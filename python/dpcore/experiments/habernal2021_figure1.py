@@ -26,7 +26,7 @@ from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..sensitivity import Clip, laplace_scale, sensitivity
@@ -211,7 +211,7 @@ class Cost(Shown):
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
-def compute_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
+def noise_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
     """Compute the noise-to-signal ratio of two corrections of ADePT.
 
     The first correction clips the vectors in the L1 norm. The second correction clips them in the
@@ -227,7 +227,7 @@ def compute_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]
         in this order.
 
     Example:
-        >>> wide = [cost for cost in compute_ratios(10.0, 1.0, 1) if cost.dim == 1024][:2]
+        >>> wide = [cost for cost in noise_ratios(10.0, 1.0, 1) if cost.dim == 1024][:2]
         >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """
@@ -413,9 +413,9 @@ class Result(Tabled[Config]):
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
-    def costs(self) -> tuple[Cost, ...]:
+    def correction_costs(self) -> tuple[Cost, ...]:
         """Noise-to-signal ratios of the two corrections of ADePT, computed at the first use."""
-        return compute_ratios(self.config.radius, self.config.epsilon, self.config.seed)
+        return noise_ratios(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
@@ -429,9 +429,9 @@ class Result(Tabled[Config]):
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
             f"{config.trials:,} pairs for each size and law, C = {config.radius:g}, "
             f"seed {config.seed}",
-            _format_shares_table(self),
-            _format_excesses(self),
-            _format_remedies(self),
+            _format_shares_by_dim(self),
+            _format_sensitivities(self),
+            _format_corrections(self),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -444,9 +444,9 @@ class Result(Tabled[Config]):
         remedies = [
             {"law": cost.law, "clip": cost.norm, "dim": cost.dim, "scale": cost.scale}
             | {"signal": cost.signal, "noise_to_signal": cost.ratio}
-            for cost in self.costs
+            for cost in self.correction_costs
         ]
-        return self.make_record(
+        return self.make_result_dict(
             smallest_p_value=self.smallest_p_value,
             cells=[_cell_to_dict(cell) for cell in self.cells],
             true_sensitivity=excesses,
@@ -464,8 +464,8 @@ class Result(Tabled[Config]):
         panels = picture.subplot_mosaic(places, height_ratios=(1.15, 1))
         _draw_shares(panels["share"], self)
         _draw_scales(panels["scale"], self)
-        _draw_ratios(panels["ratio"], self)
-        return apply_style(picture)
+        _draw_noise_to_signal(panels["ratio"], self)
+        return current_style(picture)
 
 
 _MAX_TABLE_SIZES: Final = 16
@@ -473,10 +473,10 @@ _MAX_TABLE_SIZES: Final = 16
 those that the earlier run contains."""
 
 
-def _format_shares_table(result: Result) -> str:
+def _format_shares_by_dim(result: Result) -> str:
     rows = [["n", *chain(*((name, "other") for name in LAWS)), "L1 clip"]]
     compared = [cell.dim for cell in result.cells if cell.compared is not None]
-    for dim in choose_sizes(result.dims, compared):
+    for dim in choose_table_dims(result.dims, compared):
         row = [f"{dim}"]
         for law in LAWS:
             cell = result.at(dim, law, "l2")
@@ -499,7 +499,7 @@ def _format_share(cell: Cell) -> str:
     return f"{cell.share:.4f} +- {(high - low) / 2.0:.4f}"
 
 
-def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
+def choose_table_dims(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     """Choose the numbers of entries of a vector that the table shows.
 
     If `dims` has at most 16 numbers, the function returns all of them. Otherwise, the function
@@ -512,7 +512,7 @@ def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     return some or list(dims[:: -(-len(dims) // _MAX_TABLE_SIZES)])
 
 
-def _format_excesses(result: Result) -> str:
+def _format_sensitivities(result: Result) -> str:
     rows = [["n", "claimed 2C", "true 2C sqrt(n)", "attained", "times higher"]]
     for row in result.excesses:
         figures = (row.claimed, row.true, row.attained, row.factor)
@@ -525,10 +525,10 @@ def _format_excesses(result: Result) -> str:
     return f"{title}\n{align_rows(rows, left=())}"
 
 
-def _format_remedies(result: Result) -> str:
-    costs = {(cost.law, cost.dim, cost.norm): cost for cost in result.costs}
+def _format_corrections(result: Result) -> str:
+    costs = {(cost.law, cost.dim, cost.norm): cost for cost in result.correction_costs}
     rows = [["n", "scale: L1", "L2", *chain(*((f"{name}: L1", "L2") for name in LAWS))]]
-    for dim in dict.fromkeys(cost.dim for cost in result.costs):
+    for dim in dict.fromkeys(cost.dim for cost in result.correction_costs):
         pairs = [[costs[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
         scales = [f"{cost.scale:.4g}" for cost in pairs[0]]
         rows.append([f"{dim}", *scales, *[f"{cost.ratio:.4g}" for pair in pairs for cost in pair]])
@@ -590,7 +590,7 @@ def _draw_scales(axes: Axes, result: Result) -> None:
     )
     axes.set_yscale("log")
     for norm, colour, line, label in styles:
-        dims, costs = _select_costs(result, law, norm)
+        dims, costs = _select_dims_and_costs(result, law, norm)
         scales = [cost.scale for cost in costs]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
     _set_size_axis(axes, dims)
@@ -602,24 +602,24 @@ def _draw_scales(axes: Axes, result: Result) -> None:
     axes.legend(loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _draw_ratios(axes: Axes, result: Result) -> None:
+def _draw_noise_to_signal(axes: Axes, result: Result) -> None:
     axes.set_yscale("log")
     for name in LAWS:
         colour, marker, _ = _LAW_STYLES[name]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
         for norm, line in _REMEDY_LINES.items():
-            dims, costs = _select_costs(result, name, norm)
+            dims, costs = _select_dims_and_costs(result, name, norm)
             axes.plot(dims, [cost.ratio for cost in costs], linestyle=line, linewidth=1.2, **style)
     _set_size_axis(axes, dims)
     # Space for the legend above the lines.
-    axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
+    axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.correction_costs))
     title = "Repaired: noise to signal, by L2 lengths"
     tidy_axes(axes, y="noise / clipped vector (ratio)", title=title)
     axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _select_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[Cost]]:
-    costs = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
+def _select_dims_and_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[Cost]]:
+    costs = [cost for cost in result.correction_costs if (cost.law, cost.norm) == (law, norm)]
     return [cost.dim for cost in costs], costs
 
 

@@ -33,7 +33,7 @@ from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ..report.figures import INK, PALE, apply_style
+from ..report.figures import INK, PALE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -217,7 +217,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the audits as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
-        return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
+        return self.make_result_dict(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the empirical loss against the claimed epsilon, with one panel per mechanism.
@@ -246,7 +246,7 @@ class Result(Tabled[Config]):
         _make_dimension_legend(panels[len(names)], colours, self.config.confidence)
         picture.supxlabel("claimed epsilon", fontsize=drawing.TEXT)
         picture.supylabel("privacy loss (nats)", fontsize=drawing.TEXT)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _p_value(k: int, n: int, p: float) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..mechanisms import DPTextNoise, Laplace
 from ..records import Floats
-from ..report.figures import BLUE, INK, RED, apply_style
+from ..report.figures import BLUE, INK, RED, current_style
 from ..report.shown import Shown
 from ..sampling.sources import sample
 from .base import Column, SeededSettings, align_columns
@@ -219,7 +219,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the histograms as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [_draws_to_dict(drawn) for drawn in self.histograms]
-        return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
+        return self.make_result_dict(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the histogram and the exact density of each noise.
@@ -250,7 +250,7 @@ class Result(Tabled[Config]):
         )
         place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
         panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _COLUMNS = (

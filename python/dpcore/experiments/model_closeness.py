@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 
 from ..errors import choice, invalid
 from ..records import Floats, Record
-from ..report.figures import BLUE, GREY, INK, RED, apply_style
+from ..report.figures import BLUE, GREY, INK, RED, current_style
 from ..report.rows import align_rows
 from ..report.shown import list_shown_fields
 from ..streams import threads_of
@@ -32,7 +32,7 @@ from ..text import Vocabulary, lm, redaction
 from .base import setting
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, format_mean, gather_in_processes, time_run
+from .running import Tabled, cell_seed, format_mean, gather_until_stopped, time_run
 
 NAME = "model-closeness"
 
@@ -194,7 +194,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     study = _Study(config, sets)
     jobs = list(product(range(config.seeds), study.levels))
     many = threads_of(threads)
-    cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, many, progress)
+    cells, partial = gather_until_stopped(NAME, study.measure_cell, jobs, many, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial=partial)
 
@@ -205,7 +205,7 @@ class _Study:
     def __init__(self, config: Config, sets: TwoSets) -> None:
         self.config, self.levels = config, _REDACTION_SHARES[config.quick]
         size = "quick" if config.quick else "full" if config.full else "usual"
-        self.sets = [[_cut_text(text) for text in part] for part in (sets.sensitive, sets.rest)]
+        self.sets = [[_first_words(text) for text in part] for part in (sets.sensitive, sets.rest)]
         ill, rest = map(len, self.sets)
         self.held_out = ill // _HELD_OUT_DIVISOR
         spare = ill - 2 * self.held_out, rest // 2 - self.held_out
@@ -232,12 +232,12 @@ class _Study:
         models = dict(zip(("sensitive", "first", "second"), fitted, strict=True))
         models["other start"] = self.fit_model(parts[1], valid, seeds["other start"])
         values = [
-            np.mean([_measure_distances(models[a], models[b], test) for a, b in pairs], axis=0)
+            np.mean([_distances_by_measure(models[a], models[b], test) for a, b in pairs], axis=0)
             for pairs in COMPARISONS.values()
         ]
         p_values = None
         if self.config.full and not number:
-            observed = _measure_distances(models["sensitive"], models["first"], test)
+            observed = _distances_by_measure(models["sensitive"], models["first"], test)
             p_values = self.compute_p_values(
                 observed, parts[0] + parts[1], valid, test, seeds["start"]
             )
@@ -279,15 +279,15 @@ class _Study:
             order = [pool[row] for row in rng.permutation(len(pool))]
             halves = order[: self.texts], order[self.texts :]
             a, b = (self.fit_model(half, valid, seed) for half in halves)
-            as_far += _measure_distances(a, b, test) >= observed
+            as_far += _distances_by_measure(a, b, test) >= observed
         return as_far / (1 + _TEST_PERMUTATIONS)
 
 
-def _cut_text(text: str) -> str:
+def _first_words(text: str) -> str:
     return " ".join(text.split()[:_WORDS_PER_TEXT])
 
 
-def _measure_distances(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
+def _distances_by_measure(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
     """Compute all distances (`MEASURES`) between two models."""
     closeness = lm.closeness(a, b, texts)
     assert closeness.states is not None
@@ -397,9 +397,9 @@ class Result(Tabled[Config]):
                 f"{far}; the control safe/safe {near}; with two starts {other}. The excess over "
                 f"the control is shown to be above 0 at {', '.join(shown) or 'no level'}."
             )
-        return [*sentences, self._answer_question("Procrustes")]
+        return [*sentences, self._describe_closest_level("Procrustes")]
 
-    def _answer_question(self, measure: str) -> str:
+    def _describe_closest_level(self, measure: str) -> str:
         if self.config.seeds == 1:
             return "One split has no spread: whether an excess is chance is not judged."
         names = list(COMPARISONS)[:2]
@@ -452,7 +452,7 @@ class Result(Tabled[Config]):
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus,
             dropped=self.dropped,
             texts=self.texts,
@@ -477,9 +477,9 @@ class Result(Tabled[Config]):
         for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):
             for name, (label, hue, line) in _COMPARISON_STYLES.items():
                 values = [self.values(level, name, measure) for level in self.levels]
-                _draw_measure_line(upper, self.levels, values, color=hue, fmt=line, label=label)
+                _draw_mean_line(upper, self.levels, values, color=hue, fmt=line, label=label)
             excess = [self.excess(level, measure) for level in self.levels]
-            _draw_measure_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
+            _draw_mean_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
             lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
             title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
             upper.set_title(title, fontsize=SMALL + 1)
@@ -497,10 +497,10 @@ class Result(Tabled[Config]):
         title = f"How close are two models of redacted {made}? {spread}"
         picture.suptitle(title, fontsize=SMALL + 1)
         add_legend(picture, panels[0, 0])
-        return apply_style(picture)
+        return current_style(picture)
 
 
-def _draw_measure_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
+def _draw_mean_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:
     spreads = [replicates.std(ddof=1) if len(replicates) > 1 else 0.0 for replicates in values]
     style |= {"markersize": 3.5, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
     axes.errorbar(levels, [replicates.mean() for replicates in values], spreads, **style)

@@ -25,7 +25,7 @@ from typing import Any
 from ..errors import choice
 from ..mechanisms.callables import set_torch_threads
 from ..records import Counts
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
 from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -84,7 +84,7 @@ class Case(Shown):
     what: str = ""
 
 
-def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
+def compute_text_vectors(texts: list[str], dtype: Any, device: Any) -> Any:
     """Encode each text as a vector with 32 entries, with a small example encoder.
 
     The words of a text are hashed to 64 signed counts. A fixed linear layer then maps the 64 counts
@@ -127,7 +127,7 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
     claim["noise"] = case.noise(bridge, epsilon)
 
     def encode(texts: list[str]) -> Any:
-        return encode_in_dtype(texts, kind, device)
+        return compute_text_vectors(texts, kind, device)
 
     return bridge.PrivateEncoder(encode, case.transform(bridge), **claim).to(device)
 
@@ -442,7 +442,7 @@ class Result(Tabled[Config]):
         ]
         names = ("faults_caught", "faults", "others_caught", "others")
         agreement = dict(zip(names, self.agreement(), strict=True))
-        return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
+        return self.make_result_dict(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds of each noise layer, and the claimed epsilon.
@@ -472,7 +472,7 @@ class Result(Tabled[Config]):
         drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_layer_legend(), 3, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _make_table_columns(epsilon: float) -> list[Column]:

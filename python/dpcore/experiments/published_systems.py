@@ -22,7 +22,7 @@ from ..errors import integer
 from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import SYSTEMS, System
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
 from ..report.rows import format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -98,7 +98,7 @@ class Row(Shown):
         return type(self.audit.mechanism).__name__
 
     @property
-    def known(self) -> Any:
+    def known(self) -> type[System]:
         """Class of the audited system.
 
         The class has these attributes: `sound` (True if the claim is true), `fault` (description of
@@ -265,12 +265,12 @@ class Result(Tabled[Config]):
             for row in self.rows
         ]
         agreement = {
-            str(dim): _agreement_to_dict(self, dim, None)
-            | {"by_attack": {name: _agreement_to_dict(self, dim, name) for name in ATTACKS}}
+            str(dim): _refutations_to_dict(self, dim, None)
+            | {"by_attack": {name: _refutations_to_dict(self, dim, name) for name in ATTACKS}}
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
-        return self.make_record(rows=rows, agreement=agreement, missed=missed)
+        return self.make_result_dict(rows=rows, agreement=agreement, missed=missed)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the bounds that each attack certifies, the exact loss and the claimed epsilon.
@@ -296,7 +296,7 @@ class Result(Tabled[Config]):
         label = "privacy loss epsilon (linear up to the claim, logarithmic beyond)"
         picture.supxlabel(label, fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_attack_legend(), 4, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -348,7 +348,7 @@ def _format_dimension_part(result: Result, dim: int) -> str:
         Column("true loss", lambda rows: rows[VOTE].true_loss, format_epsilon),
         Column("vote can see", lambda rows: rows[VOTE].audit.exact, format_epsilon, missing="none"),
         *(Column(name, partial(_format_bound, name)) for name in ATTACKS),
-        Column("verdict", _format_refuting, left=True),
+        Column("verdict", _format_refuting_attacks, left=True),
     ]
     agreed, broken, wrong, sound = result.agreement(dim)
     lines = [
@@ -372,7 +372,7 @@ def _format_bound(attack: str, rows: dict[str, Row]) -> str:
     return f"{audit.epsilon_lower:.4f}{'*' if audit.refuted else ' '}"
 
 
-def _format_refuting(rows: dict[str, Row]) -> str:
+def _format_refuting_attacks(rows: dict[str, Row]) -> str:
     hit = refuting_attacks(rows.values())
     if not hit:
         is_tested = any(row.audit.refuted is False for row in rows.values())
@@ -380,7 +380,7 @@ def _format_refuting(rows: dict[str, Row]) -> str:
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 
-def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str, int]:
+def _refutations_to_dict(result: Result, dim: int, attack: str | None) -> dict[str, int]:
     names = ("false_refuted", "false", "true_refuted", "true")
     return dict(zip(names, result.agreement(dim, attack), strict=True))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..packages import require_module
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..text import Corpus, TfidfSVD, redaction, split
@@ -183,7 +183,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=600), progress=False)
         ...     assert result.mean("none", "words", "Alder") > 0.9
     """
-    material = _prepare_texts(config)
+    material = _mask_names(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # Consecutive targets of one split and policy share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
@@ -198,7 +198,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )  # fmt: skip
 
 
-def _prepare_texts(config: Config) -> _Material:
+def _mask_names(config: Config) -> _Material:
     """Read or generate the texts, and mask the names by every policy."""
     corpus = read_texts(config, "dpnr_ag", "repeats", _GENERATED_ROWS[config.quick])
     if config.data is None:
@@ -219,7 +219,7 @@ def _prepare_texts(config: Config) -> _Material:
 
 def _measure_masking(material: _Material, policy: str) -> Masking:
     corpus, redacted = material.corpus, material.redacted[policy]
-    masks, words = _masks_and_words([redacted[text] for text in corpus.texts]).T
+    masks, words = _count_masks_and_words([redacted[text] for text in corpus.texts]).T
     left = []
     for name in material.people:
         texts = corpus[corpus.attribute(name) == 1].texts
@@ -227,7 +227,7 @@ def _measure_masking(material: _Material, policy: str) -> Masking:
     return Masking(policy, float(masks.sum() / words.sum()), float((masks > 0).mean()), tuple(left))
 
 
-def _masks_and_words(texts: Sequence[str]) -> Floats:
+def _count_masks_and_words(texts: Sequence[str]) -> Floats:
     """Return the number of masks and the number of words of each text, shape `(texts, 2)`."""
     words = [redaction.split_words(text) for text in texts]
     return np.array(
@@ -251,7 +251,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
     vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(train)
     redacted = [outputs[text] for text in corpus.texts]
     columns = words.transform(redacted).toarray()
-    rows = np.hstack([_masks_and_words(redacted), vectors.encode(redacted), columns])
+    rows = np.hstack([_count_masks_and_words(redacted), vectors.encode(redacted), columns])
     return corpus, rows, vectors.dim
 
 
@@ -368,7 +368,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus,
             texts=self.texts,
             people=list(self.people),
@@ -399,7 +399,7 @@ class Result(Tabled[Config]):
             fontsize=TEXT,
         )
         add_legend(picture, people)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 KINDS: Final = (

@@ -135,7 +135,7 @@ class Result(Tabled[Config]):
 
     def findings(self) -> list[str]:
         """Return sentences on the attacks on masked texts, and on the utility of these texts."""
-        sentences = [self._compare_questions(name) for name in self.sweep.policies]
+        sentences = [self._describe_attack_success(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
         whole = self.sweep["random", 0.0].mean("utility")
         line = (
@@ -144,7 +144,7 @@ class Result(Tabled[Config]):
         )
         return [*sentences, line]
 
-    def _compare_questions(self, policy: str) -> str:
+    def _describe_attack_success(self, policy: str) -> str:
         point = self.sweep[policy, _COMPARED_LEVEL]
         attack = point.attack
         return (
@@ -183,7 +183,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
-        return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
+        return self.make_result_dict(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw three results of masking against the share of masked words.

@@ -26,7 +26,7 @@ from ..divergence import Epsilon, Estimate, canonne_kamath_steinke, closed_forms
 from ..errors import real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Floats, Record
-from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, current_style
 from . import drawing
 from .base import SEED, Column, Settings, align_columns, check_trials, encode_entries, setting
 from .running import Tabled, cell_seed, run_jobs, time_run
@@ -130,7 +130,7 @@ def _entry_delta(epsilon: float, loss: float) -> float:
     return -math.expm1((epsilon - loss) / 2.0 if epsilon >= -loss else epsilon)
 
 
-def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
+def laplace_2d_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
     """Compute delta at `epsilon` for a vector of two entries with independent Laplace noise.
 
     `loss` is the largest privacy loss of one entry. Let L be the privacy loss of the second entry.
@@ -154,13 +154,13 @@ def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
     return 0.5 * (ends + float(inner))
 
 
-def _plane_epsilon(delta: float) -> float:
+def _epsilon_2d(delta: float) -> float:
     from scipy.optimize import brentq
 
-    if plane_delta(0.0) <= delta:
+    if laplace_2d_delta(0.0) <= delta:
         return 0.0
     highest = 2.0 * _ONE_SIDED_DISTANCE
-    return float(brentq(lambda e: plane_delta(e) - delta, 0.0, highest, xtol=1e-12))
+    return float(brentq(lambda e: laplace_2d_delta(e) - delta, 0.0, highest, xtol=1e-12))
 
 
 def _gaussian_epsilon(delta: float) -> float:
@@ -188,7 +188,7 @@ CASES: Final[dict[str, Case]] = {
         "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, lambda delta: 0.0, np.zeros_like
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _plane_epsilon, _PLANE
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _epsilon_2d, _PLANE
     ),
     "gaussian-space": Case(
         "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_epsilon, _GAUSSIAN
@@ -381,7 +381,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        return self.make_record(
+        return self.make_result_dict(
             above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
         )
 
@@ -403,7 +403,7 @@ class Result(Tabled[Config]):
         picture.supxlabel("order alpha (1 is KL)", fontsize=drawing.TEXT)
         picture.supylabel("nats", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_curve_legend(), 4, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
@@ -429,7 +429,7 @@ class _CurvePoint(NamedTuple):
         return values[self.side, self.place]
 
     @property
-    def error(self) -> float:
+    def off_by(self) -> float:
         """Estimate of D_alpha minus the true value."""
         return float(self.select_entry(self.row.estimate.value) - self.select_entry(self.row.truth))
 
@@ -455,7 +455,7 @@ _CURVE_COLUMNS: Final = (
     Column("truth", lambda at: at.select_entry(at.row.truth), format_three_decimals),
     Column("estimate", lambda at: at.select_entry(at.row.estimate.value), format_three_decimals),
     Column("+-", lambda at: at.select_entry(at.row.estimate.std_error), format_three_decimals),
-    Column("off by", "error", lambda x: format_three_decimals(x, "+") if math.isfinite(x) else ""),
+    Column("off by", "off_by", lambda x: format_three_decimals(x, "+") if math.isfinite(x) else ""),
     Column("certified", lambda at: at.select_entry(at.row.certified), format_three_decimals),
     Column(
         "belief", lambda at: at.select_entry(at.row.estimate.belief), _shorten_belief, left=True

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ..divergence import Estimate, Line, line
 from ..divergence.reliability import ESTIMATE
 from ..records import Flags, Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..text import TfidfSVD
@@ -305,7 +305,7 @@ class Result(Tabled[Config]):
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
         }
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus, sizes=list(self.sizes), **facts, cells=self.cells
         )
 
@@ -323,7 +323,7 @@ class Result(Tabled[Config]):
         title += "formula's: it remains on permuted labels (grey), where the truth is 0"
         picture.suptitle(title, fontsize=TEXT)
         add_legend(picture, _make_legend(), 4)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")

@@ -38,17 +38,17 @@ _RunType = TypeVar("_RunType", bound=Callable[..., Any])
 _ConfigType = TypeVar("_ConfigType")
 
 
-def is_partial(answer: Any) -> bool:
+def is_incomplete(result: Any) -> bool:
     """Return True if a result of a job is incomplete.
 
     A result is incomplete if Ctrl-C ended the computation early. The attribute `partial` of the
-    result is then True. If `answer` is a tuple, the function also examines its entries. If `answer`
+    result is then True. If `result` is a tuple, the function also examines its entries. If `result`
     is a dataclass, the function also examines its fields.
     """
-    parts = answer if isinstance(answer, tuple) else ()
-    if is_dataclass(answer):
-        parts = tuple(getattr(answer, part.name) for part in fields(answer))
-    return any(getattr(part, "partial", False) for part in (answer, *parts))
+    parts = result if isinstance(result, tuple) else ()
+    if is_dataclass(result):
+        parts = tuple(getattr(result, part.name) for part in fields(result))
+    return any(getattr(part, "partial", False) for part in (result, *parts))
 
 
 FORMAT = "dpcore.experiment/1"
@@ -93,7 +93,7 @@ class Tabled(Answer, Generic[_ConfigType]):
         """Return all results of the experiment as a text table."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
-    def make_record(self, **entries: Any) -> dict[str, Any]:
+    def make_result_dict(self, **entries: Any) -> dict[str, Any]:
         """Return the results of the experiment as a dict of plain data.
 
         Plain data are numbers, strings, lists and dicts.
@@ -215,7 +215,7 @@ def _get_experiment_name(module: str) -> str:
     return _experiment_module(module).rpartition(".")[2].replace("_", "-")
 
 
-def require_complete(model: Any) -> Any:
+def training_record(model: Any) -> Any:
     """Return the record of the training of a text model, `model.trained`.
 
     If Ctrl-C ended the training early, the function raises KeyboardInterrupt.
@@ -285,13 +285,13 @@ def run_jobs(
         try:
             for job in jobs:
                 done.append(work(*job) if isinstance(job, tuple) else work(job))
-                if is_partial(done[-1]):
+                if is_incomplete(done[-1]):
                     break
                 bar.advance(size(job))
         except KeyboardInterrupt:
             if not any(map(worth, done)):
                 raise
-    return tuple(done), len(done) < len(jobs) or is_partial(done[-1])
+    return tuple(done), len(done) < len(jobs) or is_incomplete(done[-1])
 
 
 def group_answers(
@@ -347,7 +347,7 @@ def estimate_renyi(y0: Any, y1: Any, **options: Any) -> Estimate:
         return renyi(y0, y1, progress=False, **options)
 
 
-def gather_in_processes(
+def gather_until_stopped(
     label: str,
     work: Callable[..., _AnswerType],
     jobs: Sequence[Sequence[Any]],

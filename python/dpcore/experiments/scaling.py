@@ -30,7 +30,7 @@ from ..errors import integer
 from ..mechanisms import Laplace
 from ..progress import format_time
 from ..records import Counts, Pair
-from ..report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
+from ..report.figures import BLUE, GREY, INK, ORANGE, RED, current_style
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..sampling.driver import Shard, Source, Task, run_shards
@@ -136,7 +136,7 @@ class SimulatedWorkers(Workers):
             if self._queue:
                 self._begin_task(end, *self._queue.popleft())
 
-    def wait(self, handles: list[Any]) -> list[Any]:
+    def wait(self, handles: list[Any]) -> list[int]:
         """Advance the virtual clock until at least one task is completed.
 
         Return the numbers of all completed tasks whose results were not yet fetched. `handles` is
@@ -426,7 +426,7 @@ class Result(Tabled[Config]):
         cells_by_key = {(cell.trials, cell.workers, cell.faults): cell for cell in self.simulated}
         cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
-            both = (_two_efficiencies(cells_by_key, trials, workers) for workers in config.clusters)
+            both = (_fault_efficiency(cells_by_key, trials, workers) for workers in config.clusters)
             cells.append((_power_of_ten(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
@@ -449,7 +449,7 @@ class Result(Tabled[Config]):
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
         facts = {"trial_seconds": self.trial_seconds, "core_hours": hours}
         facts |= {"dask": self.has_dask, "same_counts": self.same_counts}
-        return self.make_record(measured=measured, simulated=self.simulated, **facts)
+        return self.make_result_dict(measured=measured, simulated=self.simulated, **facts)
 
     def _count_core_hours(self, trials: int) -> float:
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
@@ -492,7 +492,7 @@ class Result(Tabled[Config]):
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(frameon=False, fontsize=SMALL, loc="best")
         left.set_ylabel("efficiency of counting", fontsize=TEXT)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _power_of_ten(number: int) -> str:
@@ -504,7 +504,7 @@ def _scaling_kind(config: Config, audit: MeasuredAudit) -> str:
     return "-" if audit.workers == 1 else "strong" if audit.trials == config.trials else "weak"
 
 
-def _two_efficiencies(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
+def _fault_efficiency(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
     both = [cells.get((trials, workers, faults)) for faults in (False, True)]
     shown = ["-" if cell is None else f"{cell.efficiency:.3f}" for cell in both]
     return f"{shown[0]} ({shown[1]})"

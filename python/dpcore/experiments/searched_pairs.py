@@ -16,7 +16,7 @@ import numpy as np
 
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
-from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
+from ..report.figures import BLUE, GREY, INK, WHITE, current_style
 from ..report.rows import format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -166,7 +166,7 @@ class Result(Tabled[Config]):
             }
             for row in self.rows
         ]
-        return self.make_record(rows=rows)
+        return self.make_result_dict(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bound and the exact loss for each mechanism and pair of inputs."""
@@ -186,7 +186,7 @@ class Result(Tabled[Config]):
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.set_xlim(0.0, 1.1 * claim)
         tidy_axes(axes, "certified epsilon (bar), exact loss on that pair (diamond), claim (line)")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _format_pair(report: Audit) -> str:

@@ -25,7 +25,7 @@ from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, current_style
 from ..report.shown import Shown
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
@@ -258,7 +258,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
         rows = [_row_to_dict(row) for row in self.rows]
-        return self.make_record(above=self.above, rows=rows)
+        return self.make_result_dict(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the sensitivity of every set of vectors, from the formula and from the search.
@@ -293,7 +293,7 @@ class Result(Tabled[Config]):
         tidy_axes(axes, f"sensitivity at d = {self.config.dim} (units of the input)")
         axes.tick_params(axis="y", length=0)
         add_legend(picture, _make_norm_legend(), 4, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _format_share(share: float) -> str:

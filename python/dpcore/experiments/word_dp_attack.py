@@ -29,7 +29,7 @@ from ..divergence.reliability import ESTIMATE
 from ..errors import invalid
 from ..packages import require_module
 from ..records import Floats, Ints
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, current_style
 from ..report.shown import Shown
 from ..text import Corpus, words
 from ..text.corpus import words_of
@@ -284,7 +284,7 @@ def _attack_mechanism(config: Config, prepared: _Texts, name: str, epsilon: floa
 
     linkage, first = _link_texts(config, prepared, mechanism), splits[0]
     return Cell(
-        name, epsilon, *_worst_loss(mechanism), _unchanged_share(prepared, rewritten[:size]),
+        name, epsilon, *_loss_and_is_exact(mechanism), _unchanged_share(prepared, rewritten[:size]),
         collect("accuracy"), first["interval"], first["majority"], collect("boosted_trees"),
         collect("informed"), collect("usual"), collect("divergences"), first["beliefs"],
         tuple(chain(*collect("null"))), (linkage.share, *linkage.interval), linkage.texts,
@@ -300,7 +300,7 @@ def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
     return words.SanTextPlus(vectors, epsilon, tuple(sensitive))
 
 
-def _worst_loss(mechanism: Any) -> tuple[float, bool]:
+def _loss_and_is_exact(mechanism: Any) -> tuple[float, bool]:
     """Return the largest privacy loss of any two words, and True if this value is exact."""
     # SanTextPlus: a word that is kept and not sensitive is revealed.
     if mechanism is None or isinstance(mechanism, words.SanTextPlus):
@@ -351,7 +351,7 @@ def _attack_split(
     numbers = np.maximum(1.0, words.sum(axis=1))
     averages = np.asarray(words @ prepared.vectors.vectors / numbers, np.float64)
     both = np.hstack([counted.toarray(), averages])
-    attackers = _make_set_attackers(counted.shape[1])
+    attackers = _make_attackers(counted.shape[1])
     asked: dict[str, Any] = {"rng": seed, "progress": False}
     inference = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
     parts = [split == part for part in ("train", "valid", "test")]
@@ -371,12 +371,12 @@ def _attack_split(
     if ratio is not None:
         rows = prepared.vectors.rows
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
-        asked |= {"vectors": np.array(sums, np.float64), "attackers": _make_set_attackers(0)[1]}
+        asked |= {"vectors": np.array(sums, np.float64), "attackers": _make_attackers(0)[1]}
         result["informed"] = infer(None, corpus, "sensitive", **asked).accuracy.value
     if config.full:
         usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
         result["usual"] = usual.accuracy.value
-    return result | _estimate_with_null(np.vstack(means), np.concatenate(answers), seed)
+    return result | _divergences_with_null(np.vstack(means), np.concatenate(answers), seed)
 
 
 def _find_log_ratios(
@@ -416,7 +416,7 @@ def _unchanged_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     return same / max(1, total)
 
 
-def _make_set_attackers(width: int) -> list[Attacker]:
+def _make_attackers(width: int) -> list[Attacker]:
     """Return two logistic regressions: on the TF-IDF weights, and on the mean word vectors."""
     linear = require_module("sklearn.linear_model", NAME)
     scaling = require_module("sklearn.preprocessing", NAME)
@@ -429,7 +429,7 @@ def _make_set_attackers(width: int) -> list[Attacker]:
     ]
 
 
-def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
+def _divergences_with_null(rows: Floats, is_sensitive: Ints, seed: int) -> dict[str, Any]:
     """Estimate KL and D_2 from the sensitive set to the other set.
 
     The same divergences are also estimated for permuted labels.
@@ -437,11 +437,11 @@ def _estimate_with_null(rows: Floats, truth: Ints, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, 1])
 
     def divergences(labels: Ints, **options: Any) -> Any:
-        options |= {"alphas": [1.0, 2.0], "k": min(20, len(truth) // 8), "rng": seed}
+        options |= {"alphas": [1.0, 2.0], "k": min(20, len(is_sensitive) // 8), "rng": seed}
         return estimate_renyi(rows[labels == 1], rows[labels == 0], method="score", **options)
 
-    estimates = divergences(truth)
-    orders = [rng.permutation(truth) for _ in range(_SPLIT_PERMUTATIONS)]
+    estimates = divergences(is_sensitive)
+    orders = [rng.permutation(is_sensitive) for _ in range(_SPLIT_PERMUTATIONS)]
     null = [divergences(order, checks=False, error=None).value[0] for order in orders]
     return {
         "divergences": tuple(map(float, estimates.value[0])),
@@ -485,17 +485,17 @@ class Result(Tabled[Config]):
             _write_head(self),
             align_columns(columns, self.cells),
             _format_table_notes(self),
-            "\n".join(describe_claim(self)),
+            "\n".join(describe_verdict(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus,
             vectors=self.vectors,
             covered=self.covered,
             texts=self.texts,
-            claim=describe_claim(self),
+            claim=describe_verdict(self),
             cells=self.cells,
         )
 
@@ -543,9 +543,9 @@ class Result(Tabled[Config]):
         made = "made-up texts" if self.config.data is None else "medical abstracts"
         title = f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
         title += "hollow: boosted trees, bounds by the noise, D_2 not believed; "
-        picture.suptitle(title + _summarise_claim(self), fontsize=TEXT)
+        picture.suptitle(title + _broken_mechanisms(self), fontsize=TEXT)
         add_legend(picture, attack, 6)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
@@ -585,7 +585,7 @@ def _format_table_notes(result: Result) -> str:
     )
 
 
-def describe_claim(result: Result) -> list[str]:
+def describe_verdict(result: Result) -> list[str]:
     """Return sentences on whether the attacks are accurate at a low epsilon.
 
     Gusain and Leith state that the attacks are accurate. Each sentence is about one mechanism.
@@ -668,7 +668,7 @@ def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> N
     tidy_axes(axes, "epsilon (CusText: per list)" if is_last else "", words)
 
 
-def _summarise_claim(result: Result) -> str:
+def _broken_mechanisms(result: Result) -> str:
     """Return a sentence that lists the mechanisms with an accurate attack at low epsilon."""
-    names = [line.split(":")[0].strip() for line in describe_claim(result)[1:] if ": yes" in line]
+    names = [line.split(":")[0].strip() for line in describe_verdict(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"

@@ -212,7 +212,7 @@ class _TextSlices:
         }
         return ValueError(texts[fault])
 
-    def remaining(self, roles: str) -> Iterator[Any]:
+    def remaining(self, roles: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Yield, for each slice until the end of the file, its number of rows and its columns."""
         while True:
             if self.data or self.is_last:
@@ -248,7 +248,7 @@ class _ColumnBuilder:
             size_of_texts = sum(map(len, texts)) + _TEXT_BYTES * len(texts)
             self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
-    def has_cell_in_last_slice(self, first: Sequence[str]) -> bool:
+    def has_repeated_cell(self, first: Sequence[str]) -> bool:
         """Return True if a cell of the row `first` occurs in its column in the last slice."""
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
@@ -341,7 +341,7 @@ def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
     return to_object_array(items) if None in items else answer_rows("outputs", items, "")
 
 
-def _read_decimal(text: str) -> Any:
+def _read_decimal(text: str) -> float | Decimal:
     number = float(text)
     is_named = not isfinite(number) and text.strip("+-").isalpha()
     return number if is_named else Decimal(text)
@@ -381,7 +381,7 @@ def find_kind(
     Raises:
         ValueError: if `dtype` is a type of numbers, but the column contains words.
     """
-    kind = _find_shown_kind(pieces, noun)
+    kind = _infer_kind(pieces, noun)
     if dtype is None:
         return kind
     if kind.has_words and dtype != "text":
@@ -390,7 +390,7 @@ def find_kind(
     return Kind(dtype, f"{_REASONS[dtype]}, as dtype= asks", base=dtype)
 
 
-def _find_shown_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kind:
+def _infer_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kind:
     counts, firsts = [0] * 5, [(0, "")] * 5
     words: set[str] = set()
     filled = 0
@@ -445,11 +445,11 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     data = read(_HEAD_BYTES)
     sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
     if not are_lines and settings.sep is None:
-        _require_separator(file, data, sep)
+        _refuse_wrong_sep(file, data, sep)
     # In a table with tabs, a quotation mark is an ordinary character, and no cell contains a tab.
     slices = _TextSlices(file, read, sep, request.kind == "csv")
     slices.data, slices.is_last = data, not data
-    first, row = _read_first_row(slices)
+    first, row = _first_row_with_raw(slices)
     if are_lines:
         _refuse_column_choice(file, request)
     if not first:
@@ -467,17 +467,17 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         size, columns = slices.parse("t" * len(first), keep=True)
         builder = _ColumnBuilder(range(len(first)), "t" * len(first))
         builder.add(size, columns)
-        if is_sure or not builder.has_cell_in_last_slice(first):
+        if is_sure or not builder.has_repeated_cell(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
-    dtypes = choose_dtypes(empty, request, settings)
+    dtypes = dtypes_by_place(empty, request, settings)
     requested = {place: kind.name for place, kind in (request.kinds or {}).items()}
     kinds = dtypes | requested
-    builder = _ColumnBuilder(places, _choose_roles(slices, places, len(first), kinds))
+    builder = _ColumnBuilder(places, _column_type_letters(slices, places, len(first), kinds))
     for size, columns in slices.remaining(builder.roles):
         builder.add(size, columns)
-        file.check_memory(builder.taken)
-        if not is_sure and not are_lines and builder.has_cell_in_last_slice(first):
+        file.check_memory_for_whole(builder.taken)
+        if not is_sure and not are_lines and builder.has_repeated_cell(first):
             # A name does not repeat among the values, so the first row contains values.
             is_named, is_sure = False, True
     if are_lines and settings.header == "auto":
@@ -515,7 +515,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
     sep = "\t" if kind == "tsv" else _find_separator(data, kind)
     slices = _TextSlices(file, read, sep, kind == "csv", True)
     slices.data, slices.is_last = data, not data
-    first, _ = _read_first_row(slices)
+    first, _ = _first_row_with_raw(slices)
     if not first:
         return
     yield slices.starts[0], first
@@ -574,7 +574,7 @@ def describe_spelling(spelling: int) -> str:
     return ", ".join([f"{decimals} decimals", *words])
 
 
-def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
+def reread_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
     """Return, for each table, which columns must be read again, and with which types.
 
     One table contains outputs on the input x, and the other table contains outputs on x'.
@@ -598,7 +598,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
         if not all(place in table.cells for table, place in zip(tables, pair, strict=True)):
             continue
         columns = [table.cells[place] for table, place in zip(tables, pair, strict=True)]
-        kinds = _find_new_kinds(columns[0], columns[1], tables)
+        kinds = _pair_kinds_to_reread(columns[0], columns[1], tables)
         for at, kind in enumerate(kinds):
             place, own = pair[at], columns[at]
             is_stripped = own.kind.table == kind.table or kind.name != "text"
@@ -607,7 +607,7 @@ def join_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list
     return again
 
 
-def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
+def _pair_kinds_to_reread(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
     """Return the types of two corresponding columns, or () if they need not be read again."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
@@ -640,7 +640,7 @@ def _find_new_kinds(first: Cells, second: Cells, tables: Sequence[Table]) -> Seq
     return joined
 
 
-def choose_dtypes(table: Table, request: Request, settings: Settings) -> dict[int, str]:
+def dtypes_by_place(table: Table, request: Request, settings: Settings) -> dict[int, str]:
     """Return the types that the user chose for columns, as a dict from column number to type."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
@@ -669,7 +669,7 @@ def find_dtype_places(table: Table, request: Request, dtypes: Iterable[Any]) -> 
     return places
 
 
-def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
+def _first_row_with_raw(slices: _TextSlices) -> tuple[list[str], bytes]:
     """Return the cells of the first row, and the bytes of this row."""
     while True:
         data = slices.data
@@ -681,7 +681,7 @@ def _read_first_row(slices: _TextSlices) -> tuple[list[str], bytes]:
         slices.extend()
 
 
-def _choose_roles(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
+def _column_type_letters(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:
     """Return, for each column, "t" if most of its first cells are texts, "n" otherwise.
 
     Columns that are not read have "-". `kinds` are types that are already decided.
@@ -713,7 +713,7 @@ def _find_separator(data: bytes, kind: str) -> str:
     return max(counts, key=lambda sep: (counts[sep] > 0, sep in even, counts[sep]))
 
 
-def _require_separator(file: HashedFile, data: bytes, sep: str) -> None:
+def _refuse_wrong_sep(file: HashedFile, data: bytes, sep: str) -> None:
     """Raise an error if the first line lacks `sep`, and nearly all lines contain another separator.
 
     The other separators are "|", space, "~" and ":".

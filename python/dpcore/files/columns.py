@@ -99,7 +99,7 @@ class Request(NamedTuple):
     def is_by_pattern(self) -> bool:
         """True if the user chose columns by a range or a pattern, or only excluded some columns."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
-        return any(map(_is_broad, entries)) or (self.column is None and self.exclude is not None)
+        return any(map(_is_pattern, entries)) or (self.column is None and self.exclude is not None)
 
     @property
     def is_open(self) -> bool:
@@ -180,10 +180,10 @@ def select_columns(
         ValueError: if the table lacks a column, if columns have different shapes, or if `column` is
             None although the table has several columns with names.
     """
-    return stack_columns(table, choose_places(table, Request("", column), default, True))
+    return array_and_names(table, choose_places(table, Request("", column), default, True))
 
 
-def stack_columns(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
+def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
     """Join columns of a table to one array; return the array and the names of the columns.
 
     Args:
@@ -237,7 +237,7 @@ def choose_places(
             `is_final` is True, also if no column is left, or if the user must choose columns but
             did not.
     """
-    request = translate_numbers(request, table)
+    request = numbers_to_names(request, table)
     column, names = request.column, table.names or ()
     default = range(len(table.columns)) if default is None else default
     if column is None or (selects_all_columns(column) and ALL not in names):
@@ -250,7 +250,7 @@ def choose_places(
                 places.append(unique[entry])
             elif numbers := _read_range(entry, table, "column"):
                 places += numbers
-            elif matches := _match_names(names, entry) if _is_broad(entry, names) else []:
+            elif matches := _match_names(names, entry) if _is_pattern(entry, names) else []:
                 places += [place for place in matches if place in allowed]
             else:
                 places.append(place_of(table, entry))
@@ -263,11 +263,11 @@ def choose_places(
     if is_final:
         if not rest:
             raise invalid("column", f"a column of {table.name} besides label and groups", column)
-        _require_names(table, request, rest)
+        _require_column_choice(table, request, rest)
     return rest
 
 
-def translate_numbers(request: Request, table: Table) -> Request:
+def numbers_to_names(request: Request, table: Table) -> Request:
     """Replace the column numbers in a request for the second of two tables by column names.
 
     Column numbers in the request refer to the first table. The names are taken from the first
@@ -294,7 +294,7 @@ def translate_numbers(request: Request, table: Table) -> Request:
     return Request(request.kind, column, request.label, exclude, None, groups)
 
 
-def _require_names(table: Table, request: Request, places: Sequence[int]) -> None:
+def _require_column_choice(table: Table, request: Request, places: Sequence[int]) -> None:
     """Raise an error if the user must choose columns, or if "*" would include an unnamed column.
 
     The user must choose if a table has several columns with names.
@@ -346,7 +346,7 @@ def _is_range(entry: Any) -> bool:
     return isinstance(entry, str) and _RANGE.fullmatch(entry) is not None
 
 
-def _is_broad(entry: Any, names: Sequence[str] = ()) -> bool:
+def _is_pattern(entry: Any, names: Sequence[str] = ()) -> bool:
     """Return True if a choice is a pattern of names or a range of numbers, and not a name."""
     is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
     return (is_pattern or _is_range(entry)) and entry not in names
@@ -387,7 +387,7 @@ def list_label_and_groups(table: Table, request: Request) -> dict[int, str]:
     depend on each other. The result maps the number of each column to a name of this column for
     messages.
     """
-    request, others = translate_numbers(request, table), dict[int, str]()
+    request, others = numbers_to_names(request, table), dict[int, str]()
     if request.label is not None:
         others[place_of(table, request.label, "label")] = "the label"
     if request.groups is not None:

@@ -71,7 +71,7 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
     than the first cells. Such a column has no valid values yet. Its entry in `Table.cells` has
     ``is_unread=True``.
     """
-    return _read_once(path, request._replace(kind=reader.find_kind(path)), reader)
+    return _read_and_check(path, request._replace(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
@@ -91,7 +91,7 @@ def read_again(
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
     repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
-    again = _read_once(path, repeated, reader)
+    again = _read_and_check(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
@@ -101,7 +101,7 @@ def read_again(
     return again._replace(cells=cells)
 
 
-def _read_once(path: Path, request: Request, reader: Reader) -> Table:
+def _read_and_check(path: Path, request: Request, reader: Reader) -> Table:
     with open_file(path, reader) as file:
         table = FORMATS[request.kind].read(file, request, reader)
         if not table.columns or not len(table.columns[0]):
@@ -185,7 +185,7 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
-        return _read_with_pandas(file, whole, request)
+        return _read_parquet_with_pandas(file, whole, request)
     try:
         opened = parquet.ParquetFile(whole)
         names = tuple(opened.schema_arrow.names)
@@ -208,7 +208,7 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
     return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
 
 
-def _read_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> Table:
+def _read_parquet_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> Table:
     try:
         pandas: Any = import_module("pandas")
         frame = pandas.read_parquet(whole)

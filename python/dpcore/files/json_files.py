@@ -25,8 +25,8 @@ from .cells import (
     VALUES,
     Cells,
     Kind,
-    choose_dtypes,
     convert_texts,
+    dtypes_by_place,
     find_kind,
     is_number,
     join_numbers,
@@ -117,7 +117,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
         size += len(rows)
         if number == 0 and is_table and not chosen and request.is_open:
             select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), None)
-        file.check_memory(columns.taken)
+        file.check_memory_for_whole(columns.taken)
     return columns.make_table(
         file, tuple(names) if is_table else None, size, request, settings, bool(is_table)
     )
@@ -188,7 +188,7 @@ class _Types:
         if types <= {int, float}:
             base = "int" if int in types else "float" if self.has_whole_floats else ""
             is_long = self.most > _MAX_EXACT_INTEGER
-            is_code = types == {int} and _may_be_codes(self.least, self.most)
+            is_code = types == {int} and _may_be_identifiers(self.least, self.most)
             kind = Kind(UNREAD, "numbers", base=base)
             return Cells(kind, is_unread=has_spellings or has_both or is_long or is_code)
         if types == {str}:
@@ -198,7 +198,7 @@ class _Types:
         return Cells(kind, is_unread=has_spellings or has_both or is_mixed)
 
 
-def _may_be_codes(least: int, most: int) -> bool:
+def _may_be_identifiers(least: int, most: int) -> bool:
     """Return True if whole numbers may be codes: all have the same number of digits, at least 8.
 
     Args:
@@ -230,7 +230,7 @@ class _JsonColumns:
         types = set(map(type, items))
         pieces.append(to_object_array(items) if self.is_exact else _as_column(items, types))
         column = pieces[-1]
-        self.taken += _size_in_memory(column)
+        self.taken += _memory_in_bytes(column)
         if self.is_exact:
             return
         if name not in self._types:
@@ -250,7 +250,7 @@ class _JsonColumns:
         """Return the columns as a table, and release the memory of the slices."""
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
-        dtypes = choose_dtypes(empty, request, settings)
+        dtypes = dtypes_by_place(empty, request, settings)
         columns, cells = {}, {}
         for place, name in enumerate(keys):
             pieces = self._pieces.pop(name, None)
@@ -295,15 +295,15 @@ def _convert_items(
         if dtype is not None:
             text = f"left out for {title}, which has {VALUES}"
             raise invalid("dtype", text, dtype)
-        return _convert_values(items, Kind(JSON, VALUES, base=VALUES))
+        return _make_mixed_column(items, Kind(JSON, VALUES, base=VALUES))
     texts = {item for item in items if type(item) is str}
     reason = "numbers and texts" if _NumberText in types else "texts"
-    if name in (JSON, "") and not all(map(_is_word, texts)):
-        return _convert_values(items, Kind(JSON, reason))
+    if name in (JSON, "") and not all(map(_has_no_digits, texts)):
+        return _make_mixed_column(items, Kind(JSON, reason))
     piece = _parse_numbers("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
     kind = find_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
     if name == JSON or (not name and kind.has_words):
-        return _convert_values(items, Kind(JSON, reason))
+        return _make_mixed_column(items, Kind(JSON, reason))
     kind = requested or kind
     if kind.name == "number":
         return join_numbers([(len(items), piece)], kind, title, bool(name))
@@ -318,12 +318,12 @@ def _convert_items(
     )
 
 
-def _is_word(text: str) -> bool:
+def _has_no_digits(text: str) -> bool:
     """Return True for a word without digits, such as NA, which may occur in a column of numbers."""
     return text.strip() == text != "" and not any(map(str.isdigit, text)) and not is_number(text)
 
 
-def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
+def _make_mixed_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
     """Return an array in which each value has its own JSON type, and the type of the column."""
     texts = [item if type(item) is _NumberText else "" for item in items]
     column = _as_column([_replace_number_texts(item) for item in items])
@@ -334,10 +334,10 @@ def _convert_values(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
 
 
 def _parse_numbers(lines: str) -> dict[str, Any]:
-    return _read_spellings(lines.encode("utf-8", "replace"))
+    return _parse_column_bytes(lines.encode("utf-8", "replace"))
 
 
-def _read_spellings(data: bytes) -> dict[str, Any]:
+def _parse_column_bytes(data: bytes) -> dict[str, Any]:
     column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True, False)[2][0]
     return column
 
@@ -351,7 +351,7 @@ def _has_spellings(lines: Iterable[str]) -> bool:
     if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
         return False
     data = data.translate(_LINE_FEEDS, _BETWEEN_NUMBERS)
-    piece = _read_spellings(data)
+    piece = _parse_column_bytes(data)
     has_other = not {each >> 16 for each in piece["spellings"]} <= _USUAL_CLASSES
     return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 
@@ -453,7 +453,7 @@ _EXACT_DECODER: Final = json.JSONDecoder(
 )
 
 
-def _size_in_memory(part: Array) -> float:
+def _memory_in_bytes(part: Array) -> float:
     if part.dtype != object:
         return float(part.nbytes)
     texts = sum(4 * len(entry) if isinstance(entry, str) else 24 for entry in part.tolist())

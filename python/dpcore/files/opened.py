@@ -205,22 +205,22 @@ class HashedFile(io.RawIOBase):
         self.encoding = name.removesuffix("-sig")
         return name
 
-    def check_memory(self, taken: float) -> None:
+    def check_memory_for_whole(self, part_bytes: float) -> None:
         """Raise an error if the free memory is too small for the content of this whole file.
 
         The memory for the whole file is estimated from the part that was read so far.
 
         Args:
-            taken: number of bytes of memory that the part read so far needs.
+            part_bytes: number of bytes of memory that the part read so far needs.
 
         Raises:
             MemoryError: if the file needs more memory than is free.
         """
         if self.size is not None and self.position:
-            whole = taken * max(1.0, self.size / self.position)
+            whole = part_bytes * max(1.0, self.size / self.position)
         else:
-            whole = taken
-        require_memory(self.name, whole, taken)
+            whole = part_bytes
+        require_memory(self.name, whole, part_bytes)
 
 
 @contextlib.contextmanager

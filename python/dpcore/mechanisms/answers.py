@@ -74,10 +74,10 @@ def has_named_columns(value: Any) -> bool:
     """
     if is_series(value):
         return numbering_of(value.index) != (0, 1) or has_all(value.dtype, "categories")
-    return is_table_class(type(value)) or bool(_list_fields(value))
+    return is_table_class(type(value)) or bool(_list_dtype_fields(value))
 
 
-def _list_fields(value: Any) -> tuple[str, ...]:
+def _list_dtype_fields(value: Any) -> tuple[str, ...]:
     """List the field names of a structured array; return an empty tuple for other values."""
     return value.dtype.names or () if isinstance(value, (np.ndarray, np.void)) else ()
 
@@ -101,7 +101,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         contains only row numbers. Otherwise a structured array with one field per column. An index
         with other contents is the last field, called ``index.name`` or "index".
     """
-    columns = [_column_to_array(column) for column in _list_columns(frame)]
+    columns = [_column_to_array(column) for column in _list_series(frame)]
     kinds = {column.dtype.kind for column in columns}
     index = numbering_of(frame.index) is None
     if fields is not None:
@@ -139,13 +139,13 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         {'count': [1], 'share': [0.5]}
     """
     if isinstance(table, (np.ndarray, np.void)):
-        return {name: table[name].tolist() for name in _list_fields(table)}
+        return {name: table[name].tolist() for name in _list_dtype_fields(table)}
     if has_all(table, "to_pydict"):
         return dict(table.to_pydict())
     if not has_all(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
     labels, number = _column_to_array(table.index).tolist(), numbering_of(table.index)
-    columns_read, has_labels = _columns_to_lists(table, labels if number is None else [])
+    columns_read, has_labels = _lists_and_is_by_label(table, labels if number is None else [])
     names = {"name of the index": table.index.name}
     if is_series(table):
         names["name of the column"] = table.name
@@ -169,19 +169,19 @@ def column_names(answer: Any) -> tuple[Any, ...]:
     return tuple(answer.columns.tolist()) if is_frame(answer) else ()
 
 
-def _list_columns(table: Any) -> list[Any]:
+def _list_series(table: Any) -> list[Any]:
     """Return a list of the columns of a data frame, or a list with a series itself."""
     if is_series(table):
         return [table]
     return [table.iloc[:, place] for place in range(table.shape[1])]
 
 
-def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
+def _lists_and_is_by_label(table: Any, series_labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
-    columns = [_column_to_array(column).tolist() for column in _list_columns(table)]
+    columns = [_column_to_array(column).tolist() for column in _list_series(table)]
     if is_series(table):
-        if labels and len(set(labels)) == len(labels):
-            return dict(zip(labels, columns[0], strict=True)), True
+        if series_labels and len(set(series_labels)) == len(series_labels):
+            return dict(zip(series_labels, columns[0], strict=True)), True
         return {"values": columns[0]}, False
     names = list(table.columns)
     names = names if len(set(names)) == len(names) else _make_unique(names)
@@ -226,17 +226,17 @@ def find_answer_facts(answer: Any) -> dict[str, Any]:
         if len(kinds) == 1 and kinds <= set(_ROW_TYPE_NAMES):
             facts["type of the rows"] = _ROW_TYPE_NAMES[kinds.pop()]
         return facts
-    names = _list_fields(answer)
+    names = _list_dtype_fields(answer)
     if names:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
         facts["shape of the rows"] = answer.shape[1:]
         columns = {name: answer[name] for name in names} if names else {"": answer}
-        facts |= _list_time_types(columns)
+        facts |= _time_dtype_facts(columns)
     return facts
 
 
-def _list_time_types(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
+def _time_dtype_facts(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
     """Return the dtypes of all columns of times, by the names of these types in messages."""
     return {
         f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
@@ -251,14 +251,14 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
     if frame.attrs:
         facts["attrs of the frame"] = (repr(frame.attrs),)
-    for column in _list_columns(frame):
+    for column in _list_series(frame):
         if has_all(column.dtype, "tz"):
             facts[f"time zone of column {column.name!r}"] = (str(column.dtype.tz),)
         if has_all(column.dtype, "ordered"):
             facts[f"order of the categories of column {column.name!r}"] = (
                 bool(column.dtype.ordered),
             )
-    facts |= _list_time_types({column.name: column for column in _list_columns(frame)})
+    facts |= _time_dtype_facts({column.name: column for column in _list_series(frame)})
     numbering = numbering_of(frame.index)
     return facts if numbering is None else facts | {"start of the index": numbering}
 
@@ -267,7 +267,7 @@ def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
     """Return the categories of each column that has categories, by their names in messages."""
     return {
         f"categories of column {column.name!r}": tuple(column.dtype.categories)
-        for column in _list_columns(table)
+        for column in _list_series(table)
         if has_all(column.dtype, "categories") and column.dtype.categories is not None
     }
 
@@ -326,13 +326,13 @@ def answer_rows(
         (2,)
     """
     if isinstance(answer, (list, tuple)):
-        refuse_unreadable(name, answer)
+        refuse_bad_row_types(name, answer)
         if any(is_tensor(cls) for cls in set(map(type, answer))):
             answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
         array = _as_plain_array(answer)
         if isinstance(answer, Lines) and answer.pattern is not None:
             return np.array(answer, np.dtype(np.float64, metadata={_SIGNATURE: answer.pattern}))
-        if keeps_forms and array is not None and not _has_same_types(answer, array):
+        if keeps_forms and array is not None and not _has_single_row_type(answer, array):
             array = None
         rows = to_object_array(answer) if array is None else array
         return rows if shape in (None, rows.shape[1:]) else _arrange_rows(answer, rows, shape)
@@ -369,7 +369,7 @@ def to_outputs(
         >>> to_outputs("outputs", ["a", None], 2).dtype
         dtype('O')
     """
-    refuse_unreadable(name, (answer,))
+    refuse_bad_row_types(name, (answer,))
     if is_series(answer) and (fields or numbering_of(answer.index) is None):
         answer = answer.to_frame()
     if is_frame(answer):
@@ -500,7 +500,7 @@ class AnswerKeeper:
         return copied
 
 
-def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
+def refuse_bad_row_types(name: str, rows: Sequence[Any]) -> None:
     """Raise an error if outputs have a type that cannot be read; the error suggests another type.
 
     Args:
@@ -613,14 +613,14 @@ def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[An
     return formed if item_types_of(restore_rows(formed[:1])[0]) == signature else None
 
 
-def read_item_types(array: npt.NDArray[Any]) -> Any:
+def types_in_metadata(array: npt.NDArray[Any]) -> Any:
     """Return original types of rows from the dtype of an array, or None if they are unknown."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
     """Convert the rows of an array back to their original types, such as tuples of numbers."""
-    signature = read_item_types(array)
+    signature = types_in_metadata(array)
     if isinstance(signature, str):
         return apply_format(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
@@ -663,7 +663,7 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """
     kinds = {part.dtype.kind for part in parts} - {"O"}
     has_objects = any(part.dtype == object for part in parts)
-    signatures = {read_item_types(part) for part in parts}
+    signatures = {types_in_metadata(part) for part in parts}
     is_alike = len(kinds) <= 1 or (kinds <= set("biufc") and not has_objects)
     is_alike = is_alike and len(signatures) == 1 and not (has_objects and signatures != {None})
     if len({part.shape[1:] for part in parts}) == 1 and is_alike:
@@ -679,11 +679,11 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate([rows_to_objects(part) for part in parts])
 
 
-def estimate_output_bytes(outputs: npt.NDArray[Any]) -> float:
+def bytes_per_output(outputs: npt.NDArray[Any]) -> float:
     """Estimate how many bytes an output needs in a file, as the mean over up to 32 outputs.
 
     Example:
-        >>> estimate_output_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        >>> bytes_per_output(np.array(["a" * 100, {"key": 1.0}], dtype=object))
         55.5
     """
     if outputs.dtype != object:
@@ -705,23 +705,23 @@ def _estimate_bytes(value: Any, depth: int = 0) -> float:
 
 
 def _arrange_rows(
-    answer: Sequence[Any], rows: npt.NDArray[Any], shape: tuple[int, ...] | None
+    answer: Sequence[Any], fallback: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
-    """Return an object array whose rows have the given shape, or `rows` if this is impossible."""
+    """Return an object array with rows of the given shape, or `fallback` if this is impossible."""
     if shape == ():
         return to_object_array(answer)
-    if is_deep(answer):
-        return rows
+    if is_too_deep(answer):
+        return fallback
     try:
         table = np.array(answer, dtype=object)
     except ValueError:
-        return rows
-    return table if table.shape[1:] == shape else rows
+        return fallback
+    return table if table.shape[1:] == shape else fallback
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """Convert rows to an array; return None if numpy refuses a row or would change a row."""
-    if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
+    if is_too_deep(rows) or _is_text_array_too_big(rows) or _has_text_and_numbers(rows):
         return None
     try:
         array = np.asarray(rows)
@@ -730,7 +730,7 @@ def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     return array if _is_faithful(rows, array) else None
 
 
-def is_deep(rows: Any) -> bool:
+def is_too_deep(rows: Any) -> bool:
     """Return True if lists are nested too deeply for numpy (16 levels), or contain themselves."""
     for _ in range(_MAX_AXES):
         if not isinstance(rows, (list, tuple)) or not rows:
@@ -739,7 +739,7 @@ def is_deep(rows: Any) -> bool:
     return True
 
 
-def _is_mixed(rows: Sequence[Any]) -> bool:
+def _has_text_and_numbers(rows: Sequence[Any]) -> bool:
     """Return True if the first row holds strings and numbers, which numpy would make strings."""
     row: Any = ()
     while rows and isinstance(rows[0], (list, tuple)):
@@ -749,7 +749,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
     return is_text and any(issubclass(kind, Number) for kind in kinds)
 
 
-def _is_wasteful(rows: Sequence[Any]) -> bool:
+def _is_text_array_too_big(rows: Sequence[Any]) -> bool:
     """Return True if an array of strings would be too large because of a few long strings."""
     if not rows or not isinstance(rows[0], (str, bytes)) or not _are_instances(rows, (str, bytes)):
         return False
@@ -782,7 +782,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     return True
 
 
-def _has_same_types(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
+def _has_single_row_type(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     """Return True if all rows have the same types, and no zeros of different signs."""
     if isinstance(rows, Lines) and rows.has_forms:
         return False

@@ -35,9 +35,9 @@ class Identity(Primitive):
     """
 
 
-def _random_bits_log_tails(noise: RandomBits, a: Logs, up: bool) -> Tails:
+def _random_bits_log_tails(noise: RandomBits, a: Logs, upper: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.
-    p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if up else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
+    p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if upper else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
     with np.errstate(divide="ignore"):
         return np.log(p), np.log1p(-p)
 

@@ -23,24 +23,24 @@ from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..report.shown import Shown, dotted_name, name_of
 from ..streams import seeded_globals
-from ..suggestions import passes_user_code, suggest_arguments
+from ..suggestions import explain_argument_errors, passes_user_code
 from .answers import (
     AnswerKeeper,
     attach_item_types,
     copy_answer,
     has_both_zeros,
     has_named_columns,
-    is_deep,
     is_immutable,
     is_opaque,
     is_table_class,
+    is_too_deep,
     item_types_of,
-    refuse_unreadable,
+    refuse_bad_row_types,
     table_to_mapping,
     to_object_array,
     to_outputs,
 )
-from .declarations import mechanism_attribute
+from .declarations import optional_attribute
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
@@ -84,7 +84,7 @@ def check_mechanism(
     """
     if isinstance(given, type) or not callable(given):
         raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
-    refuse_wrong_parameters(given, "mechanism")
+    refuse_wrong_parameter_order(given, "mechanism")
     if has_no_size_argument(given):
         requirement += ", which dpcore.repeat makes of a function of one answer"
         raise mistyped("mechanism", requirement, given)
@@ -101,7 +101,7 @@ def _advise_on_mistake(mechanism: Any) -> str:
     return ""
 
 
-def refuse_wrong_parameters(function: Any, name: str) -> None:
+def refuse_wrong_parameter_order(function: Any, name: str) -> None:
     """Raise an error if a function has the parameters (x, size) or (x, rng, size) in this order.
 
     Args:
@@ -186,7 +186,7 @@ def call_mechanism(
     # Do not give the answer another name, because `_has_other_references` counts references.
     outputs = to_outputs(name, mechanism(x, size, rng), size, shape, fields)
     outputs = outputs.copy() if _has_other_references(outputs) else outputs
-    return _copy_shared_rows(outputs) if outputs.dtype == object else outputs
+    return _copy_rows_held_elsewhere(outputs) if outputs.dtype == object else outputs
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _add_note_on_failures(
     sizes = [size]
     if is_unbatched(mechanism):
         # Without a seed, calls may be slow, and the same call would not fail again.
-        is_seeded = mechanism_attribute(mechanism, "reproducible") is True
+        is_seeded = optional_attribute(mechanism, "reproducible") is True
         most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
         sizes = [min(most, 2**power) for power in range((most - 1).bit_length() + 1)]
     for rows in sizes:
@@ -274,14 +274,14 @@ def call_on_device(
     if tensor.shape[:1] != (size,):
         requirement = f"a tensor with {size} rows, one per output"
         raise invalid(f"outputs of {name_of(mechanism)}", requirement, tuple(tensor.shape))
-    return Held(tensor.detach().resolve_neg()) if Held.takes(tensor) else numpy_of(tensor)
+    return Held(tensor.detach().resolve_neg()) if Held.supports(tensor) else numpy_of(tensor)
 
 
 def makes_tensors(mechanism: Any) -> bool:
     """Return True if the attributes of a mechanism show that it can return tensors."""
     # A user's class may have one of the two attributes for another purpose.
-    made = callable(mechanism_attribute(mechanism, "tensor"))
-    return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
+    made = callable(optional_attribute(mechanism, "tensor"))
+    return made and isinstance(optional_attribute(mechanism, "device_type"), str)
 
 
 def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
@@ -290,9 +290,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
     This number is the attribute `torch_threads` of the mechanism. If the attribute is missing, the
     context has no effect.
     """
-    n_threads = (
-        mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
-    )
+    n_threads = optional_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
     return nullcontext() if n_threads is None else set_torch_threads(n_threads)
 
 
@@ -310,7 +308,7 @@ def set_torch_threads(count: int) -> Iterator[None]:
 
 def is_unbatched(mechanism: Any) -> bool:
     """Return True if a mechanism calls a user's function or a command once for each output."""
-    is_stated = mechanism_attribute(mechanism, "reproducible") is not None
+    is_stated = optional_attribute(mechanism, "reproducible") is not None
     return is_stated and not makes_tensors(mechanism)
 
 
@@ -348,7 +346,7 @@ def _has_other_references(outputs: npt.NDArray[Any]) -> bool:
     return not owner or sys.getrefcount(base) > _USUAL_HOLDER_COUNTS[1]
 
 
-def _copy_shared_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _copy_rows_held_elsewhere(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an object array, with copied objects if the mechanism may change them later."""
     rows: npt.NDArray[Any] = outputs.reshape(-1)
     for place in {0, rows.size - 1} if rows.size else ():
@@ -553,10 +551,10 @@ def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
     # Convert these scalars to Python's numbers.
     plain = (np.float64, np.int64, np.bool_)
     values = [value.item() if type(value) in plain else value for value in answers.values]
-    return to_object_array(_convert_tables_and_tensors(values, answers.name))
+    return to_object_array(_as_mappings_and_arrays(values, answers.name))
 
 
-@suggest_arguments
+@explain_argument_errors
 def repeat(
     fn: Callable[..., Any],
     *,
@@ -641,7 +639,7 @@ def repeat(
         choice("seeded", seeded, SEEDED)
     kinds = check_catch(catch)
     flag("thread_safe", thread_safe)
-    seeding = _find_randomness_source(fn, seeded)
+    seeding = _find_seeding_mode(fn, seeded)
     if thread_safe and seeding == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
     if name is not None and not instance("name", name, str).strip():
@@ -671,7 +669,7 @@ def is_thread_safe(mechanism: Any) -> bool:
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
-def _find_randomness_source(fn: Callable[..., Any], seeded: str | None) -> str:
+def _find_seeding_mode(fn: Callable[..., Any], seeded: str | None) -> str:
     """Check the signature of a function; return the source of its randomness, as in `repeat`."""
     try:
         signature = inspect.signature(fn)
@@ -699,7 +697,7 @@ def _find_randomness_source(fn: Callable[..., Any], seeded: str | None) -> str:
 
 def _find_generator_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
     """Return how a function takes the generator, "position" or "keyword", or None for neither."""
-    refuse_wrong_parameters(fn, "fn")
+    refuse_wrong_parameter_order(fn, "fn")
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
@@ -752,7 +750,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         is_rounded = whole and array.dtype.kind == "f"
         formed = None if len(signatures) > 1 else attach_item_types(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
-    answers = _convert_tables_and_tensors(answers, name)
+    answers = _as_mappings_and_arrays(answers, name)
     # Arrays cannot hold mappings.
     if dict in map(type, answers) or len(signatures := set(map(item_types_of, answers))) > 1:
         return to_object_array(answers)
@@ -771,9 +769,9 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     return to_object_array(answers) if formed is None else formed
 
 
-def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
+def _as_mappings_and_arrays(answers: list[Any], name: str) -> list[Any]:
     """Return answers in which tables with named columns are mappings, and tensors are arrays."""
-    refuse_unreadable(f"answers of {name}", answers)
+    refuse_bad_row_types(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
     read = [table_to_mapping(answer) if has_named_columns(answer) else answer for answer in answers]
@@ -788,7 +786,7 @@ def _is_row(answer: Any) -> bool:
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
     """Convert an answer to an array (of objects for strings), or return None if impossible."""
-    if is_deep(answer):
+    if is_too_deep(answer):
         return None
     try:
         array = np.asarray(answer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import real
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .native import Cost, Logs, Primitive, Tails, real_line_support, register_law
 
 LARGEST_SCALE = 1e290
@@ -25,7 +25,7 @@ def _cauchy_log_tails(noise: Cauchy, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-def _find_cauchy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
+def _cauchy_privacy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
     # The loss of an entry is concave in its distance, so equal parts have the largest loss.
     part = apart / entries
     epsilon = entries * 2.0 * math.asinh(part / noise.scale / 2.0)
@@ -37,8 +37,8 @@ def _find_cauchy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
     )
 
 
-@suggest_arguments
-@register_law(log_votes=_cauchy_log_tails, support=real_line_support, cost=_find_cauchy_cost)
+@explain_argument_errors
+@register_law(log_votes=_cauchy_log_tails, support=real_line_support, cost=_cauchy_privacy_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Cauchy(Primitive):
     """Additive Cauchy noise: ``x + s``, where s has the density ``1 / (pi b (1 + (s/b)^2))``.

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import invalid, mistyped, real, show, tag_error
 from ..report.shown import Shown
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from ..visible import make_visible
 from .callables import Raised
 from .spellings import Lines, parse_line, parse_lines
@@ -157,7 +157,7 @@ class Tool(Shown):
             return process.read_lines(size, limit)
 
 
-@suggest_arguments
+@explain_argument_errors
 def command(
     arguments: Sequence[str | os.PathLike[str]],
     *,
@@ -257,7 +257,7 @@ def _as_argument(x: Any) -> str:
     return str(x)
 
 
-def _state_line_count(size: int) -> str:
+def _required_lines(size: int) -> str:
     return f"as many lines as {{size}} asks for ({size:,}), one answer a line"
 
 
@@ -281,7 +281,7 @@ class _RunningCommand:
         self._chunks: SimpleQueue[bytes] = SimpleQueue()
         self._stderr = b""
         self._stderr_reader: threading.Thread | None = None
-        watched = TOOL_WATCH.announce_start()
+        watched = TOOL_WATCH.notify_of_start()
         try:
             self._child = subprocess.Popen(
                 argv,
@@ -294,12 +294,12 @@ class _RunningCommand:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            TOOL_WATCH.report_failed()
+            TOOL_WATCH.report_start_failed()
             problem = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
             raise self._make_command_error(RuntimeError, need, problem) from error
         TOOL_WATCH.report_started(self._child.pid)
-        _start_thread(self._queue_stdout, self._child.stdout)
+        _start_thread(self._queue_chunks, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
 
     def __enter__(self) -> _RunningCommand:
@@ -322,7 +322,7 @@ class _RunningCommand:
             RuntimeError: if the process ends with a status other than 0.
             TimeoutError: if the process writes no output for longer than `limit` seconds.
         """
-        written = self._collect(size, limit)
+        written = self._collect_stdout(size, limit)
         status = self._wait(limit)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
@@ -332,10 +332,10 @@ class _RunningCommand:
             raise error
         lines = self._decode(written)
         if len(lines) != size:
-            raise self._make_command_error(ValueError, _state_line_count(size), f"{len(lines):,}")
+            raise self._make_command_error(ValueError, _required_lines(size), f"{len(lines):,}")
         return lines
 
-    def _collect(self, size: int, limit: float) -> bytearray:
+    def _collect_stdout(self, most_lines: int, limit: float) -> bytearray:
         """Return all bytes that the process writes to stdout."""
         written, lines, open_line = bytearray(), 0, 0
         while chunk := self._next_chunk(limit):
@@ -349,9 +349,9 @@ class _RunningCommand:
                     f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}"
                 )
                 raise self._make_command_error(ValueError, need, problem)
-            if lines > size:
+            if lines > most_lines:
                 self._decode(written[: written.rfind(b"\n")])
-                raise self._make_command_error(ValueError, _state_line_count(size), "more")
+                raise self._make_command_error(ValueError, _required_lines(most_lines), "more")
             if len(written) > _MAX_OUTPUT_BYTES:
                 need = f"at most {_MAX_OUTPUT_BYTES:,} bytes a process"
                 need += " (block= asks for fewer answers)"
@@ -425,7 +425,7 @@ class _RunningCommand:
         self._stderr_reader.join(1.0)
         return self._stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR_CHARACTERS:]
 
-    def _queue_stdout(self, stream: IO[bytes]) -> None:
+    def _queue_chunks(self, stream: IO[bytes]) -> None:
         with stream, contextlib.suppress(OSError):
             while chunk := stream.read(_CHUNK_BYTES):
                 self._chunks.put(chunk)

@@ -130,11 +130,11 @@ class MechanismAttributes:
     tensor = device_type = torch_threads = None
 
 
-def mechanism_attribute(mechanism: Any, name: str) -> Any:
+def optional_attribute(mechanism: Any, name: str) -> Any:
     """Return an attribute of a mechanism; if it is missing, its default in `MechanismAttributes`.
 
     Example:
-        >>> mechanism_attribute(print, "delta"), mechanism_attribute(print, "claim")
+        >>> optional_attribute(print, "delta"), optional_attribute(print, "claim")
         (0.0, None)
     """
     return get_optional(MechanismAttributes, mechanism, name)
@@ -190,7 +190,7 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
         pair in which lists and tuples of numbers are arrays. If the mechanism is a noise of the
         compiled core, the arrays have dtype float64.
     """
-    if mechanism_attribute(mechanism, "takes_lists"):
+    if optional_attribute(mechanism, "takes_lists"):
         return pair
     if is_native(mechanism):
         return pair_to_floats(pair)
@@ -234,7 +234,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     def __post_init__(self) -> None:
         """Check that the mechanism has a method `log_ratio`, and that `pair` is a `Pair`."""
         instance("pair", self.pair, Pair)
-        if not callable(mechanism_attribute(self.mechanism, "log_ratio")):
+        if not callable(optional_attribute(self.mechanism, "log_ratio")):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -254,7 +254,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         return "log ratio that the mechanism states"
 
 
-def list_stated_scores(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
+def stated_score_functions(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
     """Return a tuple with one function that computes the log-likelihood ratio of each output.
 
     The ratio is ln P(output|x) - ln P(output|x'), from the method `log_ratio` of the mechanism. If
@@ -268,7 +268,7 @@ def list_stated_scores(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]
     return (StatedLogRatio(mechanism, inputs_of(mechanism, pair)),) if has_ratio else ()
 
 
-def find_noiseless_pair(mechanism: Any, pair: Pair) -> Pair | None:
+def noiseless_outputs(mechanism: Any, pair: Pair) -> Pair | None:
     """Return two vectors: those to which a mechanism adds noise, on input x and on input x'.
 
     The vectors come from the method `clean` of the mechanism. The result is None if the mechanism
@@ -282,9 +282,9 @@ def find_noiseless_pair(mechanism: Any, pair: Pair) -> Pair | None:
         >>> class Counting:
         ...     def clean(self, text):
         ...         return np.array([float(len(text.split()))])
-        >>> find_noiseless_pair(Counting(), Pair("a good film", "a film"))
+        >>> noiseless_outputs(Counting(), Pair("a good film", "a film"))
         Pair(x=array([3.]), x_prime=array([2.]))
-        >>> find_noiseless_pair(print, Pair("a", "b")) is None
+        >>> noiseless_outputs(print, Pair("a", "b")) is None
         True
     """
     clean = _get_method(mechanism, "clean")
@@ -329,7 +329,7 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 def _get_method(mechanism: Any, name: str) -> Any:
     # A torch loss function also has an attribute `loss`, with another meaning.
     is_marked = name in ("clean", "notes_on") or any(
-        mechanism_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
+        optional_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
     )
-    method = mechanism_attribute(mechanism, name) if is_marked else None
+    method = optional_attribute(mechanism, name) if is_marked else None
     return method if callable(method) else None

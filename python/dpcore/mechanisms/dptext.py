@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import choice
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import native
 from .exponential import one_sided_log_tails
 
@@ -33,7 +33,7 @@ def _dptext_log_tails(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Ta
     )
 
 
-@suggest_arguments
+@explain_argument_errors
 @native.register_law(
     log_votes=_dptext_log_tails,
     support=native.nonnegative_support,

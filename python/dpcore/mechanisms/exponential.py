@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import native
 
 
@@ -22,7 +22,7 @@ def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
     return (above, below) if up else (below, above)
 
 
-@suggest_arguments
+@explain_argument_errors
 @native.register_law(
     log_votes=lambda noise, a, up: one_sided_log_tails(noise.scale, a, up),
     support=native.nonnegative_support,

@@ -7,14 +7,14 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .native import Cost, Logs, Primitive, Tails, positive, real_line_support, register_law
 
 
-def _gaussian_log_tails(noise: Gaussian, a: Logs, up: bool) -> Tails:
+def _gaussian_log_tails(noise: Gaussian, a: Logs, upper: bool) -> Tails:
     from scipy.special import log_ndtr
 
-    z = a / noise.sigma if up else -a / noise.sigma
+    z = a / noise.sigma if upper else -a / noise.sigma
     return log_ndtr(-z), log_ndtr(z)
 
 
@@ -27,7 +27,7 @@ def sensitivity_over_sigma(sigma: Any, sensitivity: Any) -> float:
     return min(mu, sys.float_info.max)
 
 
-def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
+def _gaussian_privacy_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
     mu = sensitivity_over_sigma(noise.sigma, apart)
     reason = (
         f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
@@ -36,11 +36,11 @@ def _make_gaussian_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
     return Cost(math.inf, reason, mu)
 
 
-@suggest_arguments
+@explain_argument_errors
 @register_law(
     log_votes=_gaussian_log_tails,
     support=real_line_support,
-    cost=_make_gaussian_cost,
+    cost=_gaussian_privacy_cost,
     norm="l2",
     traced="normal",
 )

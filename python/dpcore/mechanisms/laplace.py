@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import choice, invalid
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .native import (
     LN2,
     Logs,
@@ -33,7 +33,7 @@ def _laplace_log_tails(noise: Laplace, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-@suggest_arguments
+@explain_argument_errors
 @register_law(
     log_votes=_laplace_log_tails,
     support=real_line_support,

@@ -20,7 +20,7 @@ from .. import _core
 from ..errors import choice, mistyped, real, vector
 from ..pairs.differences import Norm
 from ..report.shown import Shown
-from ..streams import SAMPLE, Rng, block_trials, check_size, prepare_out_array, seed_of, threads_of
+from ..streams import SAMPLE, Rng, block_trials, check_size, prepare_out_array, threads_of, to_seed
 from .declarations import NATIVE
 
 Logs = npt.NDArray[np.float64]
@@ -322,6 +322,6 @@ def fill_outputs(
     out = prepare_out_array(out, (size, point.size), dtype)
     if np.may_share_memory(point, out):
         point = point.copy()
-    run = (seed_of(rng), SAMPLE, 0, block_trials(point.size))
+    run = (to_seed(rng), SAMPLE, 0, block_trials(point.size))
     _core.sample(describe_natively(mech, point.size), point, out, run, 0, threads_of(threads))
     return out

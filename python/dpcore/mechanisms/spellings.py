@@ -145,11 +145,11 @@ def read_number(text: str) -> Any:
     if not is_whole and math.isfinite(value):
         if text == repr(value):
             return value
-        digits = _read_digits(text)
+        digits = _significant_digits(text)
         if len(digits) > _SURE_CHARACTERS and value != 0.0:
-            if digits != _read_digits(f"{value:.{len(digits) - 1}e}"):
+            if digits != _significant_digits(f"{value:.{len(digits) - 1}e}"):
                 return Decimal(text)
-            is_shortest = digits.rstrip("0") == _read_digits(repr(value)).rstrip("0")
+            is_shortest = digits.rstrip("0") == _significant_digits(repr(value)).rstrip("0")
         if digits and value == 0.0:
             return _add_written_form(value, json.dumps(text))
     elif not is_whole and text.strip().lower().lstrip("+-") not in _NAMED_NUMBERS:
@@ -162,7 +162,7 @@ def read_number(text: str) -> Any:
     return _add_written_form(value, json.dumps(re.sub(r"\d", "0", shape)))
 
 
-def _read_digits(text: str) -> str:
+def _significant_digits(text: str) -> str:
     return re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
 
 
@@ -179,13 +179,13 @@ def apply_format(values: Sequence[float], pattern: str) -> list[Any]:
     return [parse_line(text + pattern[len(name) :]) for text in texts]
 
 
-def _pairs_to_mapping(pairs: list[tuple[str, Any]]) -> Any:
+def _note_repeated_keys(pairs: list[tuple[str, Any]]) -> Any:
     value = dict(pairs)
     return value if len(value) == len(pairs) else _add_written_form(value, "with a key twice")
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_pairs_to_mapping, parse_float=read_number, parse_int=read_number
+    object_pairs_hook=_note_repeated_keys, parse_float=read_number, parse_int=read_number
 )
 
 
@@ -242,20 +242,20 @@ def parse_lines(lines: list[str]) -> Lines:
         with contextlib.suppress(ValueError):
             numbers = Lines(json.loads(f"[{joined}]"))
             if len(numbers) == len(lines):
-                pattern = _find_pattern(bare, numbers, f"{joined},")
+                pattern = _unusual_format(bare, numbers, f"{joined},")
                 is_one = pattern is not None or not ending or set(map(type, numbers)) == {float}
                 if is_one and (pattern is not None or _are_usual(bare, numbers, f"{joined},")):
                     numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
                     return numbers
     values = {line: parse_line(line) for line in set(lines)}
     answers = Lines(values[line] for line in lines)
-    answers.has_forms = any(map(_has_spelled_items, values.values()))
+    answers.has_forms = any(map(_has_spelled_value, values.values()))
     return answers
 
 
-def _has_spelled_items(value: Any, depth: int = 0) -> bool:
+def _has_spelled_value(value: Any, depth: int = 0) -> bool:
     if type(value) is list:
-        return depth > _MAX_AXES or any(_has_spelled_items(inner, depth + 1) for inner in value)
+        return depth > _MAX_AXES or any(_has_spelled_value(inner, depth + 1) for inner in value)
     # Arrays are never made from mappings.
     return isinstance(value, (Spelled, Decimal, dict))
 
@@ -278,7 +278,7 @@ def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
     )
 
 
-def _find_pattern(lines: list[str], numbers: list[Any], joined: str) -> str | None:
+def _unusual_format(lines: list[str], numbers: list[Any], joined: str) -> str | None:
     """Return the common format of all numbers if it is unusual, and otherwise None."""
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):

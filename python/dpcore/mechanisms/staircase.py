@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import real
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .native import Cost, Logs, Primitive, Tails, log_complement, real_line_support, register_law
 
 LARGEST_WIDTH = 1e290
@@ -41,7 +41,7 @@ def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
     return Cost(steps * noise.decay, f"{reason} of {noise.decay:g} each")
 
 
-@suggest_arguments
+@explain_argument_errors
 @register_law(log_votes=_staircase_log_tails, support=real_line_support, cost=_find_staircase_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase(Primitive):

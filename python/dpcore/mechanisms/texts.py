@@ -16,8 +16,8 @@ from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
 from ..streams import Generators, check_size, seed_quietly
-from ..suggestions import suggest_arguments
-from .declarations import mechanism_attribute
+from ..suggestions import explain_argument_errors
+from .declarations import optional_attribute
 
 _PROBE_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
@@ -98,9 +98,9 @@ class TextFunction:
         """Return the vectors of a list of texts."""
         if is_hf_pipeline(self.function):
             # One text at a time, because a batch adds padding, which would change the mean.
-            return [_average_tokens(self.function(text)) for text in texts]
+            return [_average_token_vectors(self.function(text)) for text in texts]
         if self._takes_one:
-            return [_row_to_vector(self.function(text, **more)) for text in texts]
+            return [_squeeze_one_row(self.function(text, **more)) for text in texts]
         try:
             vectors = self.function(texts, **more)
         except Exception:
@@ -122,7 +122,7 @@ class TextFunction:
             lists = (pair[:1], pair) if is_known else ()
             if len({_shape_of(self.function(some, **more)) for some in lists}) > 1:
                 return False
-            shapes = [_shape_of(_row_to_vector(self.function(text, **more))) for text in pair]
+            shapes = [_shape_of(_squeeze_one_row(self.function(text, **more))) for text in pair]
         except Exception:
             return False
         self._takes_one = len(shapes[0]) == 1 and shapes[0] == shapes[1] != (0,)
@@ -138,10 +138,10 @@ def _shape_of(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _row_to_vector(vector: Any) -> Any:
+def _squeeze_one_row(array: Any) -> Any:
     """Return a vector unchanged, and the row of an array that has only one row."""
-    shape = _shape_of(vector)
-    return vector[0] if len(shape) == 2 and shape[0] == 1 else vector
+    shape = _shape_of(array)
+    return array[0] if len(shape) == 2 and shape[0] == 1 else array
 
 
 def is_hf_pipeline(function: Any) -> bool:
@@ -149,7 +149,7 @@ def is_hf_pipeline(function: Any) -> bool:
     return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
-def _average_tokens(tokens: Any) -> npt.NDArray[Any]:
+def _average_token_vectors(tokens: Any) -> npt.NDArray[Any]:
     """Return the mean of the token vectors of one text, given in shape `(1, tokens, width)`."""
     tokens = tokens.detach().cpu() if is_tensor(tokens) else tokens
     array = np.asarray(tokens)
@@ -207,7 +207,7 @@ def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
     return [ordered[round(step * (len(ordered) - 1) / (most - 1))] for step in range(most)]
 
 
-def row_distances(
+def relative_gaps(
     vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return the relative distance between row i of `vectors` and row i of `others`, for each i.
@@ -260,7 +260,7 @@ def compare_batches(
     batches = (places[::2], places[1::2], places[:middle], places[middle:], places[::-1])
     largest, where, found_in = -1.0, 0, places
     for batch in filter(None, batches):
-        distances = row_distances(alone[batch], encode([texts[place] for place in batch]))
+        distances = relative_gaps(alone[batch], encode([texts[place] for place in batch]))
         if distances.max() > largest:
             largest, where, found_in = float(distances.max()), batch[int(distances.argmax())], batch
     if not largest <= rounding:
@@ -373,7 +373,7 @@ def check_batches(
             `refuse_state`, also if two equal calls give different vectors.
     """
     calls, drew = list[npt.NDArray[Any]](), False
-    with Generators.collect_everywhere() as generators:
+    with Generators.collect_from_memory() as generators:
         for seed in range(2):
             with seed_quietly(seed):
                 vectors, moved = generators.moved_by(lambda: encode(list(texts)))
@@ -382,20 +382,20 @@ def check_batches(
         rounding = limit()
         if random or drew:
             return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
-        if not (row_distances(*calls) <= rounding).all():
+        if not (relative_gaps(*calls) <= rounding).all():
             if refuse_state:
                 requirement = (
                     "the same in two equal calls, for no generator of torch, numpy or Python moved "
                     "(an encoder that draws elsewhere declares it by an attribute random = True)"
                 )
-                raise invalid(name, requirement, f"{row_distances(*calls).max():.3g} of its norm")
+                raise invalid(name, requirement, f"{relative_gaps(*calls).max():.3g} of its norm")
             reason = "two equal calls differ although no generator of torch, numpy or Python moved"
             return BatchCheck(np.nan, rounding, len(texts), reason)
         with seed_quietly(0):
             return compare_batches(encode, texts, rounding, name, shown)
 
 
-def owner_of(function: Any) -> Any:
+def bound_object(function: Any) -> Any:
     """Return the object `a` of a bound method `a.f`, or None for any other function."""
     return getattr(function, "__self__", None)
 
@@ -441,7 +441,7 @@ def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
     return "text" if name == "text" else "texts" if name == "texts" else None
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
     """Make a mechanism from a function that rewrites texts.
@@ -507,7 +507,7 @@ class Rewriter(Shown):
     @property
     def name(self) -> str:
         """Name of this mechanism in reports, with the name of the model or of the function."""
-        own_name = mechanism_attribute(owner_of(self.rewrite), "name")
+        own_name = optional_attribute(bound_object(self.rewrite), "name")
         return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
@@ -565,7 +565,7 @@ class Rewriter(Shown):
 
     def _find_argument_by_calls(self, texts: list[str]) -> TextsArgument:
         """Call the function on a list and on one text, and return which of them it accepts."""
-        with Generators.collect_everywhere():
+        with Generators.collect_from_memory():
             answers, failures = list[Any](), list[Exception]()
             for argument in (texts[:1] * 2, texts[0]):
                 try:

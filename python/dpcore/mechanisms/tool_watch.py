@@ -60,7 +60,7 @@ class ToolWatch:
         self._process: subprocess.Popen[bytes] | None = None
         self._token = ""
 
-    def announce_start(self) -> dict[str, str]:
+    def notify_of_start(self) -> dict[str, str]:
         """Inform the watcher process that a command will start; start the watcher if needed.
 
         The result is a dictionary of environment variables with which the command must be started.
@@ -70,21 +70,21 @@ class ToolWatch:
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self.close()
-                self._start()
-        self._report("starting")
+                self._spawn_watcher()
+        self._write_to_watcher("starting")
         return {TOOL_VARIABLE: self._token}
 
     def report_started(self, group: int) -> None:
         """Inform the watcher process that a command has started in the process group `group`."""
-        self._report(f"started {group}")
+        self._write_to_watcher(f"started {group}")
 
-    def report_failed(self) -> None:
+    def report_start_failed(self) -> None:
         """Inform the watcher process that a command could not be started."""
-        self._report("failed")
+        self._write_to_watcher("failed")
 
     def report_ended(self, group: int) -> None:
         """Inform the watcher process that the command in the process group `group` has ended."""
-        self._report(f"ended {group}")
+        self._write_to_watcher(f"ended {group}")
 
     def close(self) -> None:
         """End the watcher process. The watcher first ends all commands that still run."""
@@ -95,7 +95,7 @@ class ToolWatch:
             self._process.wait(_MAX_WAIT_SECONDS)
         self._process, self._pipe = None, -1
 
-    def detach_from_parent(self) -> None:
+    def disconnect_after_fork(self) -> None:
         """Disconnect this forked process from the watcher process of its parent."""
         if self._process is not None:
             os.close(self._pipe)
@@ -103,7 +103,7 @@ class ToolWatch:
             self._process.returncode = 0
         self.__init__()  # type: ignore[misc]
 
-    def _start(self) -> None:
+    def _spawn_watcher(self) -> None:
         self._token = uuid.uuid4().hex
         read_end, self._pipe = os.pipe()
         try:
@@ -123,7 +123,7 @@ class ToolWatch:
         finally:
             os.close(read_end)
 
-    def _report(self, line: str) -> None:
+    def _write_to_watcher(self, line: str) -> None:
         if self._pipe >= 0:
             # If the watcher was killed, a new one starts with the next tool.
             with contextlib.suppress(BrokenPipeError):
@@ -135,4 +135,4 @@ TOOL_WATCH: Final = ToolWatch()
 
 atexit.register(TOOL_WATCH.close)
 if os.name == "posix":
-    os.register_at_fork(after_in_child=TOOL_WATCH.detach_from_parent)
+    os.register_at_fork(after_in_child=TOOL_WATCH.disconnect_after_fork)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import invalid, real
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, register_law
 
 
@@ -21,7 +21,7 @@ def _uniform_log_tails(noise: Uniform, a: Logs, up: bool) -> Tails:
     return (log_above, log_below) if up else (log_below, log_above)
 
 
-@suggest_arguments
+@explain_argument_errors
 @register_law(
     log_votes=_uniform_log_tails,
     support=lambda noise: (noise.low, noise.high),

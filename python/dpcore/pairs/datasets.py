@@ -11,13 +11,13 @@ import numpy as np
 
 from ..errors import instance, invalid, mistyped
 from ..records import Pair, Record
-from ..suggestions import suggest_arguments
-from .differences import count_changes, differing_places, dimension, inputs_equal, read_records
+from ..suggestions import explain_argument_errors
+from .differences import add_remove_count, differing_places, dimension, inputs_equal, units_of_pair
 from .neighbours import Domain
 from .text_pairs import Texts
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
     """Set of all datasets that consist of `dim` records, each taken from a list of values.
@@ -173,7 +173,7 @@ class _RecordRelation(Record):
         return x[int(rng.integers(len(x)))]
 
 
-@suggest_arguments
+@explain_argument_errors
 class Replace(_RecordRelation, word="Replace"):
     """Neighbour relation: two datasets have equal numbers of records and differ in one record.
 
@@ -223,7 +223,7 @@ class Replace(_RecordRelation, word="Replace"):
         return inside and len(differing_places(pair.x, pair.x_prime)) == 1
 
 
-@suggest_arguments
+@explain_argument_errors
 class AddRemove(_RecordRelation, word="AddRemove"):
     """Neighbour relation: one of two datasets is equal to the other with one record added.
 
@@ -258,7 +258,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         Raises:
             TypeError: if an input is not a list, a tuple, an array, a number, a text or bytes.
         """
-        return count_changes(*_records_of_pair(pair))
+        return add_remove_count(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if two datasets differ by one added record and fit the set `domain`.
@@ -302,7 +302,7 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
 
 
 def _records_of_pair(pair: Pair) -> tuple[list[Any], list[Any]]:
-    parts = read_records(pair)
+    parts = units_of_pair(pair)
     if parts is None:
         raise mistyped("pair", "two data sets: lists, arrays or texts", (pair.x, pair.x_prime))
     return parts[1], parts[2]
@@ -316,15 +316,15 @@ def _first_difference(first: Any, second: Any) -> int:
     return next(iter(differing_places(first, second)), min(len(first), len(second)))
 
 
-def _replace_slice(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
-    """Return a dataset like x: ``x[:stop]``, then `records`, then ``x[start:]``.
+def _replace_slice(x: Any, begin: int, end: int, records: Sequence[Any]) -> Any:
+    """Return a dataset like x: ``x[:begin]``, then `records`, then ``x[end:]``.
 
     The result is a list, a tuple or an array, as x is.
     """
     if not isinstance(x, np.ndarray):
-        joined = [*x[:stop], *records, *x[start:]]
+        joined = [*x[:begin], *records, *x[end:]]
         return joined if isinstance(x, list) else tuple(joined)
-    array = np.concatenate([x[:stop], *(np.asarray([record]) for record in records), x[start:]])
+    array = np.concatenate([x[:begin], *(np.asarray([record]) for record in records), x[end:]])
     if array.dtype == x.dtype:
         return array
     # A record of another type widens the type of the array only if it has to.

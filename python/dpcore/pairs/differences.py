@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import choice, has_masked, integer, invalid, list_to_floats, mistyped, show
 from ..packages import converts_to_array, has_all, is_tensor
 from ..records import Floats, Pair, frozen_array, pair_of
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 MAX_SHOWN_CHANGES: Final = 8
 """Largest number of changed entries or records that `format_changes` lists."""
@@ -65,7 +65,7 @@ def inputs_equal(first: Any, second: Any) -> bool:
     if isinstance(first, _PLAIN_TYPES) and isinstance(second, _PLAIN_TYPES):
         return bool(first == second)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return _same_arrays(first, second)
+        return _values_equal(first, second)
     if isinstance(first, (list, tuple)) and isinstance(second, type(first)):
         return len(first) == len(second) and all(map(inputs_equal, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
@@ -85,7 +85,7 @@ def inputs_equal(first: Any, second: Any) -> bool:
         return False
 
 
-def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+def _values_equal(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     if first.shape != second.shape:
         return False
     if first.dtype.hasobject or second.dtype.hasobject:
@@ -264,7 +264,7 @@ def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
     return int(array.max()) <= _MAX_EXACT_INTEGER and int(array.min()) >= -_MAX_EXACT_INTEGER
 
 
-def broadcast_pair(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
+def pair_to_vectors(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
     """Return the two inputs x and x' as vectors with one entry for each entry of an output.
 
     Both inputs are broadcast to `shape`, the shape of an output, and then flattened.
@@ -272,13 +272,13 @@ def broadcast_pair(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats
     Return None if an input does not consist of finite numbers, if an input cannot be broadcast to
     `shape`, or if the two inputs are equal.
     """
-    first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
+    first, second = _broadcast_flat(x, shape), _broadcast_flat(x_prime, shape)
     if first is None or second is None or np.array_equal(first, second):
         return None
     return first, second
 
 
-def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
+def _broadcast_flat(x: Any, shape: tuple[int, ...]) -> Floats | None:
     """Return an input that is broadcast to `shape` and flattened, or None if this is impossible."""
     try:
         array = np.asarray(x)
@@ -305,7 +305,7 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
     return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
 
 
-def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
+def units_of_pair(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
     """Split the two inputs x and x' into units, so that the units can be compared.
 
     A unit is a record, a word, a character or a byte.
@@ -320,7 +320,7 @@ def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
         the list of units of x'. If an input has another type, the result is None.
 
     Example:
-        >>> read_records(Pair("a good film", "a film"))
+        >>> units_of_pair(Pair("a good film", "a film"))
         ('word', ['a', 'good', 'film'], ['a', 'film'])
     """
     x, x_prime = pair.x, pair.x_prime
@@ -384,7 +384,7 @@ def format_changes(pair: Pair) -> str:
         >>> format_changes(Pair(["a", "b"], ["a", "c", "b"]))
         "record 1 added: 'c'"
     """
-    parts = read_records(pair)
+    parts = units_of_pair(pair)
     if parts is None:
         return f"x: {show(pair.x)} -> {show(pair.x_prime)}"
     unit, x, x_prime = parts
@@ -406,7 +406,7 @@ def format_changes(pair: Pair) -> str:
     return shown + (f" and {more:,} more" if more > 0 else "")
 
 
-def count_changes(first: Sequence[Any], second: Sequence[Any]) -> float:
+def add_remove_count(first: Sequence[Any], second: Sequence[Any]) -> float:
     """Count how many records must be added or removed to turn one dataset into another.
 
     The order of the records matters: a moved record counts as removed and added.
@@ -422,7 +422,7 @@ def count_changes(first: Sequence[Any], second: Sequence[Any]) -> float:
         Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
 
     Example:
-        >>> count_changes(["a", "b", "c"], ["b", "c", "d"])
+        >>> add_remove_count(["a", "b", "c"], ["b", "c", "d"])
         2
     """
     reach = {1: 0}
@@ -442,7 +442,7 @@ def count_changes(first: Sequence[Any], second: Sequence[Any]) -> float:
     return math.inf
 
 
-@suggest_arguments
+@explain_argument_errors
 def dimension(dim: int) -> int:
     """Check that a number of vector entries is at least 1 and below 2**60, and return it.
 
@@ -458,7 +458,7 @@ def dimension(dim: int) -> int:
     return dim
 
 
-@suggest_arguments
+@explain_argument_errors
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     """Compute the distance between two inputs x and x' in a norm.
 
@@ -502,7 +502,7 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
         return math.inf
 
 
-@suggest_arguments
+@explain_argument_errors
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     """Compute all kinds of distance that are defined between two inputs x and x'.
 
@@ -557,12 +557,12 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
 
 
 def _count_record_changes(pair: Pair) -> dict[str, Any]:
-    parts = read_records(pair)
+    parts = units_of_pair(pair)
     if parts is None:
         return {}
     unit, first, second = parts
     figures: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
     if len(first) == len(second):
         figures["replaced"] = len(differing_places(first, second))
-    figures["added_or_removed"] = count_changes(first, second)
+    figures["added_or_removed"] = add_remove_count(first, second)
     return figures

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import errors
 from ..records import Floats, Pair, Record, get_optional
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .differences import Norm, dimension, distance, distances, pair_to_floats
 
 Which = Literal["one", "all"]
@@ -37,7 +37,7 @@ _MAX_SHIFT_HALVINGS: Final = 7
 """`move` shifts entries by the width of the domain times 2^-1 to 2^-7."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def zeros_ones(dim: int) -> Pair:
     """Return the two inputs of Habernal's reconstruction attack: x = (0, ..., 0), x' = (1, ..., 1).
 
@@ -63,7 +63,7 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-@suggest_arguments
+@explain_argument_errors
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     """List the pairs of inputs (x, x') that the literature uses for audits.
 
@@ -225,7 +225,7 @@ class DomainAttributes:
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
-def domain_attribute(domain: Any, name: str) -> Any:
+def attr_or_none(domain: Any, name: str) -> Any:
     """Return an optional attribute of a set of inputs or of a neighbour relation.
 
     If the object has no attribute with this name, the result is None.
@@ -274,7 +274,7 @@ def neighbour_of(value: Any) -> Neighbour:
     return cast(Neighbour, value)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
     """Set of vectors: all entries of each vector lie between the numbers `low` and `high`.
@@ -421,7 +421,7 @@ class _NormBall(Record):
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also converts entries to those of the domain, for example to integers.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        bases, signs = _list_bases(space), _list_directions(space.dim)
+        bases, signs = _list_bases(space), _list_sign_vectors(space.dim)
         places = itertools.product(range(len(bases)), range(len(signs)))
         # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
@@ -485,7 +485,7 @@ class _NormBall(Record):
         return pair
 
 
-@suggest_arguments
+@explain_argument_errors
 class L1(_NormBall, word="L1"):
     """Neighbour relation: two vectors are neighbours if their L1 distance is at most `radius`.
 
@@ -513,7 +513,7 @@ class L1(_NormBall, word="L1"):
     norm = "l1"
 
 
-@suggest_arguments
+@explain_argument_errors
 class L2(_NormBall, word="L2"):
     """Neighbour relation: two vectors are neighbours if their L2 distance is at most `radius`.
 
@@ -539,7 +539,7 @@ class L2(_NormBall, word="L2"):
     norm = "l2"
 
 
-@suggest_arguments
+@explain_argument_errors
 class Linf(_NormBall, word="Linf"):
     """Neighbour relation: two vectors are neighbours if no entry differs by more than `radius`.
 
@@ -575,7 +575,7 @@ def _require_bounded(domain: Domain) -> Bounded:
     return domain
 
 
-def _list_directions(dim: int) -> list[Floats]:
+def _list_sign_vectors(dim: int) -> list[Floats]:
     """List the directions in which x' may differ from x, as vectors of -1, 0 and 1.
 
     They change one entry, half of the entries or all entries, with equal or with mixed signs.
@@ -676,7 +676,7 @@ def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 2.0
     """
     relation: Any = neighbour_of(neighbour)
-    if domain_attribute(relation, "apart") is None:
+    if attr_or_none(relation, "apart") is None:
         if not relation.holds(pair_to_floats(pair), _AnyInput()):
             differences = distances(pair) or (pair.x, pair.x_prime)
             raise errors.invalid(

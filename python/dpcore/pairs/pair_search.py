@@ -17,9 +17,9 @@ import numpy as np
 
 from ..errors import count, flag, instance, integer, invalid, mistyped, real
 from ..records import Pair, Record
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .datasets import Replace, input_key
-from .neighbours import Domain, Neighbour, check_domain, domain_attribute, neighbour_of
+from .neighbours import Domain, Neighbour, attr_or_none, check_domain, neighbour_of
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
@@ -34,7 +34,7 @@ _MIN_ROUNDS_BUDGET = 1000
 """Number of draws on x, and as many on x', from which on a search in texts has several rounds."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
     """Plan of a search for two neighbouring inputs x and x' on which a mechanism leaks most.
@@ -220,7 +220,7 @@ class Searched(Record, word="Searched"):
             instance(name, getattr(self, name), str)
 
 
-@suggest_arguments
+@explain_argument_errors
 def search(
     domain: Domain,
     neighbour: Neighbour | None = None,
@@ -303,7 +303,7 @@ def search(
     return Search(domain, neighbour_of(neighbour), rounds, draws, candidates, seconds)
 
 
-@suggest_arguments
+@explain_argument_errors
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
     """Run a planned search for two neighbouring inputs, and return the best pair of the last round.
 
@@ -339,7 +339,7 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
     return explore(plan, evaluate, rng)[0]
 
 
-@suggest_arguments
+@explain_argument_errors
 def explore(
     plan: Search,
     evaluate: Callable[[Pair, int], float],
@@ -387,9 +387,9 @@ def explore(
     for number, (_, size) in enumerate(rounds):
         merits: list[tuple[Pair, float]] = []
         for pair in pool:
-            if watch.ends_before(size):
+            if watch.would_exceed_limit(size):
                 break
-            merits.append((pair, _check_merit(evaluate(pair, size))))
+            merits.append((pair, _check_not_nan(evaluate(pair, size))))
             watch.record_pilot(size)
         ranked = sorted(merits, key=lambda merit: -merit[1])
         best_pair = ranked[0][0] if ranked else best_pair
@@ -405,16 +405,16 @@ def explore(
             fresh = plan.propose(best, rng, width - len(best), proposed)
             proposed += fresh
             pool = [*(pair for pair, _ in best), *fresh]
-    changes = _describe_changes(plan.domain, best_pair, compared.values())
+    changes = _change_and_kinds(plan.domain, best_pair, compared.values())
     return best_pair, Searched(evaluations, finished, len(rounds), plan.seconds, ended, *changes)
 
 
-def _describe_changes(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
+def _change_and_kinds(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
     """Describe the change between the two texts of a pair, and count the evaluated kinds of change.
 
     The two results are empty if the domain has no function `describe_change`.
     """
-    describe = domain_attribute(domain, "describe_change")
+    describe = attr_or_none(domain, "describe_change")
     if describe is None:
         return "", ""
     kinds = Counter(describe(other).partition(":")[0] for other in compared)
@@ -431,7 +431,7 @@ class _SearchTimer:
         self._begun = self._last = 0.0 if seconds is None else clock()
         self._each = 0.0
 
-    def ends_before(self, size: int) -> bool:
+    def would_exceed_limit(self, size: int) -> bool:
         """Return True if an evaluation with `size` draws would probably end after the time limit.
 
         The result is False before the first evaluation, and without a limit.
@@ -447,7 +447,7 @@ class _SearchTimer:
             self._each, self._last = (now - self._last) / size, now
 
 
-def _check_merit(value: float) -> float:
+def _check_not_nan(value: float) -> float:
     try:
         merit = float(value)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ from ..packages import has_all
 from ..progress import Progress
 from ..records import Pair, Record, set_fields
 from ..report.shown import Shown
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", "word")
 """Kinds of changes, in the order in which a search tries them."""
@@ -27,7 +27,7 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 """Characters between the end of a sentence and the first word of the next one."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
     """The texts among which a search looks for neighbours: all texts with only words of a corpus.
@@ -87,7 +87,7 @@ class Texts(Shown):
         with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
             for text in texts:
                 counts.update(_WORD.findall(text))
-                names |= _find_names(text)
+                names |= _find_capitalised(text)
                 bar.advance(1)
             names = {name for name in names if name.lower() not in counts}
             kinds = {word: self._get_word_kind(word, names) for word in counts}
@@ -226,7 +226,7 @@ class Texts(Shown):
         return "name" if word in names else "word"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnyTexts(Record, word="AnyTexts"):
     """Neighbour relation: any two different texts are neighbours.
@@ -268,7 +268,7 @@ class AnyTexts(Record, word="AnyTexts"):
         return instance("domain", domain, Texts).move(pair, rng)
 
 
-def _find_names(text: str) -> set[str]:
+def _find_capitalised(text: str) -> set[str]:
     """Find the words that begin with a capital letter but do not begin a sentence."""
     return {match[0] for match in _WORD.finditer(text)
             if match[0][0].isupper() and len(match[0]) > 1

@@ -50,16 +50,16 @@ from ..attacks.attack import (
     attack_name,
     attack_of,
     choose_events,
-    choose_plainest,
+    choose_simple_wide_gap,
     inapplicable_error,
     merit_of,
 )
 from ..attacks.candidates import read_candidates
 from ..attacks.threshold import minus_zero_scores
 from ..auditing.event_choice import note_no_bound
-from ..auditing.pilot import make_float_scores, outputs_inside
+from ..auditing.pilot import make_float_bit_scores, outputs_inside
 from ..bounds import clopper_pearson
-from ..claims.trade_off import Claim, choose_tangent
+from ..claims.trade_off import Claim, tangent_eps_delta
 from ..errors import invalid, real
 from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
@@ -256,7 +256,7 @@ def choose_and_count(
     tangent = None
     if curve is not None and fitted.counts is not None:
         # The tangent suits the event, and only the rows that chose the event determine it.
-        tangent = choose_tangent(curve, put_numerator_first(fitted.counts, fitted.direction))
+        tangent = tangent_eps_delta(curve, put_numerator_first(fitted.counts, fitted.direction))
     counts = _count_hits(fitted.event, counted)
     return Counted(
         counts,
@@ -265,11 +265,11 @@ def choose_and_count(
         (len(first.pilot), len(second.pilot)),
         (sides[0][first.separate], sides[1][second.separate]),
         tangent,
-        _count_last_bits_finding(fitted, counts, counted, settings),
+        _better_last_bits_finding(fitted, counts, counted, settings),
     )
 
 
-def _count_last_bits_finding(
+def _better_last_bits_finding(
     fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
 ) -> Finding | None:
     """Count the event about the last bits of the outputs, or return None if it certifies less."""
@@ -287,7 +287,7 @@ def _count_hits(event: Event, sides: Sides) -> Counts:
     return Counts(hits, len(sides[0]), hits_prime, len(sides[1]))
 
 
-def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
+def _three_way_cuts(size: int, share: float) -> tuple[int, int]:
     """Return two indices that divide shuffled rows: rows to fit, to choose, and to count."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
@@ -325,7 +325,7 @@ class _Division(NamedTuple):
 def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
     """Shuffle rows or groups, and divide them into rows to fit, to choose and to count."""
     if groups is None:
-        order, (cut, end) = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
+        order, (cut, end) = _shuffle_numbers(size, seed, side), _three_way_cuts(size, share)
         return _Division(order[:end], cut, order[end:], slice(None))
     from ..divergence.points import draw_one_row_per_group
 
@@ -334,7 +334,7 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     turns = np.empty_like(shuffled)
     turns[shuffled] = np.arange(len(shuffled))
     turn = turns[groups]
-    cuts = _choose_cut_points(len(shuffled), share)
+    cuts = _three_way_cuts(len(shuffled), share)
     order = np.argsort(turn, kind="stable")
     cut, end = np.searchsorted(turn[order], cuts).tolist()
     drawn = draw_one_row_per_group(groups, make_keyed_generator(seed, _GROUP_ROW_STREAM, side))
@@ -378,11 +378,11 @@ class _PilotRows:
             raise inapplicable_error(attack, first)
         rest = first[cut:], second[cut_prime:]
         events = choose_events(scores, *rest, self.goal)
-        best = choose_plainest(events, *rest)
+        best = choose_simple_wide_gap(events, *rest)
         signs = choose_events(minus_zero_scores(scores, *rest), *rest, self.goal)
         floats: tuple[Score, ...] = ()
         if attack.looks_at_floats:
-            floats = make_float_scores(scores, (first[:cut], second[:cut_prime]), self.pair)
+            floats = make_float_bit_scores(scores, (first[:cut], second[:cut_prime]), self.pair)
         finding = max(choose_events(floats, *rest, self.goal), key=merit_of, default=None)
         return Fitted(
             best.counted,
@@ -398,7 +398,7 @@ class _PilotRows:
         )
 
 
-def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def repeat_doubts_notes(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Check if equal outputs occur so often that the recorded outputs are not independent.
 
     Args:
@@ -424,7 +424,7 @@ def judge_repetitions(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ]
         if len(keys) < len(sides):
             return (), ()
-    judged = map(_describe_repetitions, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
+    judged = map(_repetition_doubt_remark, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
     doubts, remarks = zip(*judged, strict=True)
     return tuple(filter(None, doubts)), tuple(filter(None, remarks))
 
@@ -454,7 +454,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
     return [keys[: len(tables[0])], keys[len(tables[0]) :]]
 
 
-def _describe_repetitions(
+def _repetition_doubt_remark(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
     """Describe repeated rows in the first of two tables: return a doubt and a harmless remark.
@@ -487,7 +487,7 @@ def _describe_repetitions(
     if twins < _MIN_EXPECTED_MATCHES:
         return "", ""
     rows = np.concatenate([tables[0][first], tables[1][first_other]])
-    near, shifted = _count_near_pairs(rows, np.concatenate([times, times_other]), rare)
+    near, shifted = _pair_counts_at_top_gap(rows, np.concatenate([times, times_other]), rare)
     met = int(times_other[np.isin(others, values[rare])].sum())
     # Matches on the other side that occur by chance on the grid are not evidence for the law.
     if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
@@ -534,7 +534,7 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 
 
 @np.errstate(all="ignore")
-def _count_near_pairs(
+def _pair_counts_at_top_gap(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
     """Count the ordered pairs of rows on one input at the most frequent small distance.
@@ -554,7 +554,7 @@ def _count_near_pairs(
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_split_into_columns(rows))
-    columns = [_as_integers(leaf, size) for leaf in leaves]
+    columns = [_ints_and_bits(leaf, size) for leaf in leaves]
     columns.sort(key=lambda column: -np.unique(column[0][:size]).size)
     if rest := columns[_MAX_NEAR_COLUMNS - 1 :]:
         hashes = _hash_rows([np.stack([column[0] for column in rest], axis=1)])[0]
@@ -564,7 +564,7 @@ def _count_near_pairs(
         subsets += [columns, *(columns[:n] + columns[n + 1 :] for n in range(len(columns)))]
     # The grid may have been transformed, or its step may grow with the values.
     numbers = [np.abs(leaf) for leaf in leaves[:_MAX_NEAR_COLUMNS] if leaf.dtype.kind == "f"]
-    subsets += [[_as_integers(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
+    subsets += [[_ints_and_bits(view(leaf), size)] for leaf in numbers for view in (np.log, np.exp)]
     copies, counts = times[:size] * rare, []
     for subset in subsets:
         places = np.stack([column[0] for column in subset])
@@ -576,16 +576,16 @@ def _count_near_pairs(
         # A continuous sampler with few states has equal rows although it has no grid.
         counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
         if bits == math.inf:
-            counts.append(_count_at_distances(places, shares, times, rare))
+            counts.append(_top_gap_pair_counts(places, shares, times, rare))
     # If the columns that were read do not decide equality, all pairs may be near.
     near, shifted = np.max(counts or [(total**2, 0.0)], axis=0).tolist()
     return near, shifted
 
 
-def _count_at_distances(
+def _top_gap_pair_counts(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Compute the two numbers of `_count_near_pairs` for one set of columns.
+    """Compute the two numbers of `_pair_counts_at_top_gap` for one set of columns.
 
     `places` contains whole numbers for the values. `shares` contains the products of these numbers
     with one factor per column. The sum of the products over the columns is the code of a row.
@@ -616,7 +616,7 @@ def _count_at_distances(
     return float(pairs.max(initial=0.0)), float(shifted.max(initial=0))
 
 
-def _as_integers(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
+def _ints_and_bits(column: Array, size: int) -> tuple[npt.NDArray[np.int64], float]:
     """Convert a column to whole numbers, so that equal distances become equal differences.
 
     Returns:
@@ -685,7 +685,7 @@ def _describe_row_dependence(name: str, side: Array) -> str:
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
-        columns |= _distances_from_few_rows(np.stack(numbers, axis=1).astype(np.float64))
+        columns |= _l1_distances_by_title(np.stack(numbers, axis=1).astype(np.float64))
     largest, what = 0.0, name
     for title, column in columns.items():
         ranks, still = _ranks_and_top_share(column)
@@ -712,7 +712,7 @@ def _describe_row_dependence(name: str, side: Array) -> str:
     )
 
 
-def _distances_from_few_rows(rows: Floats) -> dict[str, Floats]:
+def _l1_distances_by_title(rows: Floats) -> dict[str, Floats]:
     """Return the L1 distances of all (scaled) rows from three of the rows, each with a title."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()

@@ -27,7 +27,7 @@ _MAX_SPELLINGS: Final = 16
 """Largest number of different spellings that are added to the outputs."""
 
 
-def match_places(
+def match_columns(
     first: Table, places: Sequence[int], second: Table, places_prime: list[int]
 ) -> list[int]:
     """Find, for each chosen column of one table, the corresponding column of a second table.
@@ -62,7 +62,7 @@ def match_places(
     return [where[column] for column in chosen]
 
 
-def add_missing_names(table: Table, names: Iterable[str]) -> Table:
+def add_empty_columns(table: Table, names: Iterable[str]) -> Table:
     """Add to a table an empty column for each of the given names that the table does not have.
 
     Each entry of such a column is None.
@@ -78,7 +78,7 @@ def add_missing_names(table: Table, names: Iterable[str]) -> Table:
     return table._replace(names=own + lacking, columns=columns)
 
 
-def match_units(
+def match_time_units(
     first: Table, places: Sequence[int], second: Table, places_prime: Sequence[int]
 ) -> tuple[Table, Table, tuple[str, ...]]:
     """Convert corresponding columns of times in two tables to the same unit.
@@ -98,7 +98,7 @@ def match_units(
     notes: list[str] = []
     for place, other in zip(places, places_prime, strict=False):
         title = f"column {place if first.names is None else repr(first.names[place])}"
-        columns[place], columns_prime[other], differences = _match_times(
+        columns[place], columns_prime[other], differences = _to_finer_unit(
             columns[place], columns_prime[other], title
         )
         notes += differences
@@ -106,7 +106,7 @@ def match_units(
     return first, second._replace(columns=tuple(columns_prime)), tuple(notes)
 
 
-def match_spellings(
+def add_spelling_columns(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
     """Add a column that states how numbers are written, if this may distinguish x from x'.
@@ -135,7 +135,7 @@ def match_spellings(
         if first is None or second is None:
             continue
         numbers = first[0], second[0]
-        every, codes = _merge_codes(first, second)
+        every, codes = _unique_spellings(first, second)
         # Only rounded numbers have two signs, namely the two zeros. Their sign is judged
         # separately.
         plain = [spelling & ~MINUS_ZERO for spelling in every]
@@ -159,7 +159,7 @@ def match_spellings(
     return sides, tuple(names), tuple(notes)
 
 
-def _merge_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
+def _unique_spellings(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
     """Return a list of all spellings, and the index of each cell's spelling for x and for x'."""
     every = list(dict.fromkeys((*first[2], *second[2])))
     places = []
@@ -208,20 +208,20 @@ def match_fields(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[st
             for name, side in (("outputs", rows), ("outputs_prime", rows_prime))
         )
         every = range(len(names))
-        places = match_places(first, every, second, [*range(len(names_prime))])
-        first, second, notes = match_units(first, every, second, places)
-        return _join_fields(first, every), _join_fields(second, places), notes
-    matched, notes = _match_keys(rows, rows_prime)
+        places = match_columns(first, every, second, [*range(len(names_prime))])
+        first, second, notes = match_time_units(first, every, second, places)
+        return _as_structured(first, every), _as_structured(second, places), notes
+    matched, notes = _match_mapping_keys(rows, rows_prime)
     if notes:
         return rows, matched, notes
-    read = _read_instants(rows), _read_instants(rows_prime)
-    times, times_prime, notes = _match_times(*read, "outputs")
+    read = _to_datetime64(rows), _to_datetime64(rows_prime)
+    times, times_prime, notes = _to_finer_unit(*read, "outputs")
     # datetime objects of one type and zone are left unchanged.
     is_matched = bool(notes) or rows.dtype != object
     return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
 
 
-def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
+def _match_mapping_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
     The outputs are changed only if all mappings on x have one order of keys, all mappings on x'
@@ -231,7 +231,7 @@ def _match_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str,
         outputs: outputs on `x`.
         outputs_prime: outputs on `x_prime`.
     """
-    order, order_prime = _find_key_order(outputs), _find_key_order(outputs_prime)
+    order, order_prime = _identical_mapping_keys(outputs), _identical_mapping_keys(outputs_prime)
     if order == order_prime or not (order and order_prime) or {*order} != {*order_prime}:
         return outputs_prime, ()
     matched = [{key: row[key] for key in order} for row in outputs_prime]
@@ -248,7 +248,7 @@ def _quote_names(names: Sequence[Any]) -> str:
     return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
 
 
-def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
+def _identical_mapping_keys(rows: Array) -> tuple[Any, ...] | None:
     """Return the keys of the mappings if all have the same keys in one order, otherwise None."""
     if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
         return None
@@ -256,7 +256,7 @@ def _find_key_order(rows: Array) -> tuple[Any, ...] | None:
     return order if all(type(row) is dict and tuple(row) == order for row in rows) else None
 
 
-def _join_fields(table: Table, places: Sequence[int]) -> Array:
+def _as_structured(table: Table, places: Sequence[int]) -> Array:
     """Return the chosen columns of a table as a structured array with a field per column."""
     names = table.names or ()
     kinds = [(names[at], table.columns[at].dtype, table.columns[at].shape[1:]) for at in places]
@@ -266,7 +266,7 @@ def _join_fields(table: Table, places: Sequence[int]) -> Array:
     return rows
 
 
-def _read_instants(rows: Array) -> Array:
+def _to_datetime64(rows: Array) -> Array:
     """Convert Python datetimes in one time zone to an array; return other rows unchanged."""
     if rows.dtype != object or not all(isinstance(row, datetime) for row in rows.ravel()):
         return rows
@@ -280,7 +280,7 @@ def _read_instants(rows: Array) -> Array:
     return add_zone(np.array(times, "M8" if has_all(times[0], "astype") else "M8[us]"), *zones)
 
 
-def _match_times(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:
+def _to_finer_unit(first: Array, second: Array, title: str) -> tuple[Array, Array, tuple[str, ...]]:
     """Return two columns of times in the finer of their two units, and notes.
 
     There is one note if the units or the time zones differ. Columns of other values are unchanged.

@@ -36,22 +36,22 @@ from ..records import Array, Counts, Pair
 from ..results.guesses import OUTPUTS_BOUNDS, ROWS, Guesses, Rows
 from ..results.outputs_audits import UNKNOWN, OutputsAudit
 from ..sampling.columns import refuse_clocks, refuse_row_numbers
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from .independent_rows import (
     choose_and_count,
     doubts_of_order,
     doubts_of_pairs,
-    judge_repetitions,
     make_keyed_generator,
+    repeat_doubts_notes,
 )
-from .matching import match_fields, match_spellings
+from .matching import add_spelling_columns, match_fields
 from .sides import (
     Sides,
     get_display_name,
     groups_to_integers,
     names_column,
-    read_matched,
+    read_and_align,
     refuse_labels,
     refuse_unlike_missing_marks,
     split_outputs_by_label,
@@ -138,7 +138,7 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
     if isinstance(requested, tuple):
         if len(requested) != 2:
             raise errors.invalid("guesses", "a number, a share, or a tuple (in, out)", requested)
-        with errors.name_in_errors("guesses"):
+        with errors.tag_errors("guesses"):
             guessed_in = errors.integer("guesses in", requested[0], 0, canaries)
             least = 0 if guessed_in else 1
             return guessed_in, errors.integer(
@@ -154,7 +154,7 @@ def _split_guesses(requested: Any, canaries: int) -> tuple[int, int]:
     return (total + 1) // 2, total // 2
 
 
-def doubts_of_coins(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
+def unfair_coin_doubts(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
     """Check if the number of included canaries contradicts the assumption of fair coins.
 
     A canary is a training example. For each canary, a fair coin should decide if the canary is
@@ -210,7 +210,7 @@ class OutputsOptions(TypedDict, total=False):
     progress: bool | None
 
 
-@suggest_arguments
+@explain_argument_errors
 def audit_outputs(
     outputs: Any,
     outputs_prime: Any = None,
@@ -422,15 +422,15 @@ def audit_outputs(
         groups_prime=groups_prime, paired=errors.flag("paired", paired),
         arranged=errors.flag("arranged", arranged),
     )  # fmt: skip
-    limit = _choose_bound(kind, bound, delta, curve, paired)
+    limit = _name_of_bound(kind, bound, delta, curve, paired)
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
         raise errors.invalid("paired", requirement, paired)
     stated: dict[str, Any] = {
         "rows": kind, "claim": claim, "delta": delta, "confidence": confidence, "bound": limit,
-        "seed": seed_of(rng), "paired": paired, "arranged": arranged, "provenance": (made,),
+        "seed": to_seed(rng), "paired": paired, "arranged": arranged, "provenance": (made,),
     }  # fmt: skip
-    matrix = _read_matrix(outputs) if outputs_prime is None and label is None else None
+    matrix = _read_confusion_matrix(outputs) if outputs_prime is None and label is None else None
     if matrix is not None:
         _refuse_with_matrix(
             attack=attack, count_share=count_share, guesses=guesses, groups=groups,
@@ -467,7 +467,7 @@ def audit_outputs(
     return report
 
 
-def _read_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
+def _read_confusion_matrix(outputs: Any) -> tuple[int, int, int, int] | None:
     """Return the counts (tp, fn, fp, tn) of a confusion matrix, or None for other outputs."""
     if not isinstance(outputs, Mapping):
         return None
@@ -502,9 +502,9 @@ def _audit_matrix(
         "attack": "guesses counted before",
         "remarks": (_MATRIX_REMARK,),
     }
-    _store_tangent(stated)
+    _store_tangent_epsilon(stated)
     if stated["rows"] == "one_run":
-        doubts = doubts_of_coins((range(tp + fn), range(fp + tn)))
+        doubts = unfair_coin_doubts((range(tp + fn), range(fp + tn)))
         return OutputsAudit(
             **stated, evidence=Guesses(tp + fp, tp, fn + tn, tn, sum(matrix)), doubts=doubts
         )
@@ -529,11 +529,11 @@ def _audit_matrix(
 
 def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
     evidence, how = guess_canaries(sides, guesses, stated["seed"])
-    _store_tangent(stated)
-    return OutputsAudit(**stated, evidence=evidence, attack=how, doubts=doubts_of_coins(sides))
+    _store_tangent_epsilon(stated)
+    return OutputsAudit(**stated, evidence=evidence, attack=how, doubts=unfair_coin_doubts(sides))
 
 
-def _store_tangent(stated: dict[str, Any]) -> None:
+def _store_tangent_epsilon(stated: dict[str, Any]) -> None:
     """Store epsilon and delta of a tangent to the claim's curve in the fields of the result.
 
     This tangent has delta 1e-5 if the curve has a finite epsilon there.
@@ -576,7 +576,7 @@ def _audit_independent_rows(
     sides, fitted = counted.separate, counted.fitted
     if counted.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), counted.tangent, strict=True))
-    doubts, remarks = judge_repetitions(sides)
+    doubts, remarks = repeat_doubts_notes(sides)
     doubts += () if paired else doubts_of_pairs(sides, fitted.event)
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     # pandas also uses numbers as column names, and tables hold them as texts.
@@ -611,7 +611,7 @@ def _check_rows_kind(rows: Any) -> str:
     raise errors.tag_error(TypeError(text), "rows")
 
 
-def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
+def _name_of_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
     declared = {name: find_declaration(of) for name, of in OUTPUTS_BOUNDS[rows].items()}
     bound_name = (
         next(iter(declared)) if bound is None else errors.choice("bound", bound, list(declared))
@@ -699,11 +699,11 @@ def _read_sides(
         )
     # A column of groups belongs to both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
-    read, notes = read_matched(sources, request, groups, reader)
+    read, notes = read_and_align(sources, request, groups, reader)
     first, second = map(_as_output_rows, sources, (side.rows for side in read))
     _refuse_same_outputs(sources, reader, first)
     cells, titles = [side.cells for side in read], read[0].titles
-    (first, second), titles, spellings = match_spellings((first, second), cells, titles)
+    (first, second), titles, spellings = add_spelling_columns((first, second), cells, titles)
     first, second, other_notes = match_fields(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have equal lengths by chance. If one side is an array of objects, both become

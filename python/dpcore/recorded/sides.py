@@ -17,14 +17,14 @@ import numpy as np
 
 from ..errors import has_masked, invalid, mistyped, tag_error
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, find_dtype_places, join_kinds
+from ..files.cells import Cells, Kind, find_dtype_places, reread_kinds
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, is_text_file, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..paths import name_path_errors
 from ..records import Array
-from .matching import add_missing_names, match_places, match_spellings, match_units
+from .matching import add_empty_columns, add_spelling_columns, match_columns, match_time_units
 
 Sides = tuple[Array, Array]
 
@@ -87,7 +87,7 @@ def read_outputs(
     if not is_path(path):
         raise mistyped("path", "the path of a file", path)
     request = Request("", column)
-    rows: Array = read_matched({"outputs": path}, request, [None], reader or Reader())[0][0].rows
+    rows: Array = read_and_align({"outputs": path}, request, [None], reader or Reader())[0][0].rows
     return rows
 
 
@@ -124,8 +124,8 @@ class ReadSide(NamedTuple):
     cells: Sequence[Cells | None] = ()
 
 
-def read_matched(
-    values: Mapping[str, Any], request: Request, groups: Sequence[Any], reader: Reader
+def read_and_align(
+    values: Mapping[str, Any], request: Request, group_columns: Sequence[Any], reader: Reader
 ) -> tuple[list[ReadSide], tuple[str, ...]]:
     """Read the recorded outputs on x and on x', so that their columns correspond to each other.
 
@@ -139,8 +139,8 @@ def read_matched(
             allowed.
         request: columns to read from files and data frames. Column numbers refer to the first
             table.
-        groups: for each of the values: the name or number of the column of groups, an array with
-            one group per row, or None if there are no groups.
+        group_columns: for each of the values: the name or number of the column of groups, an array
+            with one group per row, or None if there are no groups.
         reader: settings for reading files. The function appends a description of each file and data
             frame to the list `reader.tables`.
 
@@ -158,7 +158,7 @@ def read_matched(
     requests: list[Request] = []
     tables: list[Table | None] = []
     names = None
-    for (name, value), column in zip(values.items(), groups, strict=True):
+    for (name, value), column in zip(values.items(), group_columns, strict=True):
         of = column if names_column(column) else None
         requests.append(request._replace(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
@@ -170,21 +170,21 @@ def read_matched(
         raise invalid("dtype", "None where outputs are no text, such as CSV or JSON", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
-    again = partial(_read_again, list(values.values()), requests, reader)
+    again = partial(_reread_table, list(values.values()), requests, reader)
     chosen, notes = _match_tables(tables, requests, again)
     _require_dtype_columns(chosen, requests, reader)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
         table, places, others = chosen[at]
-        labels, listed, titles = None, groups[at], tuple[str, ...]()
+        labels, listed, titles = None, group_columns[at], tuple[str, ...]()
         if table is None:
             rows = _detach_to_array(value)
         else:
             # A whole array that is the output may have any shape.
             rows = table.whole
             if places:
-                rows, titles = frames.stack_columns(table, places)
+                rows, titles = frames.array_and_names(table, places)
             if table.names is not None or table.found.kind != "frame":
                 shown = [*places, *others] if places else []
                 reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
@@ -237,7 +237,7 @@ def _match_tables(
         names in messages. The notes describe different units and time zones.
     """
     every = [name for table in tables if table for name in table.names or ()]
-    wholes = [table and add_missing_names(table, every) for table in tables]
+    wholes = [table and add_empty_columns(table, every) for table in tables]
     frames.check_excluded([table for table in wholes if table], requests[0])
     chosen: list[tuple[Table | None, list[int], dict[int, str]]] = []
     for table, request in zip(wholes, requests, strict=True):
@@ -245,36 +245,36 @@ def _match_tables(
         places = _choose_outputs(table, request, others) if table else []
         chosen.append((table, places, others))
     if len(wholes) == 2 and wholes[0] and wholes[1]:
-        places = match_places(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
+        places = match_columns(wholes[0], chosen[0][1], wholes[1], chosen[1][1])
         chosen[1] = wholes[1], places, chosen[1][2]
     numbers = [places for table, places, _ in chosen if table]
     decided: list[dict[int, Kind]] = [{} for _ in chosen]
     # Each step only widens the types, so the loop ends.
-    while any(kinds := join_kinds([table for table, *_ in chosen if table], numbers)):
+    while any(kinds := reread_kinds([table for table, *_ in chosen if table], numbers)):
         rest = iter(kinds)
         for at, (table, places, others) in enumerate(chosen):
             if table and (needed := next(rest)):
                 decided[at] |= needed
-                whole = add_missing_names(again(at, table, decided[at]), every)
+                whole = add_empty_columns(again(at, table, decided[at]), every)
                 chosen[at] = whole, places, others
     first, second = chosen[0][0], chosen[-1][0]
     if len(wholes) < 2 or not (first and second):
         return chosen, ()
-    *matched, notes = match_units(first, chosen[0][1], second, chosen[1][1])
+    *matched, notes = match_time_units(first, chosen[0][1], second, chosen[1][1])
     return [(matched[at], *chosen[at][1:]) for at in (0, 1)], notes
 
 
-def _read_again(
+def _reread_table(
     values: Sequence[Any],
     requests: Sequence[Request],
     reader: Reader,
-    at: int,
+    table_number: int,
     table: Table,
     kinds: Mapping[int, Kind],
 ) -> Table:
-    """Read the text table number `at` again, with the types `kinds` for some columns."""
-    with name_path_errors(Path(values[at]), "read", "outputs"):
-        return read_again(Path(values[at]), requests[at], reader, table, kinds)
+    """Read the text table number `table_number` again, with the types `kinds` for some columns."""
+    with name_path_errors(Path(values[table_number]), "read", "outputs"):
+        return read_again(Path(values[table_number]), requests[table_number], reader, table, kinds)
 
 
 def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Table | None:
@@ -340,7 +340,7 @@ def split_outputs_by_label(
             of labels or groups differs from the number of rows, or if all rows have the same label.
     """
     request = request._replace(label=label if names_column(label) else None)
-    read = read_matched({"outputs": outputs}, request, [groups], reader)[0][0]
+    read = read_and_align({"outputs": outputs}, request, [groups], reader)[0][0]
     rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
     if labels is None:
         rows = _outputs_to_array(rows)
@@ -357,7 +357,7 @@ def split_outputs_by_label(
         ]
         for side in (is_x, ~is_x)
     ]
-    sides, titles, notes = match_spellings(sides, cells, read.titles)
+    sides, titles, notes = add_spelling_columns(sides, cells, read.titles)
     if read.groups is None:
         return sides, titles, None, notes
     listed = tuple(list(compress(read.groups, side)) for side in (is_x, ~is_x))
@@ -398,8 +398,8 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
         return None
     if has_masked(groups):
         raise invalid(name, "groups without masked entries", groups)
-    _check_index(name, groups, outputs)
-    labels = read_labels(name, _read_values(groups, name, reader), len(rows))
+    _require_same_index(name, groups, outputs)
+    labels = read_labels(name, _labels_or_groups(groups, name, reader), len(rows))
     if None in labels:
         requirement = "a group for each row, none of them missing"
         raise invalid(name, requirement, f"nothing in row {labels.index(None) + 1}")
@@ -420,12 +420,12 @@ def _outputs_to_array(values: Any) -> Array:
     raise mistyped("outputs", "an array with one row an output", values)
 
 
-def _read_values(values: Any, name: str, reader: Reader) -> Any:
+def _labels_or_groups(values: Any, name: str, reader: Reader) -> Any:
     """Read labels or groups that the user passed as a file, a frame or an array."""
-    return read_matched({name: values}, Request(""), [None], reader)[0][0].rows
+    return read_and_align({name: values}, Request(""), [None], reader)[0][0].rows
 
 
-def _check_index(name: str, values: Any, outputs: Any) -> None:
+def _require_same_index(name: str, values: Any, outputs: Any) -> None:
     """Raise an error if labels or groups are a Series whose index differs from the outputs'."""
     indexed = [frame.index for frame in (values, outputs) if has_all(frame, "index")]
     indices = [frame for frame in indexed if has_all(frame, "equals")]
@@ -439,8 +439,8 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
     """Return the labels that the user passed as an array, one per row, shape `(size,)`."""
     if has_masked(label):
         raise invalid("label", "labels without masked entries", label)
-    _check_index("label", label, outputs)
-    values = _read_values(label, "label", reader)
+    _require_same_index("label", label, outputs)
+    values = _labels_or_groups(label, "label", reader)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -476,14 +476,14 @@ def refuse_unlike_missing_marks(sides: Sides) -> None:
         ValueError: if all missing outputs on one input are None, and all missing outputs on the
             other input are NaN.
     """
-    first, second = map(_find_missing_marks, sides)
+    first, second = map(_find_none_and_nan, sides)
     if first and second and not first & second:
         other, own = (" and ".join(marks) for marks in (first, second))
         text = f"with what is missing marked as in outputs ({other}), got {own}"
         raise tag_error(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
 
-def _find_missing_marks(side: Array) -> set[str]:
+def _find_none_and_nan(side: Array) -> set[str]:
     """Return the set of "None" and "NaN" that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()
@@ -513,19 +513,19 @@ def refuse_labels(sides: Sides) -> None:
             (or only -1 and 1), and the other array contains many different numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
-        if _are_labels(side, other):
+        if _are_labels_for(side, other):
             which = "on x'" if name == "outputs_prime" else "on x"
             raise invalid(name, f"outputs {which} (label= is for labels)", side)
 
 
-def _are_labels(side: Array, other: Array) -> bool:
-    if side.dtype.kind == "b" or other.dtype.kind == "b":
-        return side.dtype.kind == "b" != other.dtype.kind
-    is_number = [values.dtype.kind in "uif" for values in (side, other)]
-    if not all(is_number) or len(side) != len(other) or side.size != len(side):
+def _are_labels_for(side: Array, scores: Array) -> bool:
+    if side.dtype.kind == "b" or scores.dtype.kind == "b":
+        return side.dtype.kind == "b" != scores.dtype.kind
+    is_number = [values.dtype.kind in "uif" for values in (side, scores)]
+    if not all(is_number) or len(side) != len(scores) or side.size != len(side):
         return False
     if not np.isin(side[:_LABEL_SAMPLE_ROWS], (-1, 0, 1)).all():
         return False
     if np.unique(side).tolist() not in ([0, 1], [-1, 1]):
         return False
-    return len(np.unique(other, axis=0)) >= min(_MIN_DISTINCT_SCORES, len(other) // 2 + 1)
+    return len(np.unique(scores, axis=0)) >= min(_MIN_DISTINCT_SCORES, len(scores) // 2 + 1)

@@ -79,7 +79,7 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
     """
     shown = [(make_visible(label), make_visible(text)) for label, text in rows]
     lines = [(label, escape_html(text), label == "verdict") for label, text in shown]
-    return frame_html(make_card_table(make_visible(name), lines, refuted))
+    return frame_html(make_html_table(make_visible(name), lines, refuted))
 
 
 def frame_html(body: str) -> str:
@@ -94,7 +94,7 @@ def escape_html(text: object) -> str:
     return markup.escape(make_visible(str(text), "\n"))
 
 
-def make_card_table(
+def make_html_table(
     name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
 ) -> str:
     """Format the rows of a report as an HTML table with the caption `name`.

@@ -29,7 +29,7 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-"""Colour cycle of dpcore. `apply_style` replaces these colours by those of the current cycle."""
+"""Colour cycle of dpcore. `current_style` replaces these colours by those of the current cycle."""
 
 
 @contextmanager
@@ -77,12 +77,12 @@ def show_hidden_characters(figure: Figure) -> Figure:
     return figure
 
 
-def relative_size(width: float, height: float) -> tuple[float, float]:
+def scale_figure_size(width_factor: float, height_factor: float) -> tuple[float, float]:
     """Multiply the figure size of the current matplotlib style (in inches) by two factors."""
     from matplotlib import rcParams
 
     wide, high = rcParams["figure.figsize"]
-    return width * wide, height * high
+    return width_factor * wide, height_factor * high
 
 
 def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
@@ -110,7 +110,7 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
         _prevent_second_display(figure)
         return figure
     if isinstance(ax, (Axes, FigureBase)):
-        _prevent_second_display(get_whole_figure(ax.figure or ax))
+        _prevent_second_display(get_root_figure(ax.figure or ax))
     if isinstance(ax, FigureBase):
         if isinstance(ax, Figure) and not ax.axes:
             ax.set_size_inches(size)
@@ -121,8 +121,8 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
     if place is None:
         raise invalid("ax", "axes that plt.subplots made, for a picture of several panels", ax)
     ax.remove()
-    if get_whole_figure(around).get_layout_engine() is None:
-        get_whole_figure(around).set_layout_engine("constrained")
+    if get_root_figure(around).get_layout_engine() is None:
+        get_root_figure(around).set_layout_engine("constrained")
     part: Any = around.add_subfigure(place)
     part.set_facecolor("none")
     return part  # type: ignore[no-any-return]
@@ -138,7 +138,7 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
 
     if not isinstance(ax, Axes):
         return get_canvas(ax, size).subplots()
-    _prevent_second_display(get_whole_figure(ax.figure))
+    _prevent_second_display(get_root_figure(ax.figure))
     return ax
 
 
@@ -186,7 +186,7 @@ def hide_outer_spines(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def apply_style(picture: Figure) -> Figure:
+def current_style(picture: Figure) -> Figure:
     """Replace the colours of dpcore in a picture by the colours of the current matplotlib style.
 
     Pictures with many parts are first drawn in the colours of dpcore. The first colour of dpcore
@@ -214,13 +214,13 @@ def apply_style(picture: Figure) -> Figure:
 
     for artist in picture.findobj(include_self=False):
         _recolour_artist(artist, meant)
-    return get_whole_figure(picture)
+    return get_root_figure(picture)
 
 
-def get_whole_figure(picture: Any) -> Figure:
+def get_root_figure(picture: Any) -> Figure:
     """Return the figure that contains a subfigure. For a figure, return the figure itself."""
     root: Any = picture.figure
-    return picture if root is None or root is picture else get_whole_figure(root)
+    return picture if root is None or root is picture else get_root_figure(root)
 
 
 def _recolour_artist(artist: Any, meant: Any) -> None:
@@ -255,10 +255,10 @@ def finish_axes(axes: Axes, title: str) -> Figure:
     """Add a title to axes, hide their top and right frame lines, and return the whole figure."""
     axes.set_title(title, loc="left", fontsize="medium")
     hide_outer_spines(axes)
-    return get_whole_figure(axes.figure)
+    return get_root_figure(axes.figure)
 
 
-def format_title(name: str, verdict: str) -> str:
+def two_line_title(name: str, verdict: str) -> str:
     """Return the title of an audit's picture: one line with the name, one with the verdict."""
     # A pair of dollar signs would be read as mathematics.
     name = make_visible(name).replace("$", r"\$")

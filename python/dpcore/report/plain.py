@@ -117,7 +117,7 @@ def register_type(word: str, cls: type) -> None:
         )
 
 
-def class_of(word: object) -> type | None:
+def registered_class(word: object) -> type | None:
     """Return the class that a word in JSON files identifies, or None for an unknown word."""
     home = _WORD_HOMES.get(word) if isinstance(word, str) else None
     if home is None:
@@ -134,7 +134,7 @@ def word_of(cls: type) -> str | None:
     """
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
-    return next((word for word in words if class_of(word) is cls), None)
+    return next((word for word in words if registered_class(word) is cls), None)
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
 
     `decode` converts JSON data to objects. The field declares the function that checks the value.
     """
-    read: Reading = field.metadata.get("read", as_it_stands)
+    read: Reading = field.metadata.get("read", return_unchanged)
     with name_field(field.name, held):
         return read(field.name, decode(held))
 
@@ -168,7 +168,7 @@ def lists_to_tuples(value: Any) -> Any:
     return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
-def as_it_stands(name: str, value: Any) -> Any:
+def return_unchanged(name: str, value: Any) -> Any:
     """Return a value unchanged. Fields that need no check use this function as their check."""
     return value
 
@@ -255,11 +255,11 @@ def _find_class(word: Any) -> type:
 
     The function imports only modules of dpcore, so a file cannot make it import other code.
     """
-    cls = class_of(word)
+    cls = registered_class(word)
     for package in WORD_PACKAGES:
         if cls is None:
             import_module(package)
-            cls = class_of(word)
+            cls = registered_class(word)
     if cls is None:
         raise invalid("record", "a word that one of dpcore's records declares", word)
     return cls
@@ -370,14 +370,14 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
             for other programs. When dpcore reads the dict, it ignores these numbers, except for the
             verdict, with which it checks the fields.
     """
-    record = {"format": _format_word_of(type(result)), **encode_fields(result)}
+    record = {"format": _serialized_name(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:
         record["seed"] = str(record["seed"])
     derived = {k: v if isinstance(v, dict) else encode_value(v) for k, v in figures.items()}
     return {**record, "derived": derived}
 
 
-def _format_word_of(cls: type) -> str:
+def _serialized_name(cls: type) -> str:
     """Return the word that identifies a class in files, or else the word of its base class."""
     return next(word for word in map(word_of, cls.__mro__) if word is not None)
 
@@ -451,8 +451,8 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
     """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
-    if record.get("format") != _format_word_of(cls):
-        raise invalid("format", repr(_format_word_of(cls)), record.get("format"))
+    if record.get("format") != _serialized_name(cls):
+        raise invalid("format", repr(_serialized_name(cls)), record.get("format"))
     try:
         held = [f for f in fields(cls) if f.metadata.get("held", True)]  # type: ignore[arg-type]
         values = {f.name: _read_field(cls, f, record[f.name]) for f in held}

@@ -12,7 +12,7 @@ import numpy as np
 from ..advice import advise_on_attribute
 from ..suggestions import suggest_in_methods
 from ..visible import make_visible
-from .card import escape_html, fold_html, frame_html, make_card_table
+from .card import escape_html, fold_html, frame_html, make_html_table
 from .rows import Row, format_rows
 
 _MAX_REPR_WIDTH: Final = 180
@@ -21,7 +21,7 @@ _MAX_RECORD_DEPTH: Final = 3
 """Depth to which nested records can be opened."""
 
 
-def qualified_name(value: Any) -> str:
+def qualname_of(value: Any) -> str:
     """Return the qualified name of a function or class, such as "Counts.swapped".
 
     For any other object, return the qualified name of its class.
@@ -31,7 +31,7 @@ def qualified_name(value: Any) -> str:
 
 def dotted_name(fn: Any) -> str:
     """Return the name of a function with its module, such as "numpy.linalg.norm"."""
-    name = qualified_name(fn)
+    name = qualname_of(fn)
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
@@ -72,7 +72,7 @@ class Shown:
 
     def __repr__(self) -> str:
         """Return the constructor call, shortened to one line of at most 180 characters."""
-        text = full(self)
+        text = full_call(self)
         return (
             text
             if len(text) <= _MAX_REPR_WIDTH and "\n" not in text
@@ -95,7 +95,7 @@ class Shown:
         """
         if rows := self._lines():
             return format_rows(self._title, rows)
-        return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
+        return full_call(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
 
     def _repr_html_(self) -> str:
         return record_to_html(self)
@@ -104,7 +104,7 @@ class Shown:
 suggest_in_methods(Shown)
 
 
-def full(record: Any) -> str:
+def full_call(record: Any) -> str:
     """Return the constructor call of a dataclass with all its fields. Long arrays are shortened."""
     return _format_call(record, _format_whole_field)
 
@@ -168,7 +168,7 @@ def _shorten_field(value: Any) -> str:
 
 def _format_whole_field(value: Any) -> str:
     if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
-        return full(value)
+        return full_call(value)
     if type(value) is tuple and any(isinstance(item, Shown) for item in value):
         return f"({', '.join(map(_format_whole_field, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
@@ -197,10 +197,10 @@ def record_to_html(record: Any) -> str:
         >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
-    return frame_html(_record_to_body(record, _MAX_RECORD_DEPTH))
+    return frame_html(_record_inner_html(record, _MAX_RECORD_DEPTH))
 
 
-def _record_to_body(record: Any, depth: int) -> str:
+def _record_inner_html(record: Any, depth: int) -> str:
     kind = type(record).__name__
     shown_fields = list_shown_fields(record) if is_dataclass(record) else []
     inner = [(name, _value_to_html(value, depth), False) for name, value in shown_fields]
@@ -211,18 +211,18 @@ def _record_to_body(record: Any, depth: int) -> str:
     text = "" if is_plain or rows else str(record)
     if rows:
         cells = [(label, escape_html(words), label == "verdict") for label, words in rows]
-        report = make_card_table("", cells, getattr(record, "refuted", None))
+        report = make_html_table("", cells, getattr(record, "refuted", None))
         shown = _put_name_above(record._title, report)
     elif text:
         tag = "pre" if "\n" in text else "div"
         shown = _put_name_above(kind, f"<{tag}>{escape_html(text)}</{tag}>")
     else:
-        return make_card_table(kind, inner)
-    return shown + (fold_html("fields", make_card_table("", inner)) if inner else "")
+        return make_html_table(kind, inner)
+    return shown + (fold_html("fields", make_html_table("", inner)) if inner else "")
 
 
-def _put_name_above(name: str, inner: str) -> str:
-    return f'<div class="name">{escape_html(name)}</div>{inner}'
+def _put_name_above(name: str, inner_html: str) -> str:
+    return f'<div class="name">{escape_html(name)}</div>{inner_html}'
 
 
 def _value_to_html(value: Any, depth: int) -> str:
@@ -230,8 +230,8 @@ def _value_to_html(value: Any, depth: int) -> str:
 
     A large record becomes an element that the reader can open. Other values become one line.
     """
-    if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
-        return fold_html(on_one_line(repr(value), 80), _record_to_body(value, depth - 1))
+    if isinstance(value, Shown) and depth > 1 and len(full_call(value)) > 100:
+        return fold_html(on_one_line(repr(value), 80), _record_inner_html(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
         inner = "".join(

@@ -15,9 +15,9 @@ from ..report.figures import (
     background_box,
     cycle_colour,
     finish_axes,
-    format_title,
-    relative_size,
+    scale_figure_size,
     text_colour,
+    two_line_title,
 )
 from ..report.rows import format_epsilon
 from .audit_text import format_claim, format_outputs_counts
@@ -36,7 +36,7 @@ _CURVE_GRID_POINTS = 400
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """Draw the epsilons of an audit on one axis: certified, estimated, exact and claimed."""
-    axes = axes_of(ax, relative_size(1.0, 0.55))
+    axes = axes_of(ax, scale_figure_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
     claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
     figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
@@ -45,10 +45,10 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     if not audit.checks:
         bar = cycle_colour(1 if audit.refuted else 0)
         axes.barh([2], [audit.epsilon_lower], height=0.5, color=bar)
-    _draw_point(axes, 1, audit.epsilon_hat, right, text_colour(), "o")
+    _draw_loss(axes, 1, audit.epsilon_hat, right, text_colour(), "o")
     labels = {2: "certified", 1: "estimate"}
     if audit.exact is not None:
-        _draw_point(axes, 0, audit.exact, right, cycle_colour(2), "D")
+        _draw_loss(axes, 0, audit.exact, right, cycle_colour(2), "D")
         labels[0] = "closed form"
     low = min(labels) - 0.9
     if claim is not None:
@@ -63,7 +63,7 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel=label)
     axes.set_yticks(list(labels), list(labels.values()))
     verdict = "invalid: no bound holds" if audit.checks else audit.verdict
-    return finish_axes(axes, format_title(audit.name, verdict))
+    return finish_axes(axes, two_line_title(audit.name, verdict))
 
 
 def _format_caption(audit: OutputsAudit) -> str:
@@ -79,7 +79,7 @@ def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
     annotate_point(axes, words, (value, row), (7, 0), va="center", bbox=background_box(axes))
 
 
-def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
+def _draw_loss(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
     """Draw an epsilon as a point, or an infinite epsilon as an arrow to the right edge."""
     if math.isfinite(value):
         axes.plot([value], [row], marker, color=hue)
@@ -96,7 +96,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     The trade-off function gives the least type II error at each type I error. The picture also
     shows the trade-off curve of the claim, if the audit has a claim.
     """
-    axes = axes_of(ax, relative_size(0.8, 1.0))
+    axes = axes_of(ax, scale_figure_size(0.8, 1.0))
     band = audit.tradeoff
     errors = np.linspace(0.0, 1.0, _CURVE_GRID_POINTS)
     upper = band.at(errors)
@@ -124,7 +124,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     The text is below this point. If the band or an axis is near, it is farther away, with a line to
     the point.
     """
-    bend = _find_equal_errors(audit)
+    bend = _claimed_equal_error(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         annotate_point(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
@@ -134,15 +134,15 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
-def _find_equal_errors(audit: Audit) -> float:
+def _claimed_equal_error(audit: Audit) -> float:
     """Return the smallest type I error that the claim allows if the type II error is the same."""
     if isinstance(audit.claim, Claim):
         # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
-    return (1.0 - audit.delta) / (1.0 + _compute_ratio_limit(audit))
+    return (1.0 - audit.delta) / (1.0 + _claimed_probability_ratio(audit))
 
 
-def _compute_ratio_limit(audit: Audit) -> float:
+def _claimed_probability_ratio(audit: Audit) -> float:
     """Compute e^(claimed epsilon times distance of the pair), limited to e^700."""
     return math.exp(min(700.0, (audit.claimed_epsilon or 0.0) * audit.pair.distance))
 
@@ -155,7 +155,7 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """
     if isinstance(audit.claim, Claim):
         return np.asarray(audit.claim.trade_off(errors))
-    grow = _compute_ratio_limit(audit)
+    grow = _claimed_probability_ratio(audit)
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
@@ -163,7 +163,7 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
 
 def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     """Draw the lower bound on delta that an audit certifies, against epsilon."""
-    axes = axes_of(ax, relative_size(1.0, 0.8))
+    axes = axes_of(ax, scale_figure_size(1.0, 0.8))
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)

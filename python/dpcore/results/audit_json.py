@@ -81,7 +81,7 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
     calls = [
-        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in list_call_keywords(audit)
+        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in keywords_per_range(audit)
     ]
     return " + ".join(calls)
 
@@ -107,19 +107,19 @@ def make_script(audit: Audit) -> str:
     lines.append(f"pair = {pair}")
     if attack_expression(audit) is None:
         lines.append(f"attack = ...  # {on_one_line(audit.attack, 200)}")
-    if audit.neighbour and neighbour_expression(audit) is None:
+    if audit.neighbour and relation_as_python(audit) is None:
         lines.append(f"neighbour = ...  # {on_one_line(audit.neighbour, 200)}")
     is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
     calls = []
-    for arguments in list_call_keywords(audit):
+    for arguments in keywords_per_range(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
         calls.append(f"dpcore.audit(\n{body})")
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
 
 
-def list_call_keywords(audit: Audit) -> list[list[str]]:
+def keywords_per_range(audit: Audit) -> list[list[str]]:
     """Return the keyword arguments, as Python code, with which `dpcore.audit` repeats an audit.
 
     An audit can have counted several separate ranges of trials. The result has one list of
@@ -137,7 +137,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [] if find_declaration(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
-    common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
+    common += [f"neighbour={relation_as_python(audit) or 'neighbour'}"] * bool(audit.neighbour)
     inputs = inputs_of(audit.mechanism, audit.pair)
     common += ["null=True"] if inputs_equal(inputs.x, inputs.x_prime) else []
     common += ["source=False"] * any(run.origin == LEFT_OUT for run in audit.provenance)
@@ -166,7 +166,7 @@ def attack_expression(audit: Audit) -> str | None:
     return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
 
 
-def neighbour_expression(audit: Audit) -> str | None:
+def relation_as_python(audit: Audit) -> str | None:
     """Return the neighbour relation of an audit as Python code.
 
     The result is None if the stored text of the relation is not a constructor call from
@@ -232,7 +232,7 @@ def pair_expression(audit: Audit) -> str | None:
 
 def _value_to_code(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
-        return _vector_to_code(value)
+        return _vector_to_python(value)
     try:
         shown = repr(value)
         same = len(shown) <= 200 and has_equal_content(ast.literal_eval(shown), value)
@@ -241,7 +241,7 @@ def _value_to_code(value: Any) -> str | None:
     return shown if same else None
 
 
-def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
+def _vector_to_python(array: np.ndarray[Any, Any]) -> str | None:
     """Return a finite float64 vector as code, or None for a long vector or another array."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None

@@ -94,7 +94,7 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         ("Data", embed_json(audit)),
     ]
     shown = [(title, part) for title, part in sections if part]
-    return make_document(_make_subject(audit), _make_head(audit), shown, footer)
+    return make_document(_name_and_verdict(audit), _make_head(audit), shown, footer)
 
 
 def make_provenance_section(provenance: Sequence[Provenance]) -> str:
@@ -149,10 +149,10 @@ def _make_head(audit: Audit | OutputsAudit) -> str:
         figures.insert(0, ("claim", str(audit.claim)))
     sentence = _UNDECIDED_SENTENCE if audit.undecided else _VERDICT_SENTENCES[audit.refuted]
     meaning = _INVALID_SENTENCE if invalid else sentence
-    return make_header(_make_subject(audit), meaning, figures)
+    return make_header(_name_and_verdict(audit), meaning, figures)
 
 
-def _make_subject(audit: Audit | OutputsAudit) -> Subject:
+def _name_and_verdict(audit: Audit | OutputsAudit) -> Subject:
     return Subject(audit.name, audit.verdict, audit.refuted)
 
 
@@ -175,7 +175,7 @@ def _make_count_table(audit: Audit | OutputsAudit, c: Counts) -> str:
 
 def _make_proof(audit: Audit | OutputsAudit) -> str:
     """Return HTML with the steps that prove the bound, or the reasons why no bound holds."""
-    steps = audit.checks or list_proof_steps(audit)
+    steps = audit.checks or proof_sentences(audit)
     shown = "\n".join(f"<li>{escape_text(step)}</li>" for step in steps)
     if audit.checks:
         return f"<p>{_INVALID_SENTENCE}</p>\n<ol>\n{shown}\n</ol>"
@@ -191,7 +191,7 @@ def _make_proof(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
+def proof_sentences(audit: Audit | OutputsAudit) -> list[str]:
     """Return the steps of the proof that the certified bound of an audit holds.
 
     Each step is one sentence. The first step states how the counted event was chosen. For an audit
@@ -206,7 +206,7 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
             f"{guesses.guesses:,} were guessed: {audit.attack}.",
             f"{guesses.correct:,} of {guesses.guesses:,} guesses are right.",
             f"{_format_certified(audit)} ({title}).",
-            *_list_verdict_steps(audit),
+            *_verdict_sentences(audit),
         ]
     if is_recorded(audit):
         x, x_prime = audit.pilot
@@ -224,7 +224,7 @@ def list_proof_steps(audit: Audit | OutputsAudit) -> list[str]:
         f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
         f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
         *_list_quotient_steps(audit, counts, up, down),
-        *_list_verdict_steps(audit),
+        *_verdict_sentences(audit),
     ]
 
 
@@ -261,11 +261,11 @@ def _list_quotient_steps(
     return [limit, f"{law}{result}."]
 
 
-def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
+def _verdict_sentences(audit: Audit | OutputsAudit) -> list[str]:
     if audit.claimed_epsilon is None:
         return []
     if isinstance(audit.claim, Claim):
-        return [_describe_curve_step(audit)]
+        return [_describe_curve_verdict(audit)]
     claim, apart = audit.claimed_epsilon, audit.pair.distance
     claimed = f"the claim {claim:g}"
     if audit.delta and apart != 1.0:
@@ -274,7 +274,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
     return [f"The certified {format_epsilon(audit.epsilon_lower)} {relation} {claimed}."]
 
 
-def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
+def _describe_curve_verdict(audit: Audit | OutputsAudit) -> str:
     """Describe the last step of the proof if the claim is a curve: the verdict on the curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:
@@ -302,14 +302,14 @@ def _format_confidence(audit: Audit | OutputsAudit) -> str:
 def _make_pictures(audit: Audit | OutputsAudit) -> str:
     shown: list[str] = []
     for name, title, height in _PAGE_PICTURES:
-        words = _describe_picture(audit) if name == "plot" else audit.name
+        words = _picture_alt_text(audit) if name == "plot" else audit.name
         shown += filter(None, [make_picture(audit, name, (title, words), height)])
     if len(shown) > 1:
         shown.insert(0, _SEPARATE_CONFIDENCE_NOTE.format(level=_format_confidence(audit)))
     return "\n".join(shown)
 
 
-def _describe_picture(audit: Audit | OutputsAudit) -> str:
+def _picture_alt_text(audit: Audit | OutputsAudit) -> str:
     """Describe the picture of an audit's epsilons for readers who cannot see it."""
     parts = [
         f"certified {'none' if audit.checks else format_epsilon(audit.epsilon_lower)}",

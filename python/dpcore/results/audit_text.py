@@ -17,7 +17,7 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.callables import is_user_code
-from ..mechanisms.declarations import inputs_of, is_native, mechanism_attribute
+from ..mechanisms.declarations import inputs_of, is_native, optional_attribute
 from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair
@@ -29,14 +29,14 @@ from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses
 from .need import (
     certifies_little,
     claim_times_distance,
-    count_per_side,
+    counts_per_side,
     draws_needed,
-    exceeds_claim,
     is_declared_noise_enough,
     is_direction_wrong,
     is_event_too_weak,
+    is_loss_above,
     is_recorded,
-    plan_draws,
+    low_noise_draws,
     single_bound_confidence,
     trials_needed,
 )
@@ -104,13 +104,13 @@ def describe_neighbours(audit: Audit) -> str:
     if audit.claim is None:
         return ""
     apart = "" if audit.pair.distance == 1.0 else f", at distance {audit.pair.distance:g}"
-    own = _describe_own_neighbours(audit)
+    own = _claim_max_distance(audit)
     return f"not given: the claim is tested for these two inputs only{apart}{own}"
 
 
-def _describe_own_neighbours(audit: Audit) -> str:
+def _claim_max_distance(audit: Audit) -> str:
     """Describe the distance that the mechanism's own claim covers, if this claim was tested."""
-    norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
+    norm, most = (optional_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
     return f" (the mechanism's claim covers {_NORM_NAMES[norm]} distance at most {most:g})"
@@ -126,11 +126,11 @@ def _format_distances(pair: Pair | None) -> str:
         size = _format_plural_count(apart["size"], apart["unit"])
         parts.append(f"{apart['replaced']:,} of {size} replaced")
     if "added_or_removed" in apart:
-        parts.append(_format_changes(apart))
+        parts.append(_format_added_or_removed(apart))
     return ", ".join(parts)
 
 
-def _format_changes(changes: dict[str, Any]) -> str:
+def _format_added_or_removed(changes: dict[str, Any]) -> str:
     number = changes["added_or_removed"]
     shown = f"{number:,}" if number <= MOST_CHANGES else f"more than {MOST_CHANGES}"
     if "replaced" in changes:
@@ -156,14 +156,14 @@ def describe_next_steps(audit: Audit) -> str:
         given or if the claim was refuted.
     """
     if audit.undecided:
-        return describe_reach_step(audit)
+        return describe_how_to_refute(audit)
     if audit.refuted is not False:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
-    pair = _OTHER_ROWS if mechanism_attribute(audit.mechanism, "log_rows") else pair
+    pair = _OTHER_ROWS if optional_attribute(audit.mechanism, "log_rows") else pair
     if is_declared_noise_enough(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
-    other = _list_other_steps(audit, pair)
+    other = _list_next_steps(audit, pair)
     steps = " or ".join(other)
     if audit.pooled:
         return f"{steps}."
@@ -172,18 +172,18 @@ def describe_next_steps(audit: Audit) -> str:
         return f"{steps}. {sight}, with any number of trials."
     trials = trials_needed(audit)
     claim = claim_times_distance(audit)
-    if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
-        return _describe_step_without_trials(audit, steps)
+    if trials is None and not is_loss_above(audit.bound_counts, claim, audit.delta):
+        return _next_step_below_claim(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
         # An event that never happens on the other side already shows the largest loss.
         return f"{more}."
-    if _differs_in_many_entries(audit) or _may_change_all_entries(audit):
+    if _differs_in_many_entries(audit) or _could_change_more_entries(audit):
         return f"{other[0]}, or {more}."
     return f"{more}; or {steps}."
 
 
-def describe_reach_step(audit: Audit | OutputsAudit) -> str:
+def describe_how_to_refute(audit: Audit | OutputsAudit) -> str:
     """Describe what the user can change so that the claim of an audit can be refuted.
 
     Args:
@@ -197,7 +197,7 @@ def describe_reach_step(audit: Audit | OutputsAudit) -> str:
     others = "a smaller claim or a claim with a delta"
     if is_recorded(audit):
         if isinstance(audit.evidence, Guesses):
-            return f"{_format_guesses(audit.guesses_needed)}, or a smaller claim or confidence."
+            return f"{_needed_guess_text(audit.guesses_needed)}, or a smaller claim or confidence."
         rows, unit = audit.rows_to_reach, "counted rows" if audit.groups is None else "groups"
     else:
         rows, unit = audit.trials_to_reach, "trials"
@@ -209,7 +209,7 @@ def describe_reach_step(audit: Audit | OutputsAudit) -> str:
     return f"at least {_format_large_number(rows)} {unit} on each side, or {others}."
 
 
-def _describe_step_without_trials(audit: Audit, steps: str) -> str:
+def _next_step_below_claim(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event do not exceed the claim.
 
     That is, even if the frequencies were the true probabilities, the event would not refute it.
@@ -220,16 +220,19 @@ def _describe_step_without_trials(audit: Audit, steps: str) -> str:
     if audit.exact is not None:
         # The vote shows more than the claim, whatever these draws show.
         return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
-    return f"{_add_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
+    return f"{_prepend_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
 
 
-def _add_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
+def _prepend_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
     """Put the step "more draws" before other steps, if the audit had too few draws.
 
     With more draws, an attack may choose another event. The attack MajorityVote always has the same
     event, so its steps are returned unchanged.
     """
-    planned, counts = plan_draws(audit), put_numerator_first(count_per_side(audit), audit.direction)
+    planned, counts = (
+        low_noise_draws(audit),
+        put_numerator_first(counts_per_side(audit), audit.direction),
+    )
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -251,7 +254,7 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     return f"about {_format_large_number(trials)} trials on each side, {same}"
 
 
-def _list_other_steps(audit: Audit, pair: str) -> list[str]:
+def _list_next_steps(audit: Audit, pair: str) -> list[str]:
     """Return the two most promising steps other than more trials; the better step is first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
@@ -261,7 +264,7 @@ def _list_other_steps(audit: Audit, pair: str) -> list[str]:
     attacks = f"another attack ({', '.join(left)})"
     if _differs_in_many_entries(audit):
         return [_ONE_ENTRY.format(dim=np.size(audit.pair.x)), pair]
-    if _may_change_all_entries(audit):
+    if _could_change_more_entries(audit):
         return [_ALL_PATTERNS.format(dim=np.size(audit.pair.x)), pair]
     if tried != "auto":
         return [attacks, pair]
@@ -274,17 +277,17 @@ def _format_large_number(number: int) -> str:
 
 def _differs_in_many_entries(audit: Audit) -> bool:
     """Return True if the L1 norm defines neighbours and the inputs differ in many entries."""
-    l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
+    l1 = optional_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
-def _may_change_all_entries(audit: Audit) -> bool:
+def _could_change_more_entries(audit: Audit) -> bool:
     """Return True if the claim allows all entries to change, but the pair changes only some.
 
     That is, neighbours are defined by the Linf norm, and the pair is no pattern of `dpcore.pairs`
     in which all entries change.
     """
-    linf = mechanism_attribute(audit.mechanism, "norm") == "linf"
+    linf = optional_attribute(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
     if not linf or audit.searched is not None or np.ndim(audit.pair.x) != 1:
         return False
@@ -292,7 +295,7 @@ def _may_change_all_entries(audit: Audit) -> bool:
     return size > 1 and audit.pair not in patterns(size, "all")
 
 
-def describe_more_rows(audit: OutputsAudit) -> str:
+def outputs_next_steps(audit: OutputsAudit) -> str:
     """Return a line on what may help to refute a claim about recorded outputs.
 
     Examples are more rows (recorded outputs), another attack, or other canaries (training examples
@@ -307,7 +310,7 @@ def describe_more_rows(audit: OutputsAudit) -> str:
         at least half of the claim.
     """
     if audit.undecided:
-        return describe_reach_step(audit)
+        return describe_how_to_refute(audit)
     if audit.refuted is not False:
         return ""
     if audit.counts is None:
@@ -319,8 +322,8 @@ def describe_more_rows(audit: OutputsAudit) -> str:
     other = "outputs of another pair, or another attack"
     if certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
-    if rows is None and not exceeds_claim(ordered, claim, audit.delta):
-        return f"{_add_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
+    if rows is None and not is_loss_above(ordered, claim, audit.delta):
+        return f"{_prepend_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
     more = f"about {_format_large_number(rows)} counted rows on each side"
@@ -328,7 +331,7 @@ def describe_more_rows(audit: OutputsAudit) -> str:
     return f"{more}." if ordered.k_prime == 0 else f"{more}; or {other}."
 
 
-def describe_size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
+def describe_draws_for_low_noise(audit: Audit | OutputsAudit) -> str:
     """State how many draws an audit needs to detect noise that is 10 % too small.
 
     With such noise, the privacy loss is larger than the claimed epsilon. If delta is 0, the
@@ -345,7 +348,7 @@ def describe_size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     """
     if audit.refuted is not False or not audit.claimed_epsilon or audit.counts is None:
         return ""
-    planned, delta = plan_draws(audit), audit.delta
+    planned, delta = low_noise_draws(audit), audit.delta
     if planned is None:
         return ""
     true, mass, trials = planned
@@ -368,38 +371,33 @@ def list_report_rows(audit: Audit) -> list[Row]:
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
-        ("certified", NOTHING if audit.checks else _format_bound(audit, describe_bound(audit))),
+        ("certified", NOTHING if audit.checks else _format_bound(audit, bound_method_text(audit))),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, not a bound)"),
         ("closed form", _describe_closed_form(audit)),
-        ("exact loss", _describe_declared_loss(audit)),
+        ("exact loss", _declared_noise_loss_text(audit)),
         ("witness", describe_event(audit)),
         *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_counts(audit.counts)),
         ("reach", _describe_reach(audit)),
-        *_list_pooled_rows(audit),
+        *_pooled_coordinate_rows(audit),
         ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
-        ("search", _describe_search(audit)),
-        ("budget", _describe_budget(audit)),
+        ("search", _describe_pair_search(audit)),
+        ("budget", _describe_time_budget(audit)),
         ("distances", _format_distances(audit.pair)),
         ("encoded", _format_distances(audit.clean)),
         ("neighbours", describe_neighbours(audit)),
-        ("read", _describe_read(audit)),
+        ("read", _describe_parts_read(audit)),
         ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
-        *_list_other_finding_rows(audit),
+        *_list_floating_point_rows(audit),
         ("seed", _describe_seed(audit)),
         ("device", audit.runs_on),
         ("needed", describe_next_steps(audit)),
-        ("plan", describe_size_for_a_tenth(audit)),
+        ("plan", describe_draws_for_low_noise(audit)),
         ("note", propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(
             ("note", entry)
-            for entry in (
-                describe_joint_confidence(audit),
-                audit.power,
-                *audit.notes,
-                *audit.checks,
-            )
+            for entry in (describe_joint_bounds(audit), audit.power, *audit.notes, *audit.checks)
         ),
     ]
     return [(label, text) for label, text in table if text]
@@ -446,12 +444,12 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def _describe_read(audit: Audit | OutputsAudit) -> str:
+def _describe_parts_read(audit: Audit | OutputsAudit) -> str:
     """Describe how many parts of the outputs the attack read; return "" for outputs of one part."""
     return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
-def _describe_declared_loss(audit: Audit) -> str:
+def _declared_noise_loss_text(audit: Audit) -> str:
     """Describe the loss of the pair under the noise that the mechanism declares, or return ""."""
     if audit.declared_loss is None:
         return ""
@@ -460,7 +458,7 @@ def _describe_declared_loss(audit: Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _describe_search(audit: Audit) -> str:
+def _describe_pair_search(audit: Audit) -> str:
     """Describe how many pairs the search for the pair compared; return "" without a search."""
     search = audit.searched
     if search is None:
@@ -471,7 +469,7 @@ def _describe_search(audit: Audit) -> str:
     return f"{_format_plural_count(search.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
 
 
-def _describe_budget(audit: Audit) -> str:
+def _describe_time_budget(audit: Audit) -> str:
     """Describe how many trials fit into the budget of seconds; return "" without a budget."""
     if audit.budget is None:
         return ""
@@ -481,7 +479,7 @@ def _describe_budget(audit: Audit) -> str:
     )
 
 
-def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
+def describe_joint_bounds(audit: Audit | OutputsAudit) -> str:
     """Return a sentence on the joint confidence of two bounds of an audit.
 
     The first bound is the certified bound. The second bound comes from the last bits of the outputs
@@ -494,19 +492,19 @@ def describe_joint_confidence(audit: Audit | OutputsAudit) -> str:
     return f"`certified` and `rounding` have {level}."
 
 
-def describe_bound(audit: Audit) -> str:
+def bound_method_text(audit: Audit) -> str:
     """Return the confidence, the name of the bound and the stopping rule of an audit, as text."""
     stops = {
         "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
-    name = _name_bound(clopper_pearson if audit.pooled else BOUNDS[audit.bound], audit.counts)
+    name = _bound_title(clopper_pearson if audit.pooled else BOUNDS[audit.bound], audit.counts)
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 
 
-def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
+def _bound_title(bound: Callable[..., float], counts: Counts) -> str:
     """Return the title of a bound.
 
     If there are more draws than the bound supports, dpcore computes the Clopper-Pearson bound, and
@@ -520,7 +518,7 @@ def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
     return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
-def _list_pooled_rows(audit: Audit) -> list[Row]:
+def _pooled_coordinate_rows(audit: Audit) -> list[Row]:
     """Return rows on pooled coordinates: the assumption, and the counts of each group.
 
     The list is empty if the event pools no coordinates.
@@ -532,7 +530,7 @@ def _list_pooled_rows(audit: Audit) -> list[Row]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _list_other_finding_rows(audit: Audit | OutputsAudit) -> list[Row]:
+def _list_floating_point_rows(audit: Audit | OutputsAudit) -> list[Row]:
     """Return rows on the second event of an audit, which is about last bits of floats.
 
     If the event about last bits has the larger bound, it is the main event of the audit. The rows
@@ -653,21 +651,21 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
     table = [
         ("verdict", audit.verdict),
         ("claim", format_claim(audit)),
-        ("certified", _format_outputs_certified(audit)),
+        ("certified", _format_outputs_bound(audit)),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (not a bound)"),
         ("witness", describe_event(audit)),
         *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_outputs_counts(audit)),
         ("reach", _describe_reach(audit)),
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
-        ("rows", _describe_rows(audit)),
+        ("rows", _describe_row_meaning(audit)),
         *(("read from", str(entry)) for entry in audit.files),
-        ("read", _describe_read(audit)),
-        *_list_other_finding_rows(audit),
+        ("read", _describe_parts_read(audit)),
+        *_list_floating_point_rows(audit),
         ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
-        ("needed", describe_more_rows(audit)),
-        ("plan", describe_size_for_a_tenth(audit)),
-        *(("note", note) for note in (describe_joint_confidence(audit), *audit.notes)),
+        ("needed", outputs_next_steps(audit)),
+        ("plan", describe_draws_for_low_noise(audit)),
+        *(("note", note) for note in (describe_joint_bounds(audit), *audit.notes)),
     ]
     return [(label, text) for label, text in table if text]
 
@@ -684,7 +682,7 @@ def describe_event(audit: Audit | OutputsAudit) -> str:
     return f"{audit.event}, {side} in the numerator"
 
 
-def _format_outputs_certified(audit: OutputsAudit) -> str:
+def _format_outputs_bound(audit: OutputsAudit) -> str:
     if audit.doubts:
         return "nothing: no bound holds"
     title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
@@ -719,14 +717,14 @@ def _describe_reach(audit: Audit | OutputsAudit) -> str:
         if audit.parameter_ceiling is not None:
             most = f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_ceiling)}; {most}"
     if not is_recorded(audit):
-        return f"{audit.reach_size} certify at most {most}"
+        return f"{audit.trial_count_text} certify at most {most}"
     reach = f"{audit.size} certify at most {most}"
     if audit.guesses is None or audit.claimed_epsilon is None:
         return reach
-    return f"{reach}; to refute the claim takes {_format_guesses(audit.guesses_needed)}"
+    return f"{reach}; to refute the claim takes {_needed_guess_text(audit.guesses_needed)}"
 
 
-def _format_guesses(guesses: int | None) -> str:
+def _needed_guess_text(guesses: int | None) -> str:
     if guesses is None:
         return "more guesses than any run has"
     if guesses == 1:
@@ -734,7 +732,7 @@ def _format_guesses(guesses: int | None) -> str:
     return f"{guesses:,} guesses (and canaries) or more, all of them right"
 
 
-def _describe_rows(audit: OutputsAudit) -> str:
+def _describe_row_meaning(audit: OutputsAudit) -> str:
     paired = "; rows i of both sides come from one seed" if audit.paired else ""
     order = "; put in this order when the runs were over" if audit.arranged else ""
     meaning = ROWS[audit.rows]

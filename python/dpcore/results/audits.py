@@ -14,22 +14,22 @@ import numpy.typing as npt
 
 from .. import bounds, exact
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import Claim, choose_tangent
+from ..claims.trade_off import Claim, tangent_eps_delta
 from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import is_native, optional_attribute
 from ..records import Counts
 from ..report.rows import Row
 from ..report.shown import name_of, on_one_line
 from ..sampling.driver import draw_again, unite_ranges
-from ..sampling.rows import list_differing_audits
-from ..suggestions import suggest_arguments
+from ..sampling.rows import doubts_across_audits
+from ..suggestions import explain_argument_errors
 from . import evidence
 from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
 from .audit_json import derive_audit_numbers
 from .audit_page import make_page
 from .audit_text import list_all_rows
-from .need import explain_no_loss, find_fewest, single_bound_confidence
+from .need import explain_no_loss, rounded_fewest, single_bound_confidence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ _PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
 """Probabilities of a perfect event on x and on x' that the bets of an early stop assume."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the fields say what it is
     __doc__ = evidence.Evidence.__doc__
@@ -96,7 +96,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if self.slices:
             return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
-        return evidence.find_delta_lower(self._certified_at)
+        return evidence.delta_lower_at_zero(self._certified_at)
 
     def _certified_at(self, delta: float) -> float:
         """Compute the lower bound on the loss of the pair at any delta, from the deciding event.
@@ -131,9 +131,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             bound = bounds.BOUNDS[self.bound]
             own = bound(self.bound_counts, self.delta, level)
             other = bound(finding.bound_counts, self.delta, level)
-        return self.exchange_findings() if other > own else self
+        return self.exchange_events() if other > own else self
 
-    def exchange_findings(self) -> Audit:
+    def exchange_events(self) -> Audit:
         """Return this audit with the events in `event` and `floating_point` exchanged."""
         finding = self.floating_point
         if finding is None:
@@ -169,7 +169,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
         bound = 0.0
-        for epsilon in _iterate_epsilons((self.claimed_epsilon or 0.0) * self.pair.distance):
+        for epsilon in _rising_epsilon_grid((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
             bound = epsilon
@@ -221,7 +221,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
             return None
         if self._tests_curve:
-            return parameter_of_points(claim.with_parameter(1.0), tuple(self._list_points()))
+            return max_refuted_value(claim.with_parameter(1.0), tuple(self._error_upper_limits()))
         epsilon = self.tangent or 0.0
 
         def is_refuted(delta: float) -> bool:
@@ -243,7 +243,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if not self._tests_curve or self.checks:
             return None
-        type_one, type_two = self._list_points()[0]
+        type_one, type_two = self._error_upper_limits()[0]
         return type_one, type_two, self.claim.trade_off(type_one)  # type: ignore[union-attr]
 
     @property
@@ -256,7 +256,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             return False
         return find_declaration(bounds.BOUNDS[self.bound]).curves == "point"
 
-    def _list_points(self) -> list[tuple[float, float]]:
+    def _error_upper_limits(self) -> list[tuple[float, float]]:
         """Return, for each event, upper limits on its type I and its type II error.
 
         There are two events if `floating_point` counts towards the verdict, otherwise one. All
@@ -349,7 +349,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         tangent, delta = self.tangent, self.delta
         if isinstance(self.claim, Claim) and not self._tests_curve:
             # For such an event the pilot would have chosen another tangent.
-            tangent, delta = choose_tangent(self.claim, perfect)
+            tangent, delta = tangent_eps_delta(self.claim, perfect)
         last = (
             replace(self.slices[-1], direction="x", counts=perfect, guess=_PERFECT_GUESS)
             if self.slices
@@ -389,7 +389,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         The number is computed for an event that always happens on one input, and never on the other
         input. It is rounded up to two digits. It is None if 10^15 trials cannot refute the claim.
         """
-        return find_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
+        return rounded_fewest(lambda trials: self._with_perfect_event(trials)._refutes())
 
     @property
     def undecided(self) -> str:
@@ -407,10 +407,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if perfect._refutes():
             return ""
         limits = perfect.epsilon_lower, self.claim, perfect.parameter_lower
-        return evidence.explain_reach(self.reach_size, *limits)
+        return evidence.explain_reach(self.trial_count_text, *limits)
 
     @property
-    def reach_size(self) -> str:
+    def trial_count_text(self) -> str:
         """Number of trials for which `ceiling` is computed, as text such as "1,000 trials"."""
         unit = "calls" if self.route == "timed" else "trials"
         most = self.end - self.ranges[0][0]
@@ -463,7 +463,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def _refutes(self) -> bool:
         """Return True if the counts refute the claim."""
         if self._tests_curve:
-            points = self._list_points()
+            points = self._error_upper_limits()
             return any(type_two < self.claim.trade_off(type_one) for type_one, type_two in points)  # type: ignore[union-attr]
         if self.claimed_epsilon is None:
             return False
@@ -482,7 +482,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     @property
     def own_claim(self) -> float | None:
         """Epsilon that the mechanism states in its attribute `claim`, or None if it states none."""
-        own = mechanism_attribute(self.mechanism, "claim")
+        own = optional_attribute(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
@@ -607,7 +607,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def _to_page(self) -> str:
         return make_page(self)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return derive_audit_numbers(self)
 
     @property
@@ -654,7 +654,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     # The two audits have the event of the attack in common.
     first, second = (
-        audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
+        audit.exchange_events() if audit.rounding_won else audit for audit in (first, second)
     )
     rules = {field.name: evidence.get_merger(field) for field in fields(first)}
     for name in (name for name, rule in rules.items() if rule is evidence.require_equal):
@@ -676,7 +676,7 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
         raise invalid("audits", "without early stop, to be added", first.stop)
     ranges = unite_ranges(first.ranges, second.ranges)
     if first.route == "callable":
-        _check_block_ends(first, second)
+        _require_whole_blocks(first, second)
     if same := set(first.digests) & set(second.digests):
         requirement = "drawn anew, and not those of the first"
         raise invalid("outputs of the second audit", requirement, f"{len(same)} equal blocks")
@@ -695,13 +695,13 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
         "pooled": tuple(map(Counts.__add__, first.pooled, second.pooled)) if pooled else (),
         "slices": (),
         "checks": tuple(
-            dict.fromkeys(early.checks + late.checks + _describe_difference(early, late))
+            dict.fromkeys(early.checks + late.checks + _event_rates_differ_note(early, late))
         ),
         "notes": tuple(dict.fromkeys(early.notes + late.notes)),
     }
 
 
-def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
+def _event_rates_differ_note(first: Audit, second: Audit) -> tuple[str, ...]:
     """Return a sentence if the event has significantly different frequencies in two audits.
 
     Outputs that dpcore's compiled core draws need no such check.
@@ -710,10 +710,10 @@ def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
         return ()
     own, other = first.counts, second.counts
     sides = [(own.n, own.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (own, other)]
-    return list_differing_audits(sides)
+    return doubts_across_audits(sides)
 
 
-def _check_block_ends(first: Audit, second: Audit) -> None:
+def _require_whole_blocks(first: Audit, second: Audit) -> None:
     # The last, short block of a callable need not be a prefix of the whole block.
     last = max(first.ranges[-1][1], second.ranges[-1][1])
     for stop in (stop for audit in (first, second) for _, stop in audit.ranges):
@@ -722,7 +722,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _iterate_epsilons(claim: float) -> Iterator[float]:
+def _rising_epsilon_grid(claim: float) -> Iterator[float]:
     """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
@@ -761,7 +761,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
     """
     largest = 0.0
     for value in itertools.islice(
-        _iterate_epsilons(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+        _rising_epsilon_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
@@ -771,7 +771,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 
 @lru_cache(maxsize=256)
-def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
+def max_refuted_value(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
     """Return the largest mu (for `GDP`) or rho (for `ZCDP`) that at least one point refutes.
 
     A point is a pair of a type I and a type II error. A point refutes a parameter if the claimed

@@ -26,7 +26,7 @@ from ..claims.trade_off import Claim
 from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, Result, SeenOutput, frozen_array
-from ..report.plain import Reading, as_it_stands
+from ..report.plain import Reading, return_unchanged
 
 Randomness = Literal["seed", "rounding", "own", "not known"]
 RANDOMNESS: Final[tuple[Randomness, ...]] = get_args(Randomness)
@@ -297,19 +297,19 @@ class Slice(Record, word="Slice"):
         return put_numerator_first(self.counts, self.direction)
 
 
-def find_delta_lower(compute_bound: Callable[[float], float]) -> float:
+def delta_lower_at_zero(epsilon_lower_at: Callable[[float], float]) -> float:
     """Return a certified lower bound on delta at epsilon 0, by bisection.
 
     The result is the largest delta at which the certified lower bound on epsilon is above 0. The
     result exceeds the true delta only if the bound on epsilon fails at the true delta.
 
     Args:
-        compute_bound: function that takes a delta and returns the certified lower bound on epsilon.
+        epsilon_lower_at: function that returns the certified lower bound on epsilon for a delta.
     """
     low, high = 0.0, 1.0
     for _ in range(_DELTA_STEPS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if compute_bound(middle) > 0.0 else (low, middle)
+        low, high = (middle, high) if epsilon_lower_at(middle) > 0.0 else (low, middle)
     return low
 
 
@@ -329,7 +329,7 @@ def merge_curves(early: Scored | None, late: Scored | None) -> Scored | None:
     return early + late if same else early
 
 
-def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
+def unite_smallest_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
     """Return the 1,024 smallest of the digests (hashes) that two audits store.
 
     Each digest is the hash of a block of counted outputs. If two audits have a digest in common,
@@ -352,12 +352,12 @@ def mark_merged(early: Any, late: Any) -> Any:
     raise NotImplementedError
 
 
-def either_one(early: Any, late: Any) -> Any:
+def first_not_none(early: Any, late: Any) -> Any:
     """Return `early`, or `late` if `early` is None, as the value for a merged audit."""
     return late if early is None else early
 
 
-def field_rule(read: Reading = as_it_stands, merge: Merging = require_equal) -> dict[str, Any]:
+def field_rule(read: Reading = return_unchanged, merge: Merging = require_equal) -> dict[str, Any]:
     """Make the metadata of a field of an audit: how it is read from a file, and how it is merged.
 
     Args:
@@ -389,7 +389,7 @@ def make_checked_reader(check: Callable[[Any], Any]) -> Reading:
     return read
 
 
-def instance_reader(kind: type) -> Reading:
+def type_check_reader(kind: type) -> Reading:
     """Return a function `(name, value)` that returns the value if its class is `kind`."""
     return lambda name, value: errors.instance(name, value, kind)
 
@@ -432,7 +432,7 @@ def read_epsilon(name: str, value: Any) -> Any:
     return value
 
 
-def read_claim(name: str, value: Any) -> Any:
+def check_claim_or_epsilon(name: str, value: Any) -> Claim | float:
     """Return `value` if it is an epsilon or a `Claim` object. Otherwise raise an error."""
     return value if isinstance(value, Claim) else read_epsilon(name, value)
 
@@ -695,12 +695,12 @@ class Evidence(Result):
     """
 
     mechanism: Any = field(metadata=field_rule())
-    pair: Pair = field(metadata=field_rule(instance_reader(Pair)))
-    attack: str = field(metadata=field_rule(instance_reader(str)))
+    pair: Pair = field(metadata=field_rule(type_check_reader(Pair)))
+    attack: str = field(metadata=field_rule(type_check_reader(str)))
     event: Any = field(metadata=field_rule())
     direction: str = field(metadata=field_rule(word_reader(*SIDES)))
-    counts: Counts = field(metadata=field_rule(instance_reader(Counts), total))
-    claim: float | Claim | None = field(metadata=field_rule(none_or(read_claim)))
+    counts: Counts = field(metadata=field_rule(type_check_reader(Counts), total))
+    claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
     delta: float = field(metadata=field_rule(make_checked_reader(errors.delta_level)))
     confidence: float = field(metadata=field_rule(make_checked_reader(errors.confidence_level)))
     seed: int = field(metadata=field_rule(read_seed))
@@ -713,7 +713,7 @@ class Evidence(Result):
     nan: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     nan_prime: int = field(default=0, metadata=field_rule(make_integer_reader(0), total))
     pilot: int = field(default=0, metadata=field_rule(make_integer_reader(0), larger))
-    partial: bool = field(default=False, metadata=field_rule(instance_reader(bool), either))
+    partial: bool = field(default=False, metadata=field_rule(type_check_reader(bool), either))
     bound: str = field(
         default="clopper_pearson",
         metadata=field_rule(
@@ -728,41 +728,41 @@ class Evidence(Result):
         default=(), metadata=field_rule(tuple_reader(Counts), mark_merged)
     )
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(none_or(instance_reader(Finding)), merge_findings)
+        default=None, metadata=field_rule(none_or(type_check_reader(Finding)), merge_findings)
     )
-    floats: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
+    floats: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(none_or(instance_reader(Scored)), merge_curves)
+        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), merge_curves)
     )
     slices: tuple[Slice, ...] = field(
         default=(), metadata=field_rule(tuple_reader(Slice), mark_merged)
     )
     checks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
     notes: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str), mark_merged))
-    neighbour: str = field(default="", metadata=field_rule(instance_reader(str)))
+    neighbour: str = field(default="", metadata=field_rule(type_check_reader(str)))
     randomness: Randomness = field(
         default="not known", metadata=field_rule(word_reader(*RANDOMNESS), choose_less_repeatable)
     )
-    runs_on: str = field(default="", metadata=field_rule(instance_reader(str)))
+    runs_on: str = field(default="", metadata=field_rule(type_check_reader(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
-    clean: Pair | None = field(default=None, metadata=field_rule(none_or(instance_reader(Pair))))
+    clean: Pair | None = field(default=None, metadata=field_rule(none_or(type_check_reader(Pair))))
     declared_loss: float | None = field(default=None, metadata=field_rule(none_or(read_float)))
     tangent: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
     read: PartsRead | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(none_or(instance_reader(PartsRead)), either_one),
+        metadata=field_rule(none_or(type_check_reader(PartsRead)), first_not_none),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput), either_one)
+        default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput), first_not_none)
     )
     digests: tuple[str, ...] = field(
-        default=(), metadata=field_rule(tuple_reader(str), unite_digests)
+        default=(), metadata=field_rule(tuple_reader(str), unite_smallest_digests)
     )
     searched: Searched | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(none_or(instance_reader(Searched)), either_one),
+        metadata=field_rule(none_or(type_check_reader(Searched)), first_not_none),
     )
     budget: float | None = field(
         default=None,
@@ -779,8 +779,8 @@ class Evidence(Result):
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(Provenance), total)
     )
-    constant: str = field(default="", metadata=field_rule(instance_reader(str)))
-    rounding_won: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
+    constant: str = field(default="", metadata=field_rule(type_check_reader(str)))
+    rounding_won: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
 
     @property
     def claimed_epsilon(self) -> float | None:

@@ -33,7 +33,7 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
     return hasattr(audit, "rows")
 
 
-def find_fewest(is_enough: Callable[[int], bool]) -> int | None:
+def rounded_fewest(is_enough: Callable[[int], bool]) -> int | None:
     """Return the smallest whole number that is enough, rounded up to two significant digits.
 
     `is_enough` takes a number and returns True if it is enough. Every larger number must then be
@@ -63,7 +63,7 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
     Returns:
         The number of trials, rounded up to two digits, or None if too many trials are needed.
     """
-    if not exceeds_claim(frequencies, claim, delta):
+    if not is_loss_above(frequencies, claim, delta):
         return None
 
     def enough(trials: int) -> bool:
@@ -81,7 +81,7 @@ def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: fl
     return None
 
 
-def exceeds_claim(frequencies: Counts, claim: float, delta: float) -> bool:
+def is_loss_above(frequencies: Counts, claim: float, delta: float) -> bool:
     """Return True if the frequencies of an event contradict a claim, without regard to chance.
 
     The frequencies are regarded as the true probabilities of the event on the two inputs. The
@@ -154,7 +154,7 @@ def certifies_little(audit: Audit | OutputsAudit) -> bool:
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
-def count_per_side(audit: Audit | OutputsAudit) -> Counts:
+def counts_per_side(audit: Audit | OutputsAudit) -> Counts:
     """Return the counts of an audit, with the number of outputs on each input as `n`.
 
     An audit of running times stores the number of calls on both inputs together as `n` and
@@ -167,7 +167,7 @@ def count_per_side(audit: Audit | OutputsAudit) -> Counts:
     return counts
 
 
-def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
+def low_noise_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] | None:
     """Compute how many draws an audit needs to detect noise that is 10 % too small.
 
     Returns:
@@ -178,14 +178,14 @@ def plan_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | None] |
     claim, delta = claim_times_distance(audit), audit.delta
     if not claim:
         return None
-    ordered = put_numerator_first(count_per_side(audit), audit.direction)
-    true = power.loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
-    frequency = _event_frequency(ordered, true)
+    ordered = put_numerator_first(counts_per_side(audit), audit.direction)
+    true = power.loss_of_noise_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
+    frequency = _assumed_event_frequency(ordered, true)
     return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
 
 
-def _event_frequency(frequencies: Counts, true: float) -> float:
-    """Return the probability of the event that `plan_draws` assumes: its frequency, if useful.
+def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
+    """Return the probability of the event that `low_noise_draws` assumes: its frequency, if useful.
 
     It is .5 if the event shows no loss. It is limited, because the complement of a more frequent
     event shows a larger loss.
@@ -193,21 +193,21 @@ def _event_frequency(frequencies: Counts, true: float) -> float:
     if explain_no_loss(frequencies) or frequencies.k == 0:
         return 0.5
     # If the mass is larger and the ratio is e^true, the complement shows a larger loss.
-    return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true)))
+    return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true_epsilon)))
 
 
 @lru_cache(maxsize=64)
 def _mass_and_trials(
-    claim: float, true: float, mass: float, delta: float, confidence: float
+    claim: float, true_epsilon: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """Return the probability of an event that shows the loss `true`, and the trials that it needs.
+    """Return the probability of an event that shows a loss of `true_epsilon`, and its trials.
 
     The number of trials refutes the claim with 95 % probability, and is rounded up to two digits.
     It is None if too many trials are needed.
     """
-    rates = mass, mass * math.exp(-true)
+    rates = mass, mass * math.exp(-true_epsilon)
     if delta:
-        rates = power.gaussian_event(claim, true, delta, confidence, 0.95)
+        rates = power.gaussian_event(claim, true_epsilon, delta, confidence, 0.95)
     trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
     if trials is None:
         return rates[0], None

@@ -22,30 +22,30 @@ from .audit_figures import draw_bounds
 from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
 from .audit_text import list_outputs_rows
-from .audits import error_limits_of, parameter_of_points, parameter_on_grid
+from .audits import error_limits_of, max_refuted_value, parameter_on_grid
 from .evidence import (
     Finding,
     Provenance,
     TableRead,
+    check_claim_or_epsilon,
+    delta_lower_at_zero,
     empirical_loss,
     explain_reach,
     field_rule,
-    find_delta_lower,
     format_verdict,
-    instance_reader,
     log_ratio,
     make_checked_reader,
     none_or,
     per_distance,
     put_numerator_first,
-    read_claim,
     read_epsilon,
     read_seed,
     tuple_reader,
+    type_check_reader,
     word_reader,
 )
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses, guesses_needed_for
-from .need import find_fewest
+from .need import rounded_fewest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,25 +129,25 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     names: tuple[str, str] = field(metadata=field_rule(tuple_reader(str, 2)))
     rows: str = field(metadata=field_rule(word_reader(*ROWS)))
     evidence: Counts | Guesses = field(metadata=field_rule())
-    attack: str = field(metadata=field_rule(instance_reader(str)))
-    claim: float | Claim | None = field(metadata=field_rule(none_or(read_claim)))
+    attack: str = field(metadata=field_rule(type_check_reader(str)))
+    claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
     delta: float = field(metadata=field_rule(make_checked_reader(delta_level)))
     confidence: float = field(metadata=field_rule(make_checked_reader(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(read_seed))
     event: Any = field(default=None, metadata=field_rule())
     direction: str | None = field(default=None, metadata=field_rule())
-    pair: Pair = field(default=UNKNOWN, metadata=field_rule(instance_reader(Pair)))
+    pair: Pair = field(default=UNKNOWN, metadata=field_rule(type_check_reader(Pair)))
     pilot: tuple[int, int] = field(default=(0, 0), metadata=field_rule(tuple_reader(int, 2)))
     doubts: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str)))
-    paired: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
-    arranged: bool = field(default=False, metadata=field_rule(instance_reader(bool)))
+    paired: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
+    arranged: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
     groups: tuple[int, int] | None = field(
         default=None, metadata=field_rule(none_or(tuple_reader(int, 2)))
     )
     remarks: tuple[str, ...] = field(default=(), metadata=field_rule(tuple_reader(str)))
     read: PartsRead | None = field(
-        default=None, compare=False, metadata=field_rule(none_or(instance_reader(PartsRead)))
+        default=None, compare=False, metadata=field_rule(none_or(type_check_reader(PartsRead)))
     )
     inside: tuple[SeenOutput, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput))
@@ -160,9 +160,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     files: tuple[TableRead, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(TableRead))
     )
-    constant: str = field(default="", metadata=field_rule(instance_reader(str)))
+    constant: str = field(default="", metadata=field_rule(type_check_reader(str)))
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(none_or(instance_reader(Finding)))
+        default=None, metadata=field_rule(none_or(type_check_reader(Finding)))
     )
 
     floats: ClassVar[bool] = False
@@ -239,7 +239,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if isinstance(self.evidence, Guesses):
             return self.evidence.parameter(claim, self.confidence)
         if self.point is not None:
-            return parameter_of_points(claim.with_parameter(1.0), (self.point[:2],))
+            return max_refuted_value(claim.with_parameter(1.0), (self.point[:2],))
         epsilon = self.tangent or 0.0
         return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 
@@ -258,7 +258,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         lower bound on the total variation distance between the distributions of outputs on x and on
         x'.
         """
-        return find_delta_lower(self._bound_at)
+        return delta_lower_at_zero(self._bound_at)
 
     @property
     def epsilon_lower(self) -> float:
@@ -358,7 +358,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """
         if isinstance(self.evidence, Guesses):
             return None
-        return find_fewest(
+        return rounded_fewest(
             lambda rows: replace(
                 self, evidence=Counts(rows, rows, 0, rows), direction="x"
             )._refutes()
@@ -462,7 +462,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def _to_page(self) -> str:
         return make_page(self)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return derive_outputs_numbers(self)
 
     @property

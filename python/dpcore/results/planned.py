@@ -16,7 +16,7 @@ from ..bounds.power import AUTO_FACTOR, certifies
 from ..claims.trade_off import Claim
 from ..errors import count, invalid
 from ..records import Counts, Result
-from ..report.figures import annotate_point, axes_of, finish_axes, relative_size, text_colour
+from ..report.figures import annotate_point, axes_of, finish_axes, scale_figure_size, text_colour
 from ..report.rows import Row
 from .evidence import per_distance
 
@@ -215,7 +215,7 @@ class Plan(Result, word="dpcore.plan/1"):
     def _plot(self, ax: Any) -> Figure:
         return draw_power(self, ax)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _DERIVED_FIGURES}
 
 
@@ -247,7 +247,7 @@ def list_plan_rows(plan: Plan) -> list[Row]:
         ("true loss", _describe_true_loss(plan)),
         *size,
         ("at most", f"epsilon >= {plan.certifiable:.4f} could be certified: {best}"),
-        *([("needed", _describe_need(plan))] if plan.reached < plan.power else []),
+        *([("needed", _describe_guesses_needed(plan))] if plan.reached < plan.power else []),
         ("next", _format_audit_call(plan)),
         *([] if plan.seconds is None else [("time", _describe_planned_time(plan.seconds))]),
     ]
@@ -266,7 +266,7 @@ def _is_event_known(plan: Plan) -> bool:
     return plan.event is None and plan.guesses is None
 
 
-def _count_auto_trials(plan: Plan) -> int:
+def _trials_auto_needs(plan: Plan) -> int:
     """Return the number of trials that the attack `auto`, which searches events, usually needs."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
@@ -275,13 +275,13 @@ def _list_event_rows(plan: Plan) -> list[Row]:
     p, q = median_ratio_rates(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
-        auto = f"up to {_count_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
+        auto = f"up to {_trials_auto_needs(plan):,}, usually: it chooses the event on pilot draws"
         return [("event", rates), ("auto", auto)]
     seed = f"{plan.pilots:,} pilot draws per side, seed {plan.seed}"
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 
-def _describe_need(plan: Plan) -> str:
+def _describe_guesses_needed(plan: Plan) -> str:
     rate, settings = plan.guess_rate, (plan.delta, plan.confidence, plan.power)
     n_guesses = guesses_for(
         lambda guesses: max(guesses, plan.canaries or 1), plan.claim, rate, *settings
@@ -300,7 +300,7 @@ def _format_audit_call(plan: Plan) -> str:
         stated = f"claim={kind}({getattr(plan.curve, name):g})" if name else "claim=claim"
     stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
     if plan.guesses is None:
-        return f"dpcore.audit(mechanism, pair, {stated}, trials={_count_auto_trials(plan)})"
+        return f"dpcore.audit(mechanism, pair, {stated}, trials={_trials_auto_needs(plan)})"
     rows = f'rows="one_run", guesses={plan.guesses}'
     return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
 
@@ -325,7 +325,7 @@ def draw_power(plan: Plan, ax: Any = None) -> Figure:
     """
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axes = axes_of(ax, relative_size(0.9, 0.7))
+    axes = axes_of(ax, scale_figure_size(0.9, 0.7))
     what = "trials on each side" if plan.guesses is None else "guesses"
     spread = np.linspace(math.log(0.1), math.log(3.0), _POWER_GRID_POINTS)
     sizes = np.unique(np.maximum(1.0, np.rint(plan.size * np.exp(spread))).astype(np.int64))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..claims.trade_off import Claim
 from ..errors import list_to_floats, tag_error
-from ..events.event import Held, is_own, score_attribute
+from ..events.event import Held, is_built_in, score_attribute
 from ..records import Array, Pair
 from ..report.shown import on_one_line
 from .replay import encode_rows
@@ -95,7 +95,7 @@ class PilotFacts(NamedTuple):
         """
         score = getattr(event, "own_score", None)
         uses_seed = score is not None and (
-            not is_own(score) or score_attribute(score, "reads_seed")
+            not is_built_in(score) or score_attribute(score, "reads_seed")
         )
         return self.notes if uses_seed else (*self.notes, *self.seeds)
 
@@ -142,7 +142,7 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
     return same if same.shape == first.shape else np.zeros(first.shape, np.bool_)
 
 
-def scores_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
+def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
     """Convert outputs to numbers, for a test that the outputs are in random order.
 
     Args:
@@ -165,7 +165,7 @@ def scores_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt
         columns = [columns[place] for place in _spread_columns(len(columns))]
     scores, whole = [], np.zeros(len(outputs), np.intp)
     for number, column in enumerate(columns):
-        codes, counts, ordered = _code_column(column)
+        codes, counts, ordered = _codes_counts_ordered(column)
         if ordered:
             ranks = ((np.cumsum(counts) - 0.5 * (counts + 1)) / len(column))[codes]
         else:
@@ -214,10 +214,10 @@ def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float
     # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
     is_constant = all(map(_are_all_rows_equal, tables, [first[:1] * 2 for first in firsts]))
-    if is_constant and _is_text_unambiguous(sides):
+    if is_constant and _have_one_repr(sides):
         return PilotFacts(describe_constant(size, sides[0][0]), True)
     steady = all(map(_are_all_rows_equal, tables, firsts))
-    excluded = _is_claim_refuted(claim, delta, size)
+    excluded = _is_refuted_by_constants(claim, delta, size)
     notes = _list_constant_parts(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
@@ -247,7 +247,7 @@ def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     )
 
 
-def _is_text_unambiguous(sides: tuple[Array, Array]) -> bool:
+def _have_one_repr(sides: tuple[Array, Array]) -> bool:
     """Return True if outputs that compare as equal also have one text; True and 1 have two."""
     if all(side.dtype != object for side in sides):
         return True
@@ -269,15 +269,15 @@ def _show_output(output: Any) -> str:
     return on_one_line(repr(value), _SHOWN_OUTPUT_WIDTH)
 
 
-def _is_claim_refuted(claim: Any, delta: float, size: int) -> bool:
-    """Return True if `size` equal outputs on x, and others on x', contradict the claim.
+def _is_refuted_by_constants(claim: Any, delta: float, rows: int) -> bool:
+    """Return True if `rows` equal outputs on x, and others on x', contradict the claim.
 
     The test "the output is the constant of x'" would then have smaller type I and type II errors
     than the claim allows. The conclusion is wrong with probability e^-25.
     """
     if claim is None:
         return False
-    error = min(1.0, _SURE_HITS / size)
+    error = min(1.0, _SURE_HITS / rows)
     if isinstance(claim, Claim):
         return float(claim.trade_off(error)) > error
     return 1.0 - delta - math.exp(min(claim, 700.0)) * error > error
@@ -402,7 +402,7 @@ def _list_values(side: Array) -> set[Any]:
     return set(map(_object_key, side.tolist()))
 
 
-def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
+def _codes_counts_ordered(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
     """Replace each value of a column by a number.
 
     Returns:

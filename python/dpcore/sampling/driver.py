@@ -25,9 +25,9 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
-from ..mechanisms.answers import join_outputs, read_item_types, rows_to_objects
+from ..mechanisms.answers import join_outputs, rows_to_objects, types_in_metadata
 from ..mechanisms.callables import is_unbatched, torch_threads
-from ..mechanisms.declarations import is_native, mechanism_attribute
+from ..mechanisms.declarations import is_native, optional_attribute
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
@@ -201,7 +201,7 @@ class Done:
         return Done(ranges, (own_side, other_side))
 
     @property
-    def counts(self) -> list[Any]:
+    def side_hits_and_nans(self) -> list[tuple[tuple[int, ...], int]]:
         """For x and for x': the number of outputs in the event, and the number of NaN."""
         return [(side.hits, side.nan) for side in self.sides]
 
@@ -242,7 +242,7 @@ class Votes:
         for side in (0, 1):
             what, point, names = draws.core_arguments(task.purpose, side)
             votes, nan = _core.count(what, point, *vote, names, which, self.route, self.threads)
-            sides.append(Tally(trials, (self.ballot.count_hits(votes, trials),), nan))
+            sides.append(Tally(trials, (self.ballot.hits_from_votes(votes, trials),), nan))
         return sides[0], sides[1]
 
 
@@ -355,7 +355,7 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
         shard.steps.append(Step(place.number, (turns[0], turns[1]), (marks[0], marks[1])))
     else:
         for side in (0, 1):
-            digest = marks[side].digest(task.needed[side])
+            digest = marks[side].longest_hash(task.needed[side])
             if digest is not None and replay.begins_with_zeros(digest, task.zeros):
                 shard.digests.append((digest, side, place.number))
 
@@ -466,8 +466,8 @@ class Source:
         return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
 
     @property
-    def _way_to_draw(self) -> str:
-        way: str = mechanism_attribute(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
+    def _draw_advice(self) -> str:
+        way: str = optional_attribute(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
         return way
 
     def make_task(self, purpose: int, first: int, end: int) -> Task:
@@ -520,20 +520,20 @@ class Source:
 
         A shard is the result of a worker for consecutive trials, which form blocks.
         """
-        self.course.record_outputs(shard.made)
-        for digest, side, number in (*shard.digests, *self._list_followed_digests(purpose, shard)):
+        self.course.add_outputs(shard.made)
+        for digest, side, number in (*shard.digests, *self._digests_sides_blocks(purpose, shard)):
             # This is done on arrival, so that a run file has the digest of every block that it
             # counts.
             here = (purpose, side, number)
-            self._refuse_replay(self.replays.find_earlier_digest(digest, here), here)
+            self._refuse_equal_block(self.replays.find_and_store_digest(digest, here), here)
         self._waiting.update((step.number, step) for step in shard.steps)
         while self._order and self._order[0] in self._waiting:
-            self._compare_step(purpose, self._waiting.pop(self._order.popleft()))
+            self._refuse_equal_outputs(purpose, self._waiting.pop(self._order.popleft()))
         if shard.calls:
-            self._calls = self._calls or Calls(self.name, self._way_to_draw)
-            self._calls.add_calls(shard.calls, shard.same)
+            self._calls = self._calls or Calls(self.name, self._draw_advice)
+            self._calls.check_and_add_calls(shard.calls, shard.same)
 
-    def list_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
+    def block_digests(self, ranges: tuple[Range, ...]) -> tuple[str, ...]:
         """List the stored hashes of those blocks that have a trial in one of the given ranges.
 
         Args:
@@ -547,28 +547,26 @@ class Source:
             if start < (number + 1) * self.block and number * self.block < stop
         )
 
-    def _list_followed_digests(
-        self, purpose: int, shard: Shard
-    ) -> Iterator[tuple[bytes, int, int]]:
+    def _digests_sides_blocks(self, purpose: int, shard: Shard) -> Iterator[tuple[bytes, int, int]]:
         """Yield digest, side and number of the blocks of `Shard.steps`, for counted draws."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
-                digest = step.marks[side].digest(self.replays.rows_needed(COUNT, side))
+                digest = step.marks[side].longest_hash(self.replays.rows_needed(COUNT, side))
                 if digest is not None:
                     yield digest, side, step.number
 
-    def _compare_step(self, purpose: int, step: Step) -> None:
+    def _refuse_equal_outputs(self, purpose: int, step: Step) -> None:
         for side in sorted((0, 1), key=step.turns.__getitem__):
             here = (purpose, side, step.number)
             there = self.replays.find_earlier_block(here, step.marks[side], step.turns[side])
-            self._refuse_replay(there, here)
+            self._refuse_equal_block(there, here)
 
-    def _refuse_replay(self, there: replay.Where | None, here: replay.Where) -> None:
-        if there is not None:
-            seeded_by = mechanism_attribute(self.draws.mechanism, "seeded_by") or replay.SEEDED_BY
-            raise replay.make_replay_error(self.name, there, here, seeded_by)
+    def _refuse_equal_block(self, earlier: replay.Where | None, here: replay.Where) -> None:
+        if earlier is not None:
+            seeded_by = optional_attribute(self.draws.mechanism, "seeded_by") or replay.SEEDED_BY
+            raise replay.make_repeated_block_error(self.name, earlier, here, seeded_by)
 
-    def doubts(self) -> tuple[str, ...]:
+    def probe_independence(self) -> tuple[str, ...]:
         """Make a few short calls of the mechanism, and test if their outputs are independent.
 
         The result is a list of texts for the report, one for each test that rejects independence.
@@ -586,7 +584,7 @@ class Source:
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
-        how = self._way_to_draw, mechanism_attribute(draws.mechanism, "seeded_by")
+        how = self._draw_advice, optional_attribute(draws.mechanism, "seeded_by")
         return probe_calls(draw, self.name, self.end - self.start, self.block, *how)
 
     def outputs(
@@ -601,7 +599,7 @@ class Source:
         """
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
-            self.course.record_outputs(2 * (stop - start))
+            self.course.add_outputs(2 * (stop - start))
             own, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
             return own, other
         shards = list(self.run(keep_outputs, purpose, [(start, stop)]))
@@ -624,7 +622,7 @@ class Source:
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
-            outputs.ndim > 1 or len({(s.dtype == object, read_item_types(s)) for s in sides}) == 1
+            outputs.ndim > 1 or len({(s.dtype == object, types_in_metadata(s)) for s in sides}) == 1
         )
         in_shape = all(side.shape[1:] == self.shape for side in sides)
         if isinstance(draws, NativeDraws) or (in_shape and is_alike):

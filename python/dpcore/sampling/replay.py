@@ -64,13 +64,13 @@ class Collisions(NamedTuple):
     equal: int = 0
 
     @property
-    def entropy(self) -> float:
+    def entropy_lower(self) -> float:
         """Lower confidence limit of the collision entropy of an output.
 
         The collision entropy is -ln s, where s is the probability that two outputs are equal. The
         limit holds with probability 1 - 1e-6. It is 0 if no pairs of outputs were compared.
         """
-        return _entropy_bound(self.pairs, self.equal)
+        return _entropy_lower_bound(self.pairs, self.equal)
 
     def add_collisions(self, other: Collisions) -> Collisions:
         """Return the sum of these counts of pairs and the counts in `other`."""
@@ -78,7 +78,7 @@ class Collisions(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _entropy_bound(pairs: int, equal: int) -> float:
+def _entropy_lower_bound(pairs: int, equal: int) -> float:
     return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ENTROPY_LIMIT_LEVEL)[1])
 
 
@@ -111,17 +111,17 @@ class Mark(NamedTuple):
     digests: dict[int, bytes]
     collisions: Collisions
 
-    def digest(self, needed: float) -> bytes | None:
+    def longest_hash(self, rows_needed: float) -> bytes | None:
         """Return the hash of the longest hashed series of outputs.
 
-        The result is None if this series has fewer than `needed` outputs.
+        The result is None if this series has fewer than `rows_needed` outputs.
 
         Args:
-            needed: least number of hashed outputs for which equal hashes cannot be due to chance,
-                see `Replays.rows_needed`. If `needed` is 0, the result is None.
+            rows_needed: least number of hashed outputs for which equal hashes cannot be due to
+                chance, see `Replays.rows_needed`. If `rows_needed` is 0, the result is None.
         """
         rows = max(self.digests, default=0)
-        return self.digests[rows] if rows >= needed > 0.0 else None
+        return self.digests[rows] if rows >= rows_needed > 0.0 else None
 
 
 NO_MARK: Final = Mark(0, {}, Collisions())
@@ -155,7 +155,7 @@ def hash_outputs(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -
     for rung in rungs:
         digest.update(rows[first:rung].tobytes())
         digests[rung], first = digest.copy().digest(), rung
-    return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
+    return Mark(size, digests, compare_adjacent_rows(rows[:paired]) if paired else Collisions())
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
@@ -168,7 +168,7 @@ def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
             return
 
 
-def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
+def compare_adjacent_rows(rows: npt.NDArray[np.uint8]) -> Collisions:
     """Compare the first row with the second, the third with the fourth, and so on.
 
     The result is the number of compared pairs and the number of equal pairs.
@@ -207,10 +207,10 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
         return np.empty((size, 0), np.uint8)
     rows = np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
     wide = rows.shape[1] > _MAX_ROW_BYTES and rows.shape[1] % 8 == 0
-    return _fold_words(rows.view(np.uint64)).view(np.uint8) if wide else rows
+    return _hash_rows_of_words(rows.view(np.uint64)).view(np.uint8) if wide else rows
 
 
-def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _hash_rows_of_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Compute a 64-bit hash of each row of 64-bit words.
 
     The hash is a product modulo 2^64 of the words and odd numbers.
@@ -220,12 +220,12 @@ def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """
     mixed = words >> np.uint64(32)
     mixed ^= words
-    folded: npt.NDArray[np.uint64] = mixed @ _make_multipliers(words.shape[1])
+    folded: npt.NDArray[np.uint64] = mixed @ _make_hash_multipliers(words.shape[1])
     return folded.reshape(-1, 1)
 
 
 @functools.lru_cache(maxsize=8)
-def _make_multipliers(width: int) -> npt.NDArray[np.uint64]:
+def _make_hash_multipliers(width: int) -> npt.NDArray[np.uint64]:
     """Return fixed random odd numbers, which are the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
@@ -280,7 +280,7 @@ class _RepeatedRun(NamedTuple):
     rows: int
 
     @property
-    def disjoint_rows(self) -> int:
+    def rows_in_disjoint_pairs(self) -> int:
         """Number of rows in those pairs of equal blocks that have no block in common.
 
         If a random stream has period 1, all blocks are equal, and a block is part of two pairs.
@@ -329,7 +329,7 @@ class _BlockOrder:
         """
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
-        rows, there = self._find_longest_match(here, mark)
+        rows, there = self._find_longest_prefix_match(here, mark)
         self._remember_block(here, mark, whole)
         if there is None:
             if self.block_of and whole is not None:
@@ -343,11 +343,11 @@ class _BlockOrder:
             # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
             # q^2).
             entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
-            if is_collision_negligible(entropy, run.disjoint_rows, self._blocks):
+            if is_collision_negligible(entropy, run.rows_in_disjoint_pairs, self._blocks):
                 return place
         return None
 
-    def _find_longest_match(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
+    def _find_longest_prefix_match(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
         """Find the earlier block with the most equal first rows, and the number of these rows."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)
@@ -417,7 +417,7 @@ class Replays:
         """
         if purpose != COUNT and side not in self._collisions:
             return math.inf
-        entropy = self.collisions[side].entropy
+        entropy = self.collisions[side].entropy_lower
         return (_CHANCE_EXPONENT + 2.0 * _LOG_BLOCK_NUMBER) / entropy if entropy > 0.0 else 0.0
 
     @property
@@ -460,8 +460,8 @@ class Replays:
         Returns:
             The earlier block as a triple, or None if such a block was not found.
         """
-        self._count_collisions(here, mark)
-        entropies = [pairs.entropy for pairs in self.collisions]
+        self._count_equal_pilot_pairs(here, mark)
+        entropies = [pairs.entropy_lower for pairs in self.collisions]
         entropies.append(min(entropies))
         block = self._numbers.find_earlier(here, mark, entropies)
         # Only the order of calls shows a stream that repeats by call.
@@ -470,7 +470,7 @@ class Replays:
         same = self._calls.find_earlier(call, mark, entropies)
         return block if block is not None or same is None else self._calls.block_of[same]
 
-    def find_earlier_digest(self, digest: bytes, here: Where) -> Where | None:
+    def find_and_store_digest(self, digest: bytes, here: Where) -> Where | None:
         """Find an earlier block with the hash `digest`, and store this hash.
 
         The result is None if such a block is not found. It is also None if the hash begins with
@@ -495,7 +495,7 @@ class Replays:
             }
         return None if there == here else there
 
-    def _count_collisions(self, here: Where, mark: Mark) -> None:
+    def _count_equal_pilot_pairs(self, here: Where, mark: Mark) -> None:
         """Count equal pairs of pilot rows. If a call has one row, two calls are compared."""
         purpose, side, number = here
         pairs, whole = mark.collisions, mark.digests.get(mark.rows)
@@ -517,7 +517,7 @@ SEEDED_BY: Final = "the rng it is given"
 _PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 
 
-def make_replay_error(
+def make_repeated_block_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
     """Return the ValueError for a mechanism that returned the same outputs in two blocks.

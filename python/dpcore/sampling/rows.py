@@ -160,15 +160,15 @@ def constant_columns(outputs: Array | Held) -> Same | None:
     if len(outputs) < 2:
         return None
     if isinstance(outputs, Held):
-        return _find_constant_on_device(outputs)
+        return _constant_device_columns(outputs)
     tables = columns.split_by_kind(outputs)
-    equal = tuple(map(_mask_constant_columns, tables))
+    equal = tuple(map(_constant_column_mask, tables))
     if not any(map(np.any, equal)):
         return None
-    return Same(len(outputs), equal, tuple(map(_copy_first_row, tables)))
+    return Same(len(outputs), equal, tuple(map(_first_row_copy, tables)))
 
 
-def _copy_first_row(table: Array) -> Array:
+def _first_row_copy(table: Array) -> Array:
     """Return the first row, with copies of objects, because a later call may change the objects."""
     row: Array = table[0].copy()
     for place, value in enumerate(row.tolist()) if row.dtype == object else ():
@@ -179,7 +179,7 @@ def _copy_first_row(table: Array) -> Array:
     return row
 
 
-def _find_constant_on_device(outputs: Held) -> Same | None:
+def _constant_device_columns(outputs: Held) -> Same | None:
     """Find the columns that are equal in all rows, for outputs on a device such as a GPU."""
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not columns.entries_equal(first[0], first[1]).any():
@@ -192,7 +192,7 @@ def _find_constant_on_device(outputs: Held) -> Same | None:
     return Same(len(outputs), (is_same,), (first[0].copy(),)) if is_same.any() else None
 
 
-def _mask_constant_columns(table: Array) -> npt.NDArray[np.bool_]:
+def _constant_column_mask(table: Array) -> npt.NDArray[np.bool_]:
     same = columns.entries_equal(table[0], table[1])
     for stop in (_FIRST_COMPARED_ROWS, len(table)):
         places = np.flatnonzero(same)
@@ -218,7 +218,7 @@ class Calls:
     _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
-    def add_calls(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
+    def check_and_add_calls(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
         """Record some calls, and raise an error if two of all recorded calls show repeated noise.
 
         Args:
@@ -237,9 +237,9 @@ class Calls:
             for (other_side, rows), first in self._first.items():
                 if other_side == side and self._is_chance_excluded(min(rows, same.rows), same):
                     slack = None if rows == same.rows else _OTHER_SIZE
-                    place = find_differing_constant([first, same], slack)
+                    place = differing_column_index([first, same], slack)
                     if place is not None:
-                        raise make_one_noise_error(self.name, same, place, self.way_to_draw)
+                        raise one_noise_in_call_error(self.name, same, place, self.way_to_draw)
             self._first.setdefault((side, same.rows), same)
 
     def _is_chance_excluded(self, rows: int, same: Same) -> bool:
@@ -248,7 +248,7 @@ class Calls:
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
-def find_differing_constant(calls: Sequence[Same], slack: float | None = None) -> int | None:
+def differing_column_index(calls: Sequence[Same], slack: float | None = None) -> int | None:
     """Return the index of the first column that is constant in each call but not across calls."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
@@ -264,7 +264,7 @@ def find_differing_constant(calls: Sequence[Same], slack: float | None = None) -
     return None
 
 
-def by_chance(calls: Sequence[Same], column: int) -> float:
+def constant_column_chance(calls: Sequence[Same], column: int) -> float:
     """Compute the probability that a column is constant in each call if outputs are independent.
 
     Args:
@@ -302,7 +302,7 @@ def _values_differ(first: Any, second: Any) -> bool:
     return not bool(columns.entries_equal(pair[0], pair[1])[0])
 
 
-def make_one_noise_error(
+def one_noise_in_call_error(
     name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW
 ) -> ValueError:
     """Return a ValueError, with advice: all outputs of a call agree, but not with another call."""
@@ -317,7 +317,7 @@ def make_one_noise_error(
     return tag_error(error, what)
 
 
-def count_compared_rows(start: int, rows: int) -> int:
+def count_rows_to_test(start: int, rows: int) -> int:
     """Return how many outputs of a call are tested for dependence on nearby outputs.
 
     Only the first outputs of an audit, and some outputs in every 2^19 trials, are tested.
@@ -339,15 +339,15 @@ def compare_near_rows(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> 
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
         return None
-    ranks, codes = columns.scores_and_codes(columns.few_columns(outputs))
+    ranks, codes = columns.ranks_and_codes(columns.few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + columns.MOST_COLUMNS, _MAX_LAG))
-    _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
-    _add_equal_pairs(sums[:, 0], codes)
+    _add_lagged_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
+    _add_equal_pair_counts(sums[:, 0], codes)
     return np.rint(sums / _SUM_UNIT).astype(np.int64)
 
 
-def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
+def _add_lagged_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
     """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform."""
     rows = scores.shape[1]
     lags = min(_MAX_LAG, (rows - 1) // 2)
@@ -365,7 +365,7 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
     sums[2, :, :lags] = (fourth**2 / n)[:, None]
 
 
-def _add_equal_pairs(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
+def _add_equal_pair_counts(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
     """Add the number of pairs of equal rows at each distance (lag) of `_EQUAL_LAGS`."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
@@ -401,7 +401,7 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     return np.where(is_usable, excess / np.sqrt(np.where(is_usable, variance, 1.0)), 0.0)
 
 
-def find_most_dependent_lag(sums: Sums) -> tuple[int, float] | None:
+def most_dependent_lag_and_z(sums: Sums) -> tuple[int, float] | None:
     """Find the distance (lag) at which outputs of a call depend most strongly on each other.
 
     Args:
@@ -568,7 +568,7 @@ class Evidence:
         """
         edges = list_piece_edges(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
-        rows = count_compared_rows(start, len(outputs))
+        rows = count_rows_to_test(start, len(outputs))
         return cls(pieces, compare_near_rows(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
@@ -652,14 +652,14 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
         compared = [part.near for part in parts if part.near is not None]
-        apart = find_most_dependent_lag(np.sum(compared, axis=0)) if compared else None
+        apart = most_dependent_lag_and_z(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
             doubts.append(_describe_likeness(side, *apart))
-        doubts += _list_variation(side, [part.pieces for part in parts], "block to block")
+        doubts += _list_excess_variation(side, [part.pieces for part in parts], "block to block")
     return tuple(doubts)
 
 
-def list_differing_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+def doubts_across_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     """Test if an event has the same probability in two or more audits.
 
     The probabilities on x are tested for equality. The probabilities on x' are tested separately.
@@ -673,7 +673,7 @@ def list_differing_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[s
         pieces = Pieces()
         for number, (trials, hits) in enumerate(audits):
             pieces.add(0, number, trials, hits)
-        doubts += _list_variation(side, [pieces], "audit to audit")
+        doubts += _list_excess_variation(side, [pieces], "audit to audit")
     return tuple(doubts)
 
 
@@ -686,7 +686,7 @@ def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
     )
 
 
-def _list_variation(side: str, strata: Sequence[Pieces], where: str) -> list[str]:
+def _list_excess_variation(side: str, strata: Sequence[Pieces], where: str) -> list[str]:
     """Return a sentence if counts vary too much for independent draws, else an empty list."""
     chance = dispersion_p_value(strata)
     text = (
@@ -737,10 +737,10 @@ def probe_calls(
             raise invalid(
                 f"outputs of {name}", f"drawn anew in every call from {seeded_by}", calls_made
             )
-        if _check_constant_calls(outputs, name, way_to_draw):
+        if _refuse_differing_constants(outputs, name, way_to_draw):
             more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
             calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
-            _check_constant_calls(calls, name, way_to_draw)
+            _refuse_differing_constants(calls, name, way_to_draw)
     chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
     if chance >= _CALL_VARIATION_LEVEL:
         return ()
@@ -750,15 +750,15 @@ def probe_calls(
     )
 
 
-def _check_constant_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
+def _refuse_differing_constants(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Raise an error if calls are constant but differ; return True if all calls are constant."""
     calls = [call for call in map(constant_columns, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
         return False
-    column = find_differing_constant(calls)
-    if column is not None and by_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
-        raise make_one_noise_error(name, calls[0], column, way_to_draw)
+    column = differing_column_index(calls)
+    if column is not None and constant_column_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
+        raise one_noise_in_call_error(name, calls[0], column, way_to_draw)
     return True
 
 
@@ -786,7 +786,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
     p_values: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
-        for column, ranks in enumerate(columns.scores_and_codes(join_outputs(outputs))[0]):
+        for column, ranks in enumerate(columns.ranks_and_codes(join_outputs(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())

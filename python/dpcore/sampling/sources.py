@@ -53,7 +53,7 @@ from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
 from ..report.shown import name_of
 from ..streams import Rng, seeded_globals
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 Call = Callable[[Any], Any]
 """Function that is called once per output, `input -> output`."""
@@ -113,15 +113,15 @@ class Timed(NamedTuple):
         outputs = [self.outputs[i] for i in np.flatnonzero(is_selected)]
         return Timed(self.sides[is_selected], self.latencies[is_selected], outputs)
 
-    def split_calls(self, width: int) -> Iterator[Timed]:
+    def split_for_memory(self, numbers_per_call: int) -> Iterator[Timed]:
         """Split the calls into consecutive parts, and yield each part.
 
         A part has at most about a million numbers.
 
         Args:
-            width: how many numbers each call contributes.
+            numbers_per_call: how many numbers each call contributes.
         """
-        step = max(1, _NUMBERS_PER_CHUNK // width)
+        step = max(1, _NUMBERS_PER_CHUNK // numbers_per_call)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
             yield Timed(self.sides[part], self.latencies[part], self.outputs[part])
@@ -358,16 +358,16 @@ class CallableDraws:
         # Global generators have only one state, so turns are not possible with them.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
         if turns and not self.globals:
-            yield from self._draw_by_turns(purpose, place)
+            yield from self._sides_by_turns(purpose, place)
         elif pieces > 1:
-            yield from self._draw_in_pieces(purpose, place, pieces)
+            yield from self._join_pieces_per_side(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
             call = call_on_device if held and makes_tensors(mechanism) else call_mechanism
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, self._draw_side(call, purpose, side, place)
 
-    def _draw_by_turns(self, purpose: int, place: Place) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    def _sides_by_turns(self, purpose: int, place: Place) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, for a function with one output per call.
 
         The outputs are equal to the outputs of one call on x and one call on x'.
@@ -383,7 +383,7 @@ class CallableDraws:
             outputs = to_outputs(name, both[side], place.size, self.shape, self.fields)
             yield side, self._arrange_outputs(outputs)[place.first : place.end]
 
-    def _draw_in_pieces(
+    def _join_pieces_per_side(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield the outputs on x and x' of a block, drawn in several calls on each input."""
@@ -484,18 +484,18 @@ class Course:
         if label:
             self.bar.begin(label, total)
 
-    def record_outputs(self, outputs: int) -> None:
+    def add_outputs(self, outputs: int) -> None:
         """Add the number `outputs` to the number of outputs of the current step of the audit."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.bar.advance(outputs)
 
     def record_call(self, outputs: int, seconds: float) -> None:
         """Record the number of outputs and the duration of one call of the mechanism."""
-        self.record_outputs(outputs)
+        self.add_outputs(outputs)
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
 
-    def estimate_call(self) -> tuple[float, float]:
+    def fixed_and_output_seconds(self) -> tuple[float, float]:
         """Estimate the fixed time of a call of the mechanism, and the additional time per output.
 
         Both are in seconds. They are 0 if no call was recorded.
@@ -564,7 +564,7 @@ class NativeDraws:
         """Return 1, because the compiled core draws any number of outputs in one call."""
         return 1
 
-    def core_arguments(self, purpose: int, side: int) -> tuple[Any, ...]:
+    def core_arguments(self, purpose: int, side: int) -> tuple[Any, Floats, Any]:
         """Return arguments of the compiled core: the mechanism, the input and the random stream.
 
         Args:
@@ -600,7 +600,7 @@ class NativeDraws:
             yield side, self.draw(purpose, side, place)
 
 
-@suggest_arguments
+@explain_argument_errors
 def sample(
     mech: Native,
     x: npt.ArrayLike,

@@ -224,17 +224,17 @@ class Processes(Threads):
             key = parts[0][0]
             if key not in _own_introductions:
                 _own_introductions.clear()
-                _own_introductions[key] = _introduce_process(draws, self._introduce)
+                _own_introductions[key] = _describe_worker(draws, self._introduce)
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         sent = [(key, held if whole or key not in large else None) for key, held in parts]
-        handle = self._send(_run_task, function, sent, task, self._introduce)
+        handle = self._submit_call(_run_task, function, sent, task, self._introduce)
         if whole:
             self._wanted -= 1
             self._bringing.add(handle)
         return handle
 
-    def _send(self, *call: Any) -> Any:
+    def _submit_call(self, *call: Any) -> Any:
         return self._executor.submit(*call)
 
     def _pickle_part(self, part: Any) -> tuple[str, bytes]:
@@ -321,7 +321,7 @@ class Cluster(Processes):
 
         return bytes(cloudpickle.dumps(part))
 
-    def _send(self, *call: Any) -> Any:
+    def _submit_call(self, *call: Any) -> Any:
         with warnings.catch_warnings():
             # A mechanism is sent once per worker, even if it is large.
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -381,7 +381,7 @@ _KNOWN_BY: weakref.WeakKeyDictionary[Any, dict[frozenset[str], set[str]]] = (
 )
 """Workers that have loaded large objects, by executor."""
 _PLACE_OF: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Places in which executors work, see `find_executor_kind`."""
+"""Places in which executors work, see `find_where_tasks_run`."""
 _own_introductions: dict[str, Introduction] = {}
 """Introduction of this process for the last object that it sent, by the object's digest."""
 _loaded_parts: OrderedDict[str, Any] = OrderedDict()
@@ -410,9 +410,7 @@ def _run_task(
     while len(_loaded_parts) > _MAX_KNOWN_PARTS:
         _loaded_parts.popitem(last=False)
     draws, work = parts_done
-    introduction = (
-        _introduce_process(draws, introduce) if is_new and introduce is not None else None
-    )
+    introduction = _describe_worker(draws, introduce) if is_new and introduce is not None else None
     return Answer(worker, introduction, function(draws, work, task))
 
 
@@ -457,7 +455,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _introduce_process(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
+def _describe_worker(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
     from importlib.metadata import version
 
     versions = f"dpcore {version('dpcore')}", f"numpy {np.__version__}"
@@ -500,7 +498,7 @@ def open_workers(
                 raise
     elif is_dask_client(executor):
         yield Cluster(executor, introduce)
-    elif (_PLACE_OF.get(executor) or find_executor_kind(executor)) == "processes":
+    elif (_PLACE_OF.get(executor) or find_where_tasks_run(executor)) == "processes":
         yield Processes(executor, count_workers(executor, threads), introduce)
     else:
         yield Threads(executor, count_workers(executor, threads))
@@ -523,11 +521,11 @@ def count_workers(executor: Any, threads: int | None) -> int:
     return most if isinstance(most, int) and most > 0 else threads_of(threads)
 
 
-def _get_process_and_thread() -> tuple[str, int, int]:
+def _process_thread_ids() -> tuple[str, int, int]:
     return _PROCESS_ID, os.getpid(), threading.get_ident()
 
 
-def find_executor_kind(executor: Any) -> str:
+def find_where_tasks_run(executor: Any) -> str:
     """Run a test task to find where an executor runs tasks.
 
     The result is "here" (in the calling thread), "threads" (other threads of this process) or
@@ -537,10 +535,10 @@ def find_executor_kind(executor: Any) -> str:
         ValueError: if the executor was shut down and accepts no tasks.
     """
     try:
-        process, pid, thread = executor.submit(_get_process_and_thread).result()
+        process, pid, thread = executor.submit(_process_thread_ids).result()
     except RuntimeError as error:
         raise invalid("executor", "one that still takes tasks", f"{executor!r} ({error})") from None
-    mine = _get_process_and_thread()
+    mine = _process_thread_ids()
     if (process, pid) != mine[:2]:
         place = "processes"
     else:

@@ -16,9 +16,9 @@ from ..errors import choice, instance, invalid, message, mistyped, real
 from ..mechanisms import positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
-from ..pairs.neighbours import check_domain, domain_attribute
+from ..pairs.neighbours import attr_or_none, check_domain
 from ..records import Floats, Pair, Record
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import domains
 
 Against = Literal["another", "absent"]
@@ -81,7 +81,7 @@ class Sensitivity(Record, word="Sensitivity"):
                 raise invalid(f"pair.{name}", f"a member of {self.domain!r}", side)
         if self.against == "absent" and np.any(self.pair.x_prime):
             raise invalid("pair.x_prime", "zeros against an absent row", self.pair.x_prime)
-        neighbouring = domain_attribute(self.domain, "neighbouring")
+        neighbouring = attr_or_none(self.domain, "neighbouring")
         if neighbouring is not None and not neighbouring(self.pair.x, self.pair.x_prime):
             raise invalid("pair", "one of neighbours", self.pair)
 
@@ -107,7 +107,7 @@ def format_pair(pair: Pair) -> str:
     return f"x = {x} and x_prime = {x_prime}"
 
 
-@suggest_arguments
+@explain_argument_errors
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
     """Compute the sensitivity of a set of inputs: the largest distance between two neighbours.
 
@@ -203,7 +203,7 @@ def _min_max_sensitivity(domain: domains.MinMaxRows, norm: Norm) -> _Sensitivity
     return _norm_of_ones(domain.dim, norm), x, 1.0 - x
 
 
-def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
+def _ball_extreme_pair(domain: domains.Ball, norm: Norm) -> tuple[float, Floats, Floats]:
     """Return two opposite points of the ball, along one axis or along the diagonal.
 
     The ball is a ball in the p-norm, and distances are in the q-norm. If q < p, the q-norm on the
@@ -220,9 +220,9 @@ def _ball_sensitivity(domain: domains.Ball, norm: Norm) -> _SensitivityForm:
     return 2.0 * domain.radius * share, x, -x
 
 
-def _unit_vector_sensitivity(
+def _unit_vector_distance(
     domain: domains.Simplex | domains.OneHot | domains.HistogramCounts, norm: Norm
-) -> _SensitivityForm:
+) -> tuple[float, Floats, Floats]:
     """Return two unit vectors and their distance. The distance is 0 if dim is 1."""
     x, x_prime = domains.unit_vector(domain.dim), domains.unit_vector(domain.dim, domain.dim - 1)
     return (_norm_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
@@ -230,7 +230,7 @@ def _unit_vector_sensitivity(
 
 def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _SensitivityForm:
     if domain.neighbours == "replace":
-        return _unit_vector_sensitivity(domain, norm)
+        return _unit_vector_distance(domain, norm)
     return 1.0, domains.unit_vector(domain.dim), np.zeros(domain.dim)
 
 
@@ -258,13 +258,13 @@ def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) ->
 _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
     Box: _box_sensitivity,
     domains.MinMaxRows: _min_max_sensitivity,
-    domains.Ball: _ball_sensitivity,
-    domains.Simplex: _unit_vector_sensitivity,
+    domains.Ball: _ball_extreme_pair,
+    domains.Simplex: _unit_vector_distance,
     # The opposite ends of the ball lie on its surface.
-    domains.Sphere: lambda domain, norm: _ball_sensitivity(
+    domains.Sphere: lambda domain, norm: _ball_extreme_pair(
         domains.Ball(domain.norm, 1.0, domain.dim), norm
     ),
-    domains.OneHot: _unit_vector_sensitivity,
+    domains.OneHot: _unit_vector_distance,
     domains.HistogramCounts: _histogram_sensitivity,
 }
 
@@ -323,7 +323,7 @@ class Declaration(Record, word="Declaration"):
         return f"{shown}; the declared one is too {'small' if self.too_small else 'large'}"
 
 
-@suggest_arguments
+@explain_argument_errors
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
     """Compare a sensitivity that a user declared with the true sensitivity.
 
@@ -356,7 +356,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
     return Declaration(declared, sensitivity(_resulting_domain(transform, dim), norm))
 
 
-@suggest_arguments
+@explain_argument_errors
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
@@ -409,7 +409,7 @@ def laplace_scale(
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
     """Return the domain of the results of a transform. A domain is returned unchanged."""
-    if domains.has_range(transform):
+    if domains.has_range_method(transform):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)
         return transform.range(dim)

@@ -20,7 +20,7 @@ from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ..pairs.differences import Norm
 from ..records import Floats, Record
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
@@ -181,7 +181,7 @@ class Members(CheckedRecord):
             ValueError: if x is not a vector of `dim` finite numbers.
         """
         x = vector("x", x, self.dim)
-        return x if self._distance_outside(x) <= self.rounding else self._find_close_member(x)
+        return x if self._distance_outside(x) <= self.rounding else self._clip_to_member(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw a random vector from this set of vectors.
@@ -208,12 +208,12 @@ class Members(CheckedRecord):
         """Return the distance of x from the domain, relative to its size; 0 for a member."""
         raise NotImplementedError
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         """Return a member close to x, for a vector x that is not a member."""
         raise NotImplementedError
 
 
-def has_range(f: Any) -> bool:
+def has_range_method(f: Any) -> bool:
     """Return True if f is an object with a method `range`, as the transforms of dpcore have it.
 
     A class does not count as such an object.
@@ -228,7 +228,7 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
     return x
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
     """Set of vectors whose smallest entry is 0 and whose largest entry is 1.
@@ -270,7 +270,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
     def _distance_outside(self, x: Floats) -> float:
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         """Return the nearest member in L2.
 
         The smallest entry becomes 0, and the largest entry becomes 1.
@@ -282,7 +282,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return nearest
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ball(Members, word="Ball"):
     """Set of vectors whose norm is at most a given radius.
@@ -323,11 +323,11 @@ class Ball(Members, word="Ball"):
     def _distance_outside(self, x: Floats) -> float:
         return max((norm_of_vector(x, self.norm) - self.radius) / self.radius, 0.0)
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         return np.asarray(shrink_rows(x[np.newaxis], self.norm, self.radius)[0])
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sphere(Members, word="Sphere"):
     """Set of vectors whose norm is 1, such as the results of `Normalise`.
@@ -363,7 +363,7 @@ class Sphere(Members, word="Sphere"):
     def _distance_outside(self, x: Floats) -> float:
         return abs(norm_of_vector(x, self.norm) - 1.0)
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         """Divide the vector by its norm; return the first unit vector for 0.
 
         All members have the same distance from the zero vector.
@@ -373,7 +373,7 @@ class Sphere(Members, word="Sphere"):
         return np.asarray(normalise_rows(x[np.newaxis], self.norm)[0])
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simplex(Members, word="Simplex"):
     """Set of probability vectors: the entries are at least 0, and their sum is 1.
@@ -412,7 +412,7 @@ class Simplex(Members, word="Simplex"):
             return max(-below, above)
         return max(abs(float(x.sum()) - 1.0), -below)
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         """Return the nearest member in L2: max(0, x - c) in each entry, with one constant c."""
         # A common shift of all entries has no effect. Entries 1 below the largest become 0.
         with np.errstate(over="ignore"):
@@ -423,7 +423,7 @@ class Simplex(Members, word="Simplex"):
         return np.asarray(nearest / nearest.sum())
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
     """Set of vectors with a single 1 and zeros elsewhere.
@@ -452,9 +452,9 @@ class OneHot(Members, word="OneHot"):
 
     def _distance_outside(self, x: Floats) -> float:
         with np.errstate(over="ignore"):
-            return float(np.abs(x - self._find_close_member(x)).max())
+            return float(np.abs(x - self._clip_to_member(x)).max())
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         return unit_vector(self.dim, int(np.argmax(x)))
 
 
@@ -471,7 +471,7 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
             return np.asarray(normalise_rows(x[np.newaxis], norm)[0])
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HistogramCounts(Members, word="Histogram"):
     """Set of histograms; a histogram contains the number of records in each bin.
@@ -549,14 +549,14 @@ class HistogramCounts(Members, word="Histogram"):
         return whole and float(np.abs(gaps).sum()) <= most
 
     def _distance_outside(self, x: Floats) -> float:
-        return float(np.abs(x - self._find_close_member(x)).max())
+        return float(np.abs(x - self._clip_to_member(x)).max())
 
-    def _find_close_member(self, x: Floats) -> Floats:
+    def _clip_to_member(self, x: Floats) -> Floats:
         """Return the nearest counts: whole numbers of at least 0 and at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(CheckedRecord, word="Clip"):
     """Function that clips vectors to a largest norm: ``x min(1, radius / norm(x))``.
@@ -610,7 +610,7 @@ class Clip(CheckedRecord, word="Clip"):
         return Ball(self.norm, self.radius, dim)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
     """Function that scales a vector to [0, 1]: ``(x - min) / (max - min)``.
@@ -661,7 +661,7 @@ class MinMax(Record, word="MinMax"):
         return MinMaxRows(dim)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(CheckedRecord, word="Normalise"):
     """Function that divides a vector by its norm: ``x / norm(x)``.

@@ -16,15 +16,15 @@ import numpy as np
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show
 from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
-from ..pairs.neighbours import NeighbourArgument, check_domain, domain_attribute, format_neighbour
+from ..pairs.neighbours import NeighbourArgument, attr_or_none, check_domain, format_neighbour
 from ..progress import is_second_interrupt
 from ..records import Answer, Pair, Record
 from ..report.shown import on_one_line
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from . import search
 from .closed_forms import Sensitivity, sensitivity, sensitivity_to_number
-from .domains import has_range
+from .domains import has_range_method
 
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
 SEARCH_METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -113,7 +113,7 @@ class Refutation(Answer, Record, word="Refutation"):
         )
 
 
-@suggest_arguments
+@explain_argument_errors
 def refute(
     f: Callable[..., Any],
     claimed: float | Sensitivity,
@@ -199,7 +199,7 @@ def refute(
     if trials < _MIN_SEARCH_TRIALS:
         raise invalid("trials", f"a whole number at least {_MIN_SEARCH_TRIALS}", trials)
     flag("stop_when_refuted", stop_when_refuted)
-    seed = seed_of(rng)
+    seed = to_seed(rng)
     space, chosen = make_space(domain, neighbour, rows), _choose_methods(methods, f)
     probe = make_probe(f, norm, rows, trials, catch)
     probe.target = claimed * (1.0 + SLACK) if stop_when_refuted else np.inf
@@ -219,9 +219,9 @@ def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Space:
     """Check arguments of a search, and return the `Space`: the set of pairs to search."""
     check_domain(domain)
     flag("rows", rows)
-    if rows and domain_attribute(domain, "clip") is None:
+    if rows and attr_or_none(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
-    if neighbour is None and domain_attribute(domain, "neighbouring"):
+    if neighbour is None and attr_or_none(domain, "neighbouring"):
         neighbour = search.OneRecord()
     return search.Space(domain, neighbour)
 
@@ -264,7 +264,7 @@ def _run_search(
 ) -> None:
     if "witness" in chosen:
         with probe.limit_calls("the domain's witness", 1.0):
-            search.try_pairs(probe, _list_witnesses(space, f, probe.norm))
+            search.try_pairs(probe, _farthest_pairs(space, f, probe.norm))
     if "extremes" in chosen:
         with probe.limit_calls("extreme members", 0.15):
             search.try_extremes(probe, space, rng)
@@ -292,18 +292,18 @@ def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
     return probe.best[1:3]
 
 
-def _list_witnesses(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
+def _farthest_pairs(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
     """List pairs that attain the sensitivity of the domain, and of the range of f if f has one."""
     witnesses: list[search.Inputs] = []
     dim = space.domain.dim
-    for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
+    for domain in (space.domain, *([f.range(dim)] if has_range_method(f) else [])):
         try:
             pair = sensitivity(domain, norm).pair
         except (TypeError, ValueError):
             # The domain has no closed form.
             continue
         fitted = (
-            space.fit(pair.x, pair.x_prime) if space.has_only_neighbours else (pair.x, pair.x_prime)
+            space.fit(pair.x, pair.x_prime) if space.are_all_neighbours else (pair.x, pair.x_prime)
         )
         if fitted is not None and space.holds(*fitted):
             witnesses.append(fitted)
@@ -319,7 +319,7 @@ def _make_refutation(
     return Refutation(
         probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
         probe.evaluations, found_by, seed, partial,
-        "" if space.has_only_neighbours or isinstance(space.neighbour, search.OneRecord)
+        "" if space.are_all_neighbours or isinstance(space.neighbour, search.OneRecord)
         else format_neighbour(space.neighbour),
     )  # fmt: skip
 
@@ -344,7 +344,7 @@ class SensitivityError(AssertionError):
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
-@suggest_arguments
+@explain_argument_errors
 def assert_sensitivity(
     f: Callable[..., Any],
     bound: float | Sensitivity,
@@ -429,10 +429,10 @@ def assert_sensitivity(
         smaller = [
             _PairSimplifier(probe(_SIMPLIFICATION_CALLS), space, limit)(pair) for pair in pairs
         ]
-        _raise_failure(probe(), min(smaller, key=_pair_size), bound)
+        _raise_sensitivity_error(probe(), min(smaller, key=_pair_size), bound)
 
 
-@suggest_arguments
+@explain_argument_errors
 def members_of(domain: Domain) -> Any:
     """Return a strategy of the package hypothesis that generates inputs from a set.
 
@@ -455,10 +455,10 @@ def members_of(domain: Domain) -> Any:
         >>> find(members_of(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
         (3,)
     """
-    return _make_members(make_space(domain, None, False))
+    return _make_member_strategy(make_space(domain, None, False))
 
 
-@suggest_arguments
+@explain_argument_errors
 def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
     """Return a strategy of the package hypothesis that generates pairs of neighbouring inputs.
 
@@ -497,20 +497,20 @@ def _import_hypothesis() -> Any:
     return hypothesis
 
 
-def _make_members(space: search.Space) -> Any:
+def _make_member_strategy(space: search.Space) -> Any:
     st = _import_hypothesis().strategies
-    if domain_attribute(space.domain, "clip") is None:
+    if attr_or_none(space.domain, "clip") is None:
         seeds = st.integers(0, 2**32 - 1)
         return seeds.map(lambda seed: space.domain.draw(np.random.default_rng(seed)))
-    if domain_attribute(space.domain, "neighbouring"):
+    if attr_or_none(space.domain, "neighbouring"):
         elements, base = st.integers(0, _MAX_BIN_COUNT).map(float), 0.0
     else:
         low, high = _entry_limits(space.domain)
-        elements, base = _make_entries(low, high), min(max(0.0, low), high)
-    return _make_vectors(space.domain.dim, elements, base).map(space.clip)
+        elements, base = _make_entry_strategy(low, high), min(max(0.0, low), high)
+    return _vector_strategy(space.domain.dim, elements, base).map(space.clip)
 
 
-def _make_entries(low: float, high: float) -> Any:
+def _make_entry_strategy(low: float, high: float) -> Any:
     """Return a hypothesis strategy for numbers in an interval, with many small whole numbers.
 
     The code of a function often has a branch at a small whole number, such as 0 or 1.
@@ -521,7 +521,7 @@ def _make_entries(low: float, high: float) -> Any:
     return st.integers(first, last).map(float) | anything if first <= last else anything
 
 
-def _make_vectors(dim: int, elements: Any, base: float) -> Any:
+def _vector_strategy(dim: int, elements: Any, base: float) -> Any:
     """Return a strategy for sparse vectors (few entries differ from `base`) and dense vectors.
 
     hypothesis simplifies entries to `base` if the example remains a counterexample.
@@ -532,22 +532,22 @@ def _make_vectors(dim: int, elements: Any, base: float) -> Any:
 
 
 def _entry_limits(domain: Any) -> tuple[float, float]:
-    radius = float(domain_attribute(domain, "radius") or 1.0)
-    low, high = domain_attribute(domain, "low"), domain_attribute(domain, "high")
+    radius = float(attr_or_none(domain, "radius") or 1.0)
+    low, high = attr_or_none(domain, "low"), attr_or_none(domain, "high")
     ends = -radius if low is None else np.min(low), radius if high is None else np.max(high)
     return float(ends[0]), float(ends[1])
 
 
 def _make_pairs(space: search.Space) -> Any:
-    st, members = _import_hypothesis().strategies, _make_members(space)
-    if space.has_only_neighbours:
+    st, members = _import_hypothesis().strategies, _make_member_strategy(space)
+    if space.are_all_neighbours:
         return st.tuples(members, members)
     if space.can_move:
-        radius = float(domain_attribute(space.neighbour, "radius") or 1.0)
-        changes = _make_vectors(space.domain.dim, _make_entries(-radius, radius), 0.0)
+        radius = float(attr_or_none(space.neighbour, "radius") or 1.0)
+        changes = _vector_strategy(space.domain.dim, _make_entry_strategy(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
         return built.filter(lambda pair: pair is not None)
-    if domain_attribute(space.domain, "neighbouring"):
+    if attr_or_none(space.domain, "neighbouring"):
         places = st.integers(0, space.domain.dim - 1)
         records = st.builds(lambda place: np.eye(1, space.domain.dim, place)[0], places)
         both = st.tuples(members, records, st.just(0.0) | records)
@@ -604,7 +604,7 @@ class _PairSimplifier:
 
     def __call__(self, pair: search.Inputs) -> search.Inputs:
         """Return a counterexample that is not larger than the given counterexample."""
-        if domain_attribute(self.space.domain, "clip") is None:
+        if attr_or_none(self.space.domain, "clip") is None:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
         with self.probe.limit_calls("smaller", 1.0):
@@ -661,7 +661,7 @@ def _pair_size(pair: search.Inputs) -> tuple[int, int]:
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 
 
-def _raise_failure(probe: search.Probe, pair: search.Inputs, bound: float) -> None:
+def _raise_sensitivity_error(probe: search.Probe, pair: search.Inputs, bound: float) -> None:
     gap = float(probe.distances([pair])[0])
     attained = probe.recompute(*pair, gap)
     text = (

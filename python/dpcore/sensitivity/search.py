@@ -23,7 +23,7 @@ from ..errors import has_masked, invalid, mistyped, show
 from ..packages import imported_module, is_tensor
 from ..pairs import Domain, distance
 from ..pairs.differences import Norm
-from ..pairs.neighbours import NeighbourArgument, domain_attribute, neighbour_of
+from ..pairs.neighbours import NeighbourArgument, attr_or_none, neighbour_of
 from ..records import Floats, Pair, Record
 from ..report.shown import dotted_name
 from .domains import norms_of_rows, unit_vector
@@ -183,7 +183,7 @@ class Probe:
         self._keep_if_largest(float(gaps[place]), *pairs[place])
         return gaps
 
-    def keep_farthest_points(self, points: Sequence[Any]) -> None:
+    def keep_farthest_pair(self, points: Sequence[Any]) -> None:
         """Find the two inputs with the largest norm(f(x) - f(x')); keep the best pair so far."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
@@ -341,11 +341,11 @@ class Space:
     def __init__(self, domain: Domain, neighbour: NeighbourArgument | None) -> None:
         self.domain = domain
         self.neighbour = None if neighbour is None else neighbour_of(neighbour)
-        self._clip: Callable[[Any], Any] | None = domain_attribute(domain, "clip")
-        self._ball = tuple(domain_attribute(self.neighbour, name) for name in ("norm", "radius"))
+        self._clip: Callable[[Any], Any] | None = attr_or_none(domain, "clip")
+        self._ball = tuple(attr_or_none(self.neighbour, name) for name in ("norm", "radius"))
 
     @property
-    def has_only_neighbours(self) -> bool:
+    def are_all_neighbours(self) -> bool:
         """True if any two inputs in the set of inputs are neighbours."""
         return self.neighbour is None
 
@@ -356,7 +356,7 @@ class Space:
         This requires a method `clip` of the set of inputs. Also, any two inputs must be neighbours,
         or the neighbour relation must be a limit on the distance in a norm.
         """
-        return self._clip is not None and (self.has_only_neighbours or None not in self._ball)
+        return self._clip is not None and (self.are_all_neighbours or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
         """Return an input near x from the set of inputs, or x if the set has no `clip`."""
@@ -413,7 +413,7 @@ class Space:
         towards = [side * reach * sign for sign in signs for side in (1.0, -1.0)]
         return [self.clip(x) for x in towards[:most]]
 
-    def list_walks(self, rng: np.random.Generator) -> list[Walk]:
+    def dataset_walks(self, rng: np.random.Generator) -> list[Walk]:
         """List sequences of datasets ("walks"); most datasets are neighbours of the next dataset.
 
         In the first dataset of a walk, all records are equal. This also holds for the last dataset.
@@ -421,7 +421,7 @@ class Space:
         """
         pairs = itertools.combinations(self._list_constant_datasets(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
-        if self.has_only_neighbours:
+        if self.are_all_neighbours:
             # Every second walk changes the number of records. These walks are left out.
             return walks[::2]
         return [
@@ -439,7 +439,7 @@ class Space:
         example = self.domain.draw(rng)
         if not isinstance(example, (list, tuple, np.ndarray)):
             return []
-        value_lists = (domain_attribute(owner, "values") for owner in (self.neighbour, self.domain))
+        value_lists = (attr_or_none(owner, "values") for owner in (self.neighbour, self.domain))
         choices = [values for values in value_lists if isinstance(values, (list, tuple)) and values]
         values = [*choices, [*example]][0]
         with contextlib.suppress(TypeError, ValueError):
@@ -460,7 +460,7 @@ class Space:
         yield len(low), lambda n: _concatenate_records(high[:n], low[n:])
         lows, highs = _concatenate_records(low[:1], low), _concatenate_records(high[:1], high)
         yield 2 * len(lows), lambda n: _concatenate_records(highs[: n // 2], lows[(n + 1) // 2 :])
-        if self.has_only_neighbours or not (self.can_move or isinstance(self.neighbour, OneRecord)):
+        if self.are_all_neighbours or not (self.can_move or isinstance(self.neighbour, OneRecord)):
             return
         width = np.asarray(high, dtype=np.float64) - low
         size, sign, radius = np.abs(width), np.sign(width), self._ball[1] or 1.0
@@ -490,15 +490,15 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     """Compare the results of f on extreme inputs.
 
     If any two inputs are neighbours, all extreme inputs are compared with each other. Otherwise
-    consecutive datasets in the sequences of `Space.list_walks` are compared. The object `probe`
+    consecutive datasets in the sequences of `Space.dataset_walks` are compared. The object `probe`
     calls f and stores the best pair.
     """
     # A separate random stream is used, so later draws do not depend on the corners.
-    walks = space.list_walks(rng.spawn(1)[0])
-    if not space.has_only_neighbours:
+    walks = space.dataset_walks(rng.spawn(1)[0])
+    if not space.are_all_neighbours:
         for place, walk in enumerate(walks):
             with probe.limit_calls(probe.method, 1.0 / (len(walks) - place)):
-                _follow_walk(probe, space, *walk)
+                _bisect_walk(probe, space, *walk)
         return
     most = min(_MAX_COMPARED_MEMBERS, probe.calls_left - probe.calls_left // 3)
     points = space.list_extremes(rng, most) if probe.calls_left > 1 else []
@@ -507,10 +507,10 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
         points += [x for x in members if space.domain.contains(x)]
     if points:
-        probe.keep_farthest_points(points)
+        probe.keep_farthest_pair(points)
 
 
-def _follow_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
+def _bisect_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
     """Find two neighbours on a sequence of datasets (a walk) whose outputs differ most.
 
     The interval whose ends differ most in their outputs is halved, again and again.
@@ -538,7 +538,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     random pairs of neighbours are compared. The object `probe` calls f and stores the best pair.
     """
     most = max(2, min(_MAX_COMPARED_MEMBERS, probe.calls_left))
-    if not space.has_only_neighbours:
+    if not space.are_all_neighbours:
         return try_pairs(probe, space.draw_pairs(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
     if space.can_move:
@@ -547,7 +547,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         for place in range(0, most, 4):
             share = 10.0 ** rng.uniform(-3.0, 0.0)
             points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
-    probe.keep_farthest_points(points)
+    probe.keep_farthest_pair(points)
     return None
 
 
@@ -614,7 +614,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together: moving x also moves x'. Other pairs move one side only.
-        for moved in sides[side:] if not space.has_only_neighbours else sides[side : side + 1]:
+        for moved in sides[side:] if not space.are_all_neighbours else sides[side : side + 1]:
             moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
     pair = space.fit(*sides)
     if pair is None or all(map(np.array_equal, pair, here)):
@@ -736,7 +736,7 @@ def _ascend_gradient(
         # A gradient costs about as much as the two calls that it differentiates.
         probe.count_outside_calls(2)
         try:
-            slopes = [slope * width for slope in module.slopes(*here, probe.norm)]
+            slopes = [slope * width for slope in module.norm_gradients(*here, probe.norm)]
         except probe.catch:
             return
         largest = max(float(np.abs(slope).max()) for slope in slopes)
@@ -781,7 +781,7 @@ class ModuleCalls:
             answer = self._module(self._array_to_tensor(x))
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
-    def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
+    def norm_gradients(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
         """Compute the gradients of norm(f(x) - f(x')) in x and in x', where f is the module."""
         tensors = [self._array_to_tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors

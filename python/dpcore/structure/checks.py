@@ -24,11 +24,11 @@ from .outputs import (
     Seen,
     binomial_tail,
     collision_probability,
-    column_test,
+    correlation_test,
+    dependence_p,
     hash_rows,
-    law_p_value,
-    one_sided_p_values,
-    row_p_value,
+    rank_sum_test,
+    sign_test_p_values,
 )
 
 DETERMINISTIC = ("no_noise", "rank")
@@ -243,7 +243,7 @@ def run_check(name: str, sample: Seen, level: float) -> Check:
     return (next(missing, None) or find(sample)).judge(name, level)
 
 
-def check_one_sided(sample: Seen) -> CheckOutcome:
+def check_noise_signs(sample: Seen) -> CheckOutcome:
     """Check if the noise is never below, or never above, the vector to which it is added.
 
     The fault is found only if this holds at all tested inputs.
@@ -289,7 +289,7 @@ def _sign_p_values(noise: Floats) -> Floats:
     """
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
     above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
-    return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
+    return np.stack([sign_test_p_values(above, below), sign_test_p_values(below, above)])
 
 
 def check_atom(sample: Seen) -> CheckOutcome:
@@ -300,10 +300,10 @@ def check_atom(sample: Seen) -> CheckOutcome:
     noises = sample.noises()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
-    modes, mixed = _find_modes(noises[0])
+    modes, mixed = _column_mode_is_atom(noises[0])
     # Other values occur twice at most on average, and rounded ones as often as rounding explains.
     chance = np.maximum(
-        8.0 / n, np.minimum(1.0, 4.0 * sample.rounding_step / np.maximum(sample.spread, 1e-300))
+        8.0 / n, np.minimum(1.0, 4.0 * sample.float_spacing / np.maximum(sample.half_iqr, 1e-300))
     )
     # 0 is always tested. The p-value gets a factor, because the same draws chose the most frequent
     # value.
@@ -314,7 +314,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
             used = int(price > 1)
             tail = binomial_tail(int(hits[column]) - used, n - used, float(chance[column]))
             p = min(1.0, 2 * d * price * tail)
-            if p < best and _moves_with_input(
+            if p < best and _is_at_other_inputs(
                 sample, noises[1:], int(column), float(values[column])
             ):
                 best, at, share = p, float(values[column]), float(hits[column] / n)
@@ -327,7 +327,7 @@ def check_atom(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, best, at=at, share=share, discrete=discrete)
 
 
-def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _column_mode_is_atom(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return the most frequent noise per coordinate, and True if other values hardly repeat."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
@@ -342,12 +342,12 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return held[top, columns], mixed
 
 
-def _moves_with_input(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
+def _is_at_other_inputs(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
     """Return True if `value` is also repeated in the noise at another input."""
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
-        near = 4 * (step + float(sample.rounding_step[column])) if value else 0.0
+        near = 4 * (step + float(sample.float_spacing[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
             return True
     return not noises
@@ -358,15 +358,15 @@ def check_grid(sample: Seen) -> CheckOutcome:
 
     Large values repeat, for example, if the noise is computed from a uniform number with few bits.
     """
-    size = _pool_magnitudes(sample)
+    size = _noise_magnitudes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
         return CheckOutcome(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
-    step = float(sample.rounding_step[sample.varying].max())
+    step = float(sample.float_spacing[sample.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
     if tail * _SMALL_GAP_STEPS * step > span / 2:
-        steps = float(np.median(sample.spread[sample.varying])) / step
+        steps = float(np.median(sample.half_iqr[sample.varying])) / step
         text = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
@@ -382,15 +382,15 @@ def check_grid(sample: Seen) -> CheckOutcome:
         " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
         f" {float(largest[-1]) / float(size.mean()):.4g} mean sizes)"
     )
-    centre = _format_centre(sample)
+    centre = _measured_from_text(sample)
     return CheckOutcome(bad + centre, good + centre, p, equal=equal, small=small, draws=size.size)
 
 
-def _format_centre(sample: Seen) -> str:
+def _measured_from_text(sample: Seen) -> str:
     return f" (measured from {sample.around})" if sample.around else ""
 
 
-def _pool_magnitudes(sample: Seen) -> Floats:
+def _noise_magnitudes(sample: Seen) -> Floats:
     """Return absolute values of the noise of both calls, without repeated rows.
 
     Values that several coordinates share are also left out.
@@ -405,19 +405,19 @@ def _pool_magnitudes(sample: Seen) -> Floats:
         both = both[new]
     size = np.sort(np.abs(both - centre[sample.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
-    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.rounding_step[sample.varying].max())
+    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.float_spacing[sample.varying].max())
     return size[fresh]
 
 
 def _is_discrete(sample: Seen) -> bool:
     """Return True if at least half of the coordinates with noise have a discrete distribution."""
-    mixed = _find_modes(sample.first[:, sample.varying])[1]
+    mixed = _column_mode_is_atom(sample.first[:, sample.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
-def check_cut(sample: Seen) -> CheckOutcome:
+def check_largest_noise(sample: Seen) -> CheckOutcome:
     """Check if the noise has a largest possible absolute value, with many draws near this value."""
-    noise = np.abs(sample.noise[:, sample.varying]) / sample.spread[sample.varying]
+    noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
     k = min(_MAX_WALL_DRAWS, n // 10) // 2 * 2
@@ -430,16 +430,16 @@ def check_cut(sample: Seen) -> CheckOutcome:
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
-    allowed = 0.5 / _spacing_share(k, n)
+    allowed = 0.5 / _first_half_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _describe_tails(noise) + _format_centre(sample)
+    figures = _describe_tails(noise) + _measured_from_text(sample)
     bad = (
         f"the noise has a largest possible value: {figures}; the {k} largest draws are close to it"
     )
     return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 
-def _spacing_share(k: int, n: int) -> float:
+def _first_half_share(spacings: int, n: int) -> float:
     """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
 
     The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
@@ -447,10 +447,10 @@ def _spacing_share(k: int, n: int) -> float:
     """
     from scipy.special import log_ndtr, ndtri
 
-    q = (np.arange(1, k + 1) - 0.5) / n / 2
+    q = (np.arange(1, spacings + 1) - 0.5) / n / 2
     z = -ndtri(q)
     mills = np.exp(log_ndtr(-z) + z * z / 2)
-    return float(mills[: k // 2].sum() / mills.sum())
+    return float(mills[: spacings // 2].sum() / mills.sum())
 
 
 def _describe_tails(noise: Floats) -> str:
@@ -499,11 +499,11 @@ def shared_rows(sample: Seen) -> CheckOutcome:
     values = sample.first[:, sample.varying]
     ids = hash_rows(values, sample.rng)
     distinct = len(np.unique(ids))
-    repeats, lag = _repetition_p_value(ids)
+    repeats, lag = _repeat_lag_p_value(ids)
     half = n // 2
     # Neighbouring rows, and rows half a call apart. No row is in two pairs.
     pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
-    following = [row_p_value(first, second, sample.rng)[0] for first, second in pairs]
+    following = [dependence_p(first, second, sample.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -514,7 +514,7 @@ def shared_rows(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, p, distinct=distinct, lag=lag)
 
 
-def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
+def _repeat_lag_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     """Test if equal rows are often k rows apart, for the same k; return the p-value and k."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
@@ -545,7 +545,7 @@ def shared_calls(sample: Seen) -> CheckOutcome:
     chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
     equal = int((ids[:n] == ids[n:]).sum())
     repeated = int(np.isin(ids[n:], ids[:n]).sum())
-    following = row_p_value(both[:n], both[n:], sample.rng)[0]
+    following = dependence_p(both[:n], both[n:], sample.rng)[0]
     p = 3 * min(
         binomial_tail(equal, n, chance), binomial_tail(repeated, n, min(1.0, n * chance)), following
     )
@@ -571,7 +571,7 @@ def check_rank(sample: Seen) -> CheckOutcome:
     text = f"noise in {rank} of {d} directions: {d - rank} combinations of outputs are exact"
     if rank == 1:
         text = f"one draw of noise for all {sample.varying.size} coordinates (rank 1)"
-        error = _largest_shifted_error(sample)
+        error = _error_without_row_min(sample)
         if error is not None:
             whole = sample.clean is not None and float(sample.clean.min()) == 0.0
             returned = "the clean vector" if whole else "the clean vector up to one constant"
@@ -599,7 +599,7 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     d = len(columns)
     # Rounding errors are noise in every direction, of this size.
     rounding = float(
-        (_EMPTY_DIRECTION_STEPS * np.ldexp(sample.rounding_step[columns], power) / size).max()
+        (_EMPTY_DIRECTION_STEPS * np.ldexp(sample.float_spacing[columns], power) / size).max()
     )
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
@@ -617,7 +617,7 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _largest_shifted_error(sample: Seen) -> float | None:
+def _error_without_row_min(sample: Seen) -> float | None:
     """Return the largest error after the minimum of each row is subtracted from the row.
 
     None if the subtraction does not remove the noise.
@@ -625,30 +625,30 @@ def _largest_shifted_error(sample: Seen) -> float | None:
     bare = sample.first - sample.first.min(axis=1, keepdims=True)
     clean = bare[0] if sample.clean is None else sample.clean - sample.clean.min()
     error = float(np.abs(bare - clean).max())
-    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.rounding_step.max()) else None
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.float_spacing.max()) else None
 
 
 def check_correlation(sample: Seen) -> CheckOutcome:
     """Check if the noise of one coordinate is correlated with the noise of another coordinate."""
-    return _compare_columns(sample, sample.first, "the noise", "")
+    return _check_correlations(sample, sample.first, "the noise", "")
 
 
 def shared_size(sample: Seen) -> CheckOutcome:
     """Check if the absolute values of the noise are correlated between coordinates."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
-    return _compare_columns(sample, values, "the size of the noise", meant)
+    return _check_correlations(sample, values, "the size of the noise", meant)
 
 
-def _compare_columns(sample: Seen, values: Floats, subject: str, meant: str) -> CheckOutcome:
-    p, strongest, rms, pairs = column_test(values[:, _choose_columns(sample)], sample.rng)
+def _check_correlations(sample: Seen, columns: Floats, subject: str, meant: str) -> CheckOutcome:
+    p, strongest, rms, pairs = correlation_test(columns[:, _choose_columns(sample)], sample.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
     return CheckOutcome(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_scale(sample: Seen) -> CheckOutcome:
+def check_input_dependence(sample: Seen) -> CheckOutcome:
     """Check if the scale of the noise depends on the input of the mechanism.
 
     The check compares differences of two outputs, because the vector to which the noise is added
@@ -657,11 +657,11 @@ def check_scale(sample: Seen) -> CheckOutcome:
     if not sample.others:
         refusals = f": {', '.join(sample.refused)}" if sample.refused else ""
         return CheckOutcome(f"no other input to compare with{refusals}")
-    here = _difference_sizes(sample.first[: len(sample.others[0].outputs)])
+    here = _pair_differences(sample.first[: len(sample.others[0].outputs)])
     best, label, ratio = 1.0, "", 1.0
     for other in sample.others:
-        there = _difference_sizes(other.outputs)
-        p, column = law_p_value(here, there, sample.rng)
+        there = _pair_differences(other.outputs)
+        p, column = rank_sum_test(here, there, sample.rng)
         if p <= best:
             best, label = p, other.label
             base = float(here[:, column].mean())
@@ -697,14 +697,14 @@ def column_scale(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, p, coordinate=int(columns[worst]), ratio=ratio)
 
 
-def _difference_sizes(outputs: Floats) -> Floats:
+def _pair_differences(outputs: Floats) -> Floats:
     """Return absolute differences of disjoint pairs of rows, and their mean per pair."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def check_modes(sample: Seen) -> CheckOutcome:
+def check_train_and_eval(sample: Seen) -> CheckOutcome:
     """Check if the noise is distributed differently in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
@@ -721,8 +721,8 @@ def check_modes(sample: Seen) -> CheckOutcome:
     if not noisy[0]:
         return CheckOutcome("no noise in either mode")
     first = sample.first[: len(mode.outputs)]
-    values = law_p_value(first, mode.outputs, sample.rng)[0]
-    sizes = law_p_value(_difference_sizes(first), _difference_sizes(mode.outputs), sample.rng)[0]
+    values = rank_sum_test(first, mode.outputs, sample.rng)[0]
+    sizes = rank_sum_test(_pair_differences(first), _pair_differences(mode.outputs), sample.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
     return CheckOutcome(bad, good, 2 * min(values, sizes))
@@ -748,14 +748,14 @@ _FINDERS: dict[str, tuple[Any, ...]] = {
     "rank": (check_rank, _COLUMNS),
     "correlation": (check_correlation, _COLUMNS),
     "shared_size": (shared_size, _COLUMNS),
-    "one_sided": (check_one_sided, _CLEAN, _NOISE),
+    "one_sided": (check_noise_signs, _CLEAN, _NOISE),
     "atom": (check_atom, _CLEAN, _NOISE),
     "off_centre": (check_off_centre, _CLEAN, _NOISE),
-    "scale": (check_scale, _NOISE),
+    "scale": (check_input_dependence, _NOISE),
     "column_scale": (column_scale, _COLUMNS),
     "grid": (check_grid, _NOISE, _CONTINUOUS),
-    "range": (check_cut, _NOISE, _CONTINUOUS),
-    "modes": (check_modes,),
+    "range": (check_largest_noise, _NOISE, _CONTINUOUS),
+    "modes": (check_train_and_eval,),
 }
 """Function of each check, and its requirements."""
 

@@ -33,11 +33,11 @@ import numpy.typing as npt
 from .. import errors
 from ..adapters import TorchModule, TorchNoise
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..packages import has_all, imported_module, is_tensor
 from ..records import Floats, Pair
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from .checks import CHECKS, DETERMINISTIC, Check, CheckOutcome, Inspection, run_check
 from .outputs import (
     MIN_INSPECTED_DRAWS,
@@ -49,7 +49,7 @@ from .outputs import (
     collect_outputs,
     collision_probability,
     hash_rows,
-    one_sided_p_values,
+    sign_test_p_values,
 )
 
 _PIPE_BYTES = 2**16
@@ -60,7 +60,7 @@ _MEDIAN_LEVEL: Final = 1e-6
 """Significance level of the test that a centre is the median of the noise."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def fork_reuse(
     mechanism: Any,
     x: Any = None,
@@ -138,20 +138,20 @@ def fork_reuse(
     )
     timeout = errors.real("timeout", timeout, low=0.0, high=_MAX_TIMEOUT_SECONDS, open_low=True)
     false_alarm = errors.confidence_level(false_alarm, "false_alarm")
-    layer = Layer(mechanism, seed_of(rng), None)
+    layer = Layer(mechanism, to_seed(rng), None)
     point = _read_input(layer.mechanism, x)
     if not has_all(os, "fork"):
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
-    draw = _make_shippable(layer.mechanism)
+    draw = _drop_reseeding(layer.mechanism)
     _as_rows(layer, draw(point, draws, _make_generator(layer, 0)))
-    answers = _draw_everywhere(layer, draw, point, draws, children, timeout)
+    answers = _draw_parent_first(layer, draw, point, draws, children, timeout)
     outputs = [_as_rows(layer, answer) for answer in answers]
-    return _compare_processes(outputs, layer.seed).judge("fork", false_alarm)
+    return _check_forked_noise(outputs, layer.seed).judge("fork", false_alarm)
 
 
 def _read_input(mechanism: Any, x: Any) -> Any:
     if x is None:
-        pair = mechanism_attribute(mechanism, "default_pair")
+        pair = optional_attribute(mechanism, "default_pair")
         own_pair = pair() if callable(pair) else None
         x = own_pair.x if isinstance(own_pair, Pair) else np.zeros(1)
     return x if is_tensor(x) else as_finite_array("x", x)
@@ -161,7 +161,7 @@ def _make_generator(layer: Layer, process: int) -> np.random.Generator:
     return np.random.default_rng([layer.seed, process])
 
 
-def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
+def _drop_reseeding(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
     """Return the mechanism without the code that seeds the global generators in each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
@@ -191,7 +191,7 @@ def _as_rows(layer: Layer, outputs: Any) -> Floats:
     return rows.reshape(len(rows), -1).astype(np.float64)
 
 
-def _draw_everywhere(
+def _draw_parent_first(
     layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
 ) -> list[Any]:
     """Return a list with the outputs of the parent, followed by the outputs of every child."""
@@ -273,7 +273,7 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
     return answer
 
 
-def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
+def _check_forked_noise(outputs: list[Floats], seed: int) -> CheckOutcome:
     """Test if two processes share more rows of outputs than chance explains."""
     size = len(outputs[0])
     if all((rows == rows[0]).all() for rows in outputs):
@@ -310,10 +310,10 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
     """
     if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
         return sample
-    return _draw_at_zero(layer, x, sample) or _clip_centre(sample) or sample
+    return _draw_at_zero_x(layer, x, sample) or _set_centre_to_clipped(sample) or sample
 
 
-def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
+def _draw_at_zero_x(layer: Layer, x: Any, sample: Seen) -> Seen | None:
     """Return outputs at the input 0, if 0 may be their median and the same coordinates vary."""
     draws = len(sample.first)
     try:
@@ -328,7 +328,7 @@ def _draw_at_zero(layer: Layer, x: Any, sample: Seen) -> Seen | None:
     return home if np.array_equal(home.varying, sample.varying) else None
 
 
-def _clip_centre(sample: Seen) -> Seen | None:
+def _set_centre_to_clipped(sample: Seen) -> Seen | None:
     """Replace the centre by the input clipped to an interval, if this fits the outputs.
 
     An entry of the input that is not the median of its outputs is replaced by an end of the
@@ -350,11 +350,11 @@ def _clip_centre(sample: Seen) -> Seen | None:
 def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     """Test, by a sign test, if each entry of the centre may be the median of its coordinate."""
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)
-    p = 2 * one_sided_p_values(np.maximum(above, below), np.minimum(above, below))
+    p = 2 * sign_test_p_values(np.maximum(above, below), np.minimum(above, below))
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
 
 
-@suggest_arguments
+@explain_argument_errors
 def inspect(
     mechanism: Any,
     x: Any,
@@ -474,7 +474,7 @@ def inspect(
     if others is not None and not isinstance(others, Sequence):
         raise errors.mistyped("others", "a sequence of inputs", others)
     false_alarm = errors.confidence_level(false_alarm, "false_alarm")
-    layer = Layer(mechanism, seed_of(rng), clean)
+    layer = Layer(mechanism, to_seed(rng), clean)
     # Numbers near the limits of float64 have infinite sums and differences.
     with np.errstate(over="ignore", invalid="ignore"):
         sample = collect_outputs(layer, x, draws, others, skip)

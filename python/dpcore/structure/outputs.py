@@ -70,7 +70,7 @@ def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
     return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
-def row_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+def dependence_p(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
     """Test if the rows of `first` depend on the rows of `second` with the same index.
 
     For each column, the test computes Spearman's correlation between the two arrays. The result is
@@ -80,7 +80,7 @@ def row_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tupl
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
-def law_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+def rank_sum_test(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
     """Test if each column has the same distribution in two sets of rows (Wilcoxon's rank sum).
 
     The result is the p-value and the index of the column with the largest difference.
@@ -92,7 +92,7 @@ def law_p_value(first: Floats, second: Floats, rng: np.random.Generator) -> tupl
     return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
 
 
-def column_test(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
+def correlation_test(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
     """Test if the columns of a matrix are independent of each other.
 
     The test uses the rank correlations between all pairs of columns. It has two statistics: the
@@ -125,7 +125,7 @@ def binomial_tail(k: int, n: int, p: float) -> float:
     return float(betainc(k, n - k + 1, p)) if k <= n and p > 0 else 0.0
 
 
-def one_sided_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
+def sign_test_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
     """Compute the p-values of sign tests that ask if one sign is too frequent.
 
     Each p-value is the probability of at least `hits` heads in `hits + others` tosses of a fair
@@ -236,7 +236,7 @@ class Seen:
         return self.first - centre
 
     @cached_property
-    def spread(self) -> Floats:
+    def half_iqr(self) -> Floats:
         """Half of the interquartile range of every coordinate in the outputs of the first call.
 
         A value of 0 is replaced by the standard deviation of the coordinate.
@@ -246,7 +246,7 @@ class Seen:
         return np.where(half > 0, half, self.first.std(axis=0))
 
     @property
-    def rounding_step(self) -> Floats:
+    def float_spacing(self) -> Floats:
         """Rounding error of each coordinate: the gap between floats near its largest value."""
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
@@ -328,7 +328,7 @@ class Layer:
         if callable(clean):
             clean = clean(x)
         elif clean is None:
-            clean = _known_input(self.mechanism, x)
+            clean = _noiseless_output(self.mechanism, x)
         elif clean is False or not here:
             return None
         vector = as_finite_array("clean", clean)
@@ -340,7 +340,7 @@ class Layer:
         return vector.reshape(-1).astype(self._kind).astype(np.float64)
 
 
-def _known_input(mechanism: Any, x: Any) -> Any:
+def _noiseless_output(mechanism: Any, x: Any) -> Any:
     """Return the vector to which a native mechanism adds its noise, or x for others."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import invalid, mistyped, numeric, real, show, tag_error, vector
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import (
@@ -171,15 +171,15 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
     return Neighbours(f"{len(both) // 2:,} pairs of rows", among)
 
 
-def _neighbours_from_relation(relation: Any) -> Neighbours:
+def _neighbours_from_relation(pair_relation: Any) -> Neighbours:
     """Convert a relation of `dpcore.pairs` to a relation on row numbers.
 
     A row number is an input with one entry.
     """
-    relation = neighbour_of(relation)
-    name = f"{format_neighbour(relation)} on the numbers of rows"
-    if type(relation) in (L1, L2, Linf):
-        most = relation.most * (1.0 + SLACK)
+    pair_relation = neighbour_of(pair_relation)
+    name = f"{format_neighbour(pair_relation)} on the numbers of rows"
+    if type(pair_relation) in (L1, L2, Linf):
+        most = pair_relation.most * (1.0 + SLACK)
 
         def are_near(rows: _RowSpan, others: _RowSpan) -> Flags:
             apart = np.abs(np.subtract.outer(np.arange(*rows), np.arange(*others)))
@@ -189,7 +189,7 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
 
     def holds(row: int, other: int) -> bool:
         try:
-            refuse_non_neighbours(Pair([row], [other]), relation)
+            refuse_non_neighbours(Pair([row], [other]), pair_relation)
         except ValueError:
             return False
         return True
@@ -237,8 +237,8 @@ class ExactRows:
         p, q = self._rows[i][output], self._rows[j][output]
         return p / q if q else math.inf
 
-    def excess(self, i: int, j: int, allowed: Fraction) -> float:
-        """Return the largest ln P(y|i) / P(y|j) over the outputs y, minus `allowed`, in nats."""
+    def excess(self, i: int, j: int, allowed_loss: Fraction) -> float:
+        """Return the largest ln P(y|i) / P(y|j) over outputs y, less `allowed_loss`, in nats."""
         ratio = self._ratio(i, j, self.outputs[i, j])
         if ratio == math.inf:
             return math.inf
@@ -247,7 +247,7 @@ class ExactRows:
             # The precision is so high that the logarithm of 1 + 1/d has 40 correct digits.
             context.prec = 40 + (n.bit_length() + d.bit_length()) // 3
             loss = (Decimal(n) / Decimal(d)).ln()
-            excess = loss - Decimal(allowed.numerator) / Decimal(allowed.denominator)
+            excess = loss - Decimal(allowed_loss.numerator) / Decimal(allowed_loss.denominator)
             # A value that is too small for a double keeps its sign.
             return float(excess) or math.copysign(5e-324, excess) if excess else 0.0
 
@@ -299,7 +299,7 @@ class Table:
         if isinstance(table, type):
             raise mistyped("table", "a matrix, or an object with shape and log_rows", table)
         self.threads = threads
-        self.owner: Any = table if mechanism_attribute(table, "log_rows") else None
+        self.owner: Any = table if optional_attribute(table, "log_rows") else None
         self.sparse = self.owner is None and _is_sparse(table)
         if self.sparse and log:
             raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
@@ -337,9 +337,9 @@ class Table:
     @property
     def has_distances(self) -> bool:
         """True if this table has distances between inputs, by which privacy losses are divided."""
-        return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
+        return bool(self._distances is not None or optional_attribute(self.owner, "distance_rows"))
 
-    def last_place(self, claim: float | None) -> float:
+    def claim_round_error(self, claim: float | None) -> float:
         """Return the rounding error of `claim * (largest distance)`: one unit in the last place."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
@@ -366,13 +366,13 @@ class Table:
         if not self.has_distances:
             return None
         rows = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
-        _check_block("distance_rows", rows, (stop - start, self.inputs))
+        _require_shape("distance_rows", rows, (stop - start, self.inputs))
         _check_distances(rows, start)
         square = rows[:, start:stop]
         _check_symmetry(square, square.T, (start, start))
         return rows.astype(np.float64, copy=False)
 
-    def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
+    def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[np.integer[Any]]]:
         """Return the privacy loss of rows `start` to `stop - 1` against every row of the table.
 
         The first result holds the largest ln P(y|i) / P(y|j) over the outputs y, shape
@@ -422,7 +422,7 @@ class Table:
     def _checked_rows(self, start: int, stop: int) -> Floats:
         if self.owner is not None:
             part: Any = numeric("log_rows", "a matrix", self.owner.log_rows(start, stop))
-            _check_block("log_rows", part, (stop - start, self.outputs))
+            _require_shape("log_rows", part, (stop - start, self.outputs))
             self.single |= _is_single(part)
         else:
             part = self._entries[start:stop]
@@ -467,7 +467,7 @@ def _is_single(array: Any) -> bool:
     return has_all(array, "dtype") and array.dtype.kind == "f" and bool(array.dtype.itemsize < 8)
 
 
-def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> None:
+def _require_shape(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> None:
     if block.shape != shape:
         raise invalid(name, f"a function that returns shape {shape}", block.shape)
 
@@ -494,7 +494,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     """Return the names of the inputs and of the outputs of a table; None if names are missing."""
     inputs, outputs, words = (
-        mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
+        optional_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
     )
     inputs = words if inputs is None else inputs
     outputs = inputs if outputs is None else outputs
@@ -553,7 +553,7 @@ class Tally:
         top = float(highest.max())
         if top == np.inf:
             self.infinite += int(np.count_nonzero(ratios == np.inf))
-        self._test(losses, at, apart, mask)
+        self._set_excess(losses, at, apart, mask)
         if top == -np.inf or top < self.best[0]:
             return False
         row = int(np.argmax(highest))
@@ -575,7 +575,7 @@ class Tally:
             ratios[at_zero] = np.where(losses[at_zero] > self.tolerance, np.inf, 0.0)
         return ratios
 
-    def _test(
+    def _set_excess(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> None:
         if self.claim is None:
@@ -610,19 +610,19 @@ class Comparison:
     neighbours: Neighbours
     progress: bool | None = None
 
-    def find_max_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
+    def max_losses_and_output(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
         """Compute the largest privacy losses of all pairs of neighbours.
 
         The second result is an output that attains the largest loss, or -1 if it was not recorded.
         """
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
-        if table.exact is not None or mechanism_attribute(table.owner, "loss_rows"):
-            output = self._tally_stated_losses(tally)
+        if table.exact is not None or optional_attribute(table.owner, "loss_rows"):
+            output = self._add_losses_find_worst(tally)
             if table.exact is not None and claim is not None:
                 tally.excess = self._find_excess(table.exact, Fraction(claim))
         else:
-            for tile, (rows, others) in self._blocks("comparing rows", table.log_rows):
+            for tile, (rows, others) in self._read_tiles("comparing rows", table.log_rows):
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
                 _core.table_ratios(rows, others, ahead, back, self.table.threads)
                 tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
@@ -639,7 +639,7 @@ class Comparison:
             raise invalid("neighbour", "a relation that holds for a pair of rows", name)
         return tally, output
 
-    def _tally_stated_losses(self, tally: Tally) -> int:
+    def _add_losses_find_worst(self, tally: Tally) -> int:
         """Add the losses that `Table.loss_rows` returns; return the output of the largest loss."""
         table, output = self.table, -1
         step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
@@ -673,7 +673,7 @@ class Comparison:
         """Return the largest hockey-stick divergence of neighbours at `exp(epsilon * distance)`."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
-        for tile, (rows, others) in self._blocks("divergences", self.table.rows):
+        for tile, (rows, others) in self._read_tiles("divergences", self.table.rows):
             powers = np.full(tile.shape, epsilon)
             if tile.apart is not None:
                 powers *= tile.apart.T
@@ -714,7 +714,7 @@ class Comparison:
         if not (orders > 1.0).all():
             raise invalid("alphas", "orders above 1, finite", alphas)
         worst = np.zeros(orders.size)
-        for tile, (rows, others) in self._blocks("divergences", self.table.log_rows):
+        for tile, (rows, others) in self._read_tiles("divergences", self.table.log_rows):
             for place, alpha in enumerate(orders.tolist()):
                 for a, b, turned in ((rows, others, False), (others, rows, True)):
                     sums = _log_sums(a, b, alpha)
@@ -724,7 +724,7 @@ class Comparison:
                     worst[place] = max(worst[place], top)
         return worst
 
-    def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
+    def _read_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
         """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
         table = self.table
         # This reads and checks the whole of a small table.
@@ -779,7 +779,7 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     """
     held = np.isfinite(b)
     if (alpha - 1.0) * -float(b[held].min(initial=0.0)) > _LARGEST_EXPONENT:
-        return np.stack([_add_logarithms(alpha, row, b) for row in a])
+        return np.stack([_log_renyi_sums(alpha, row, b) for row in a])
     powers = np.exp((1.0 - alpha) * np.where(held, b, 0.0)) * held
     with np.errstate(divide="ignore"):
         sums: Floats = np.log(np.exp(alpha * a) @ powers.T)
@@ -788,11 +788,11 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     return sums
 
 
-def _add_logarithms(alpha: float, row: Floats, b: Floats) -> Floats:
+def _log_renyi_sums(alpha: float, log_row: Floats, log_b: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
-        terms = alpha * row + (1.0 - alpha) * b
+        terms = alpha * log_row + (1.0 - alpha) * log_b
     # Zero against zero, and zero against a positive probability, add nothing.
-    terms[:, np.isneginf(row)] = -np.inf
+    terms[:, np.isneginf(log_row)] = -np.inf
     top = terms.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         sums = np.exp(terms - top).sum(axis=1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..pairs.neighbours import format_neighbour
 from ..records import Floats, Result, frozen_array
 from ..report import figures
@@ -25,15 +25,15 @@ from ..results.audit_page import make_provenance_section
 from ..results.evidence import (
     Provenance,
     field_rule,
-    instance_reader,
     make_integer_reader,
     none_or,
     read_epsilon,
     read_float,
     tuple_reader,
+    type_check_reader,
 )
 from ..streams import threads_of
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .comparison import Comparison, Table, Tally, labels_of, read_neighbours
 
 if TYPE_CHECKING:
@@ -108,19 +108,19 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             was read from a file, because the file does not contain the table. Ignored by `==`.
     """
 
-    name: str = field(metadata=field_rule(instance_reader(str)))
+    name: str = field(metadata=field_rule(type_check_reader(str)))
     inputs: int = field(metadata=field_rule(make_integer_reader(2)))
     outputs: int = field(metadata=field_rule(make_integer_reader(1)))
-    metric: bool = field(metadata=field_rule(instance_reader(bool)))
+    metric: bool = field(metadata=field_rule(type_check_reader(bool)))
     epsilon: float = field(metadata=field_rule(read_float))
     witness: tuple[int, int, int] = field(metadata=field_rule(tuple_reader(int, 3)))
     labels: tuple[str, ...] = field(metadata=field_rule(tuple_reader(str)))
     loss: float = field(metadata=field_rule(read_float))
     distance: float = field(metadata=field_rule(read_float))
-    per_input: Floats = field(metadata=field_rule(instance_reader(np.ndarray)))
+    per_input: Floats = field(metadata=field_rule(type_check_reader(np.ndarray)))
     pairs: int = field(metadata=field_rule(make_integer_reader(1)))
     infinite_pairs: int = field(metadata=field_rule(make_integer_reader(0)))
-    neighbours: str = field(metadata=field_rule(instance_reader(str)))
+    neighbours: str = field(metadata=field_rule(type_check_reader(str)))
     tolerance: float = field(metadata=field_rule(read_float))
     claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
     own_claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
@@ -255,7 +255,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         ]
         return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return {
             **{name: getattr(self, name) for name in _DERIVED_TABLE_FIGURES},
             "witness": _format_witness(self),
@@ -272,7 +272,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             raise invalid("infinite_pairs", f"at most {self.pairs}", self.infinite_pairs)
 
 
-@suggest_arguments
+@explain_argument_errors
 def audit_table(
     table: Any,
     distances: Any = None,
@@ -357,8 +357,8 @@ def audit_table(
         ('refuted', 1.098612, (0, 1, 0))
     """
     flag("log", log)
-    has_rows = mechanism_attribute(table, "log_rows") is not None
-    own = mechanism_attribute(table, "claim") if has_rows else None
+    has_rows = optional_attribute(table, "log_rows") is not None
+    own = optional_attribute(table, "claim") if has_rows else None
     own = None if own is None else real("claim of the table", own, low=0.0)
     claim = own if claim is None else real("claim", claim, low=0.0)
     tolerance = None if tolerance is None else real("tolerance", tolerance, low=0.0)
@@ -367,15 +367,15 @@ def audit_table(
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # The first row shows which type of floats an object computes.
     read.log_rows(0, 1)
-    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.last_place(claim)
+    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.claim_round_error(claim)
     settled = usual if tolerance is None else tolerance
-    tally, output = comparison.find_max_losses(claim, settled)
-    output = _witness_output(read, tally, output)
+    tally, output = comparison.max_losses_and_output(claim, settled)
+    output = _largest_loss_output(read, tally, output)
     # Logarithms in float64 cannot underflow.
     doubtful = tally.infinite and not read.log and (read.single or read.tiny)
     if doubtful:
         warnings.warn(_UNDERFLOW_DOUBT, AssumptionWarning, stacklevel=3)
-    note = mechanism_attribute(read.owner, "infinite_loss_note") if tally.infinite else None
+    note = optional_attribute(read.owner, "infinite_loss_note") if tally.infinite else None
     remarks = (*((note,) if note else ()), *((_UNDERFLOW_DOUBT,) if doubtful else ()))
     epsilon, x, x_prime, loss, distance = tally.best
     return TableAudit(
@@ -404,25 +404,23 @@ def audit_table(
     )
 
 
-def _witness_output(table: Table, tally: Tally, output: int) -> int:
+def _largest_loss_output(table: Table, tally: Tally, stated_output: int) -> int:
     """Return the first output that attains the largest loss, or the output of `loss_rows`."""
     _, x, x_prime, loss, _ = tally.best
     row, other = table.log_rows(x, x + 1)[0], table.log_rows(x_prime, x_prime + 1)[0]
     with np.errstate(invalid="ignore"):
         differences = row - other
-    if output < 0:
+    if stated_output < 0:
         # NaN means zero against zero.
         return int(np.nanargmax(differences))
-    difference = float(differences[output]) if 0 <= output < table.outputs else np.nan
+    difference = float(differences[stated_output]) if 0 <= stated_output < table.outputs else np.nan
     if difference != loss and not abs(difference - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
-        text = (
-            f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {difference}"
-        )
+        text = f"{loss} for rows {x} and {x_prime} at output {stated_output}, where log_rows has"
         raise ValueError(
-            f"losses of loss_rows must be what log_rows attains, got {text} (without loss_rows the "
-            "rows are compared one by one)"
+            f"losses of loss_rows must be what log_rows attains, got {text} {difference} (without "
+            "loss_rows the rows are compared one by one)"
         )
-    return output
+    return stated_output
 
 
 def _name_table(table: Table) -> str:
@@ -475,7 +473,7 @@ def _format_witness(audit: TableAudit) -> str:
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the largest privacy loss of each input in decreasing order, and the claim."""
-    axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
+    axes = figures.axes_of(ax, figures.scale_figure_size(1.0, 0.7))
     losses = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(losses)))
     number = np.arange(1, losses.size + 1)[infinite:]
@@ -492,4 +490,4 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     unit = " per unit of distance" if audit.metric else ""
     axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
     axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, losses.size + 1.0))
-    return figures.finish_axes(axes, figures.format_title(audit.name, audit.verdict))
+    return figures.finish_axes(axes, figures.two_line_title(audit.name, audit.verdict))

@@ -20,8 +20,8 @@ from ..errors import choice, has_masked, instance, integer, invalid, mistyped, r
 from ..mechanisms.texts import as_texts
 from ..records import set_fields
 from ..report.shown import Shown
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 
 SPLITS: Final = ("train", "valid", "test")
 """Names of the parts: models are fitted on "train", chosen on "valid" and evaluated on "test"."""
@@ -82,7 +82,7 @@ def _list_values(column: Column) -> str:
     return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(Shown):
     """Texts with their labels, attributes, groups and split.
@@ -218,7 +218,7 @@ class Corpus(Shown):
         if kept.ndim != 1 or not kept.size:
             raise invalid("rows", "a choice of at least one text", rows)
         texts = [self.texts[row] for row in kept]
-        attributes = {name: column[kept] for name, column in self._columns()}
+        attributes = {name: column[kept] for name, column in self._attributes()}
         fields = self._column_fields().items()
         others: Any = {name: None if entries is None else entries[kept] for name, entries in fields}
         return replace(self, texts=texts, attributes=attributes, **others)
@@ -226,13 +226,13 @@ class Corpus(Shown):
     def _column_fields(self) -> dict[str, Any]:
         return {"labels": self.labels, "split": self.split, "groups": self.groups}
 
-    def _columns(self) -> Sequence[tuple[str, Column]]:
+    def _attributes(self) -> Sequence[tuple[str, Column]]:
         return sorted(self.attributes.items()) if self.attributes else []
 
     def _content(self) -> tuple[object, ...]:
-        columns = [*self._column_fields().values(), *(column for _, column in self._columns())]
+        columns = [*self._column_fields().values(), *(column for _, column in self._attributes())]
         listed = [None if column is None else tuple(column.tolist()) for column in columns]
-        return tuple(self.texts), *listed, *(name for name, _ in self._columns())
+        return tuple(self.texts), *listed, *(name for name, _ in self._attributes())
 
     def __eq__(self, other: object) -> bool:
         """Return True if all fields except `origin` and `dropped` are equal."""
@@ -246,7 +246,7 @@ class Corpus(Shown):
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[Any, ...]]:
         """Return a recipe for pickle that calls the constructor, so that arrays stay read-only."""
-        fields = self.texts, self.labels, dict(self._columns()), self.split, self.origin
+        fields = self.texts, self.labels, dict(self._attributes()), self.split, self.origin
         return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ def normalise_likeness(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-@suggest_arguments
+@explain_argument_errors
 def split(
     corpus: Corpus,
     shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),
@@ -325,7 +325,7 @@ def split(
         Corpus(100 texts; train 80, valid 10, test 10; split 0.8/0.1/0.1, seed 1)
     """
     instance("corpus", corpus, Corpus)
-    fractions, seed = _read_shares(shares), seed_of(rng)
+    fractions, seed = _read_shares(shares), to_seed(rng)
     groups = _group_column(corpus, group)
     part = part_names(corpus.texts, fractions, np.random.default_rng(seed), groups)
     shown = "/".join(f"{share:g}" for share in fractions)
@@ -426,7 +426,7 @@ def split_text(tokenise: Tokeniser, text: str) -> list[str]:
     return items
 
 
-@suggest_arguments
+@explain_argument_errors
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case.
 
@@ -439,7 +439,7 @@ def words_of(text: str) -> list[str]:
     return _WORD_PATTERN.findall(text.lower())
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True)
 class Vocabulary(Shown):
     """Mapping from words to numbers, with a rule for unknown words.
@@ -537,7 +537,7 @@ class Vocabulary(Shown):
         if max_size is not None:
             integer("max_size", max_size, 1)
         empty = cls((), unknown, reserved, ngrams, tokenise)
-        each = map(empty._words, training_texts(texts))
+        each = map(empty._split_words, training_texts(texts))
         counts = Counter(unit for words in each for unit, _ in empty._iterate_ngrams(words))
         often = [w for w, times in counts.items() if times >= min_count and w not in empty]
         often.sort(key=lambda word: (-counts[word], word))
@@ -611,7 +611,7 @@ class Vocabulary(Shown):
             ([0, 1, 0, 1, 2], [(0, 1), (2, 3), (3, 4), (4, 5), (3, 5)], 5)
         """
         unknown = self._ids.get(_UNKNOWN_TOKEN, -1) if self.unknown == "token" else -1
-        words = self._words(instance("text", text, str))
+        words = self._split_words(instance("text", text, str))
         ids, places = [], []
         for unit, place in self._iterate_ngrams(words):
             if (number := self._ids.get(unit, unknown)) >= 0:
@@ -639,7 +639,7 @@ class Vocabulary(Shown):
             texts.append(" ".join(names[i] for i in chosen if i >= len(self.reserved)))
         return texts
 
-    def _words(self, text: str) -> list[str]:
+    def _split_words(self, text: str) -> list[str]:
         return split_text(self.tokenise, text)
 
     def _iterate_ngrams(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -132,4 +132,4 @@ def finish_panels(picture: Any, panels: Sequence[Any], legend: Any = None) -> Fi
     if legend is not None:
         entries = legend.get_legend_handles_labels()
         picture.legend(*entries, loc="outside lower center", ncols=4, frameon=False)
-    return drawing.get_whole_figure(picture)
+    return drawing.get_root_figure(picture)

@@ -17,8 +17,8 @@ from ..records import Record
 from ..report import figures as drawing
 from ..report.page import page_of_table
 from ..report.rows import Row
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from . import figure_tables
 from .corpus import Corpus
 from .inference import Inference, Measured
@@ -41,7 +41,7 @@ _NOISE_NAMES: Final = ("best", "laplace", "l2_laplace", "gaussian")
 torch."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
     """Utility and disclosure of private vectors, measured for one epsilon and number of dimensions.
@@ -103,7 +103,7 @@ class FrontierCell(Record, word="FrontierCell"):
         )
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
     """Utility and disclosure of private vectors for each epsilon and number of dimensions.
@@ -249,7 +249,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return _draw_frontier(self, ax)
 
 
-@suggest_arguments
+@explain_argument_errors
 def frontier(
     encoder: Any,
     corpus: Any,
@@ -387,7 +387,7 @@ def frontier(
         ...     low, high = (found[epsilon, 1].utility.accuracy.value for epsilon in (1.0, 50.0))
         ...     assert low < 0.8 < 0.9 < high
     """
-    start, seed = time.perf_counter(), seed_of(rng)
+    start, seed = time.perf_counter(), to_seed(rng)
     if isinstance(encoder, (dict, list, tuple)) and not encoder:
         raise errors.invalid("encoder", "at least one rewriter, or an encoder", encoder)
     rewriters = read_rewriters(encoder)
@@ -411,12 +411,12 @@ def frontier(
     require_module("torch", "frontier")
     claims, widths = figure_tables.read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     errors.choice("directions", directions, _PROJECTION_DIRECTIONS)
-    delta = _read_delta(noise, delta)
+    delta = _check_delta_for_noise(noise, delta)
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
         vectors, rows = _encode_texts(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
-        chains = [make_transforms(rows, dim, directions, seed) for dim in widths]
+        chains = [fit_public_transforms(rows, dim, directions, seed) for dim in widths]
         cells, partial = figure_tables.collect_until_interrupt(
             _measure_cells(study, vectors, chains, claims, (noise, delta), seed, bar)
         )
@@ -446,7 +446,7 @@ def _measure_cells(
             bar.advance(1)
 
 
-def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
+def fit_public_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
     """Compute a list of transforms from public vectors. The transforms are for private vectors.
 
     The list has a projection (if `dim` is not None), and clipping. Clipping limits the distance of
@@ -512,7 +512,7 @@ def measure_release(
     return FrontierCell(claim, private.width, noise, radius, utility, attack, loss, signal), rows
 
 
-def _read_delta(noise: Any, delta: Any) -> float:
+def _check_delta_for_noise(noise: Any, delta: Any) -> float:
     """Return delta, or raise an error if the noise is unknown or does not support this delta."""
     errors.choice("noise", noise, _NOISE_NAMES)
     level = errors.delta_level(delta)
@@ -607,7 +607,7 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
 def _draw_frontier(report: Frontier, ax: Any) -> Figure:
     """Plot the utility, the score of the attack (if any) and the worst loss against epsilon."""
     with_attack = report.attribute is not None
-    picture = drawing.get_canvas(ax, drawing.relative_size(1.6 if with_attack else 1.3, 0.62))
+    picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(report.dims):
         # The cell without noise is measured first, so it always exists.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import errors
 from ..bounds import limits
 from ..records import Floats, Ints, Record
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 _MAX_SCORES: Final = 2**23
 """Number of scores in memory at once, 8 bytes each."""
@@ -22,7 +22,7 @@ Score = Callable[[Ints], Floats]
 """Function from row numbers of outputs to scores, of shape `(outputs, different candidates)`."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedOutputs(Record, word="LinkedOutputs"):
     """Result of an attacker who searches for the original text of each output of a mechanism.

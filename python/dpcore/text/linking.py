@@ -17,17 +17,17 @@ import numpy.typing as npt
 from .. import errors
 from ..calibration import L2Laplace
 from ..mechanisms import DPTextNoise, Gaussian, Laplace
-from ..mechanisms.declarations import mechanism_attribute
-from ..mechanisms.texts import Rewriter, as_texts, owner_of
+from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.texts import Rewriter, as_texts, bound_object
 from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
 from ..report import figures as drawing
 from ..report.shown import name_of
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .corpus import words_of
 from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
-from .redaction.masking import MASK, index_originals, split_words
-from .words.mechanism import WordMechanism, read_word_numbers, score_originals
+from .redaction.masking import MASK, matching_rows_function, split_words
+from .words.mechanism import WordMechanism, read_word_numbers, text_score_matrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ _ROUNDING: Final = 1e-5
 _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
     """Result of `link`: how often an attacker finds the original text of an output of a mechanism.
@@ -86,7 +86,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
         return rows
 
     def _plot(self, ax: Any) -> Figure:
-        axes = drawing.axes_of(ax, drawing.relative_size(1.0, 0.7))
+        axes = drawing.axes_of(ax, drawing.scale_figure_size(1.0, 0.7))
         for place, linked in enumerate(self.linkages):
             ranks = np.sort(linked.ranks[~np.isnan(linked.ranks)])
             heights = np.arange(1, len(ranks) + 1) / linked.texts
@@ -103,7 +103,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
         return drawing.finish_axes(axes, self._title)
 
 
-@suggest_arguments
+@explain_argument_errors
 def link(
     mechanism: Any,
     candidates: Any,
@@ -184,7 +184,7 @@ def link(
     texts = as_texts("candidates", candidates)
     if len(texts) < 2:
         raise errors.invalid("candidates", "two texts or more", len(texts))
-    attacker = _LinkingAttacker(_find_model(mechanism), texts, _read_outputs(outputs))
+    attacker = _LinkingAttacker(_find_method_owner(mechanism), texts, _read_outputs(outputs))
     rows = read_truth(truth, len(attacker.outputs), len(texts))
     linkages = []
     for method in methods:
@@ -203,11 +203,11 @@ def _name_mechanism(mechanism: Any) -> str:
     return mechanism.name if isinstance(mechanism, Rewriter) else name_of(mechanism)
 
 
-def _find_model(mechanism: Any) -> Any:
+def _find_method_owner(mechanism: Any) -> Any:
     """Return the object whose method is the mechanism, or the mechanism if it is not a method."""
     function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
-    is_method = isinstance(function, MethodType) and not isinstance(owner_of(function), type)
-    return owner_of(function) if is_method else function
+    is_method = isinstance(function, MethodType) and not isinstance(bound_object(function), type)
+    return bound_object(function) if is_method else function
 
 
 def _read_outputs(outputs: Any) -> list[str] | Floats:
@@ -269,8 +269,8 @@ class _LinkingAttacker:
             requirement = "'likelihood', 'encoding' or a function, for the outputs are vectors"
             raise errors.invalid("by", requirement, method)
         if method == "words":
-            return self.keys, _score_common_words(self.different, self.outputs)
-        return self.keys, _score_agreement(self.different, self.outputs, method)
+            return self.keys, _common_words_function(self.different, self.outputs)
+        return self.keys, _mask_match_function(self.different, self.outputs, method)
 
     def _prepare_word_mechanism(self, method: str) -> tuple[Sequence[Hashable], Score]:
         mechanism, is_likelihood = self.mechanism, method == "likelihood"
@@ -294,7 +294,7 @@ class _LinkingAttacker:
                 here, there = np.flatnonzero(lengths == length), np.flatnonzero(sizes == length)
                 drawn = np.array([answers[rows[place]] for place in here])
                 differences = np.array([different[place] for place in there])
-                scores[np.ix_(here, there)] = score_originals(
+                scores[np.ix_(here, there)] = text_score_matrix(
                     mechanism, differences, drawn, by_table=is_likelihood
                 )
             return scores
@@ -303,13 +303,13 @@ class _LinkingAttacker:
 
     def _prepare_vectors(self, method: str) -> Score:
         model = self.mechanism
-        if mechanism_attribute(model, "clean") is None:
+        if optional_attribute(model, "clean") is None:
             requirement = (
                 "'words' or a function (output, candidate) -> score, for "
                 f"{_name_mechanism(model)} has no clean vectors"
             )
             raise errors.invalid("by", requirement, method)
-        law = _find_law(model, self.is_text) if method == "likelihood" else None
+        law = _noise_distribution(model, self.is_text) if method == "likelihood" else None
         clean = _encode_clean(model, self.different)
         if not self.is_text:
             vectors, is_empty = np.asarray(self.outputs), np.zeros(len(self.outputs), np.bool_)
@@ -350,7 +350,7 @@ def _encode_clean(model: Any, texts: Sequence[str]) -> Floats:
     return vectors
 
 
-def _find_law(model: Any, is_text: bool) -> Any:
+def _noise_distribution(model: Any, is_text: bool) -> Any:
     """Return the distribution of the noise, or raise an error if the distribution is not known."""
     requirement, name = "'encoding', 'words' or a function", type(model).__name__
     if is_text:
@@ -388,7 +388,7 @@ def _score_noise(law: Any, output: Floats, clean: Floats) -> npt.NDArray[np.floa
     return np.asarray(np.where(noise < -rounding, -np.inf, entries).sum(axis=1))
 
 
-def _score_common_words(candidates: Sequence[str], outputs: Any) -> Score:
+def _common_words_function(candidates: Sequence[str], outputs: Any) -> Score:
     """Return a function that scores candidates by their number of words in common with outputs.
 
     The score is Dice's coefficient: the number of common words divided by the mean number of words
@@ -423,8 +423,8 @@ def _number_copies(words: list[str]) -> list[tuple[str, int]]:
     return numbered
 
 
-def _score_agreement(candidates: Sequence[str], outputs: Any, method: Any) -> Score:
-    find_rows = index_originals([split_words(text) for text in candidates], method)
+def _mask_match_function(candidates: Sequence[str], outputs: Any, method: Any) -> Score:
+    find_rows = matching_rows_function([split_words(text) for text in candidates], method)
 
     def score(rows: Ints) -> Floats:
         scores = np.full((len(rows), len(candidates)), -np.inf)

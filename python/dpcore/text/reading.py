@@ -25,7 +25,7 @@ from ..files.json_files import parse_json
 from ..files.opened import HashedFile, Settings, read_all_parts
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .corpus import Corpus
 
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -83,10 +83,10 @@ class File:
 
     def place(self, line: int) -> str:
         """Return a text such as "line 3 of a.csv", for error messages."""
-        return f"line {line:,} of {self.full_name}"
+        return f"line {line:,} of {self.name_and_origin}"
 
     @property
-    def full_name(self) -> str:
+    def name_and_origin(self) -> str:
         """Name of the file, followed by its origin (if known) in brackets, for error messages."""
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
@@ -125,7 +125,7 @@ class File:
         return value.strip()
 
 
-def open_file(path: Path, origin: str = "") -> File:
+def read_file(path: Path, origin: str = "") -> File:
     """Read a text file into memory, and return its content with its name.
 
     Raises:
@@ -252,11 +252,11 @@ class Layout:
         columns = [c for _, c in self.named if c is not None]
         if len({type(column) for column in columns}) > 1:
             raise invalid(_COLUMN_ARGUMENTS, "all names, or all positions", columns)
-        if self.counted and (self.text is None or any(str(c).startswith("-") for c in columns)):
+        if self.by_position and (self.text is None or any(str(c).startswith("-") for c in columns)):
             raise invalid("text", "a position from 0, as the others are", self.text)
 
     @property
-    def counted(self) -> bool:
+    def by_position(self) -> bool:
         """True if this layout gives columns as positions, because the file has no header."""
         return any(isinstance(column, int) for _, column in self.named)
 
@@ -280,11 +280,11 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     Raises:
         ValueError: if a column is missing, or a row does not have as many fields as the first row.
     """
-    if kind == "jsonl" and layout.counted:
+    if kind == "jsonl" and layout.by_position:
         raise invalid("text", "a name: objects have no positions", layout.text)
     raw_rows = _read_json_lines(file) if kind == "jsonl" else _read_fields(file, kind, layout)
     rows = [(file.place(number), values) for number, values in raw_rows]
-    yield from rows_of_cells(file.full_name, layout, rows)
+    yield from rows_of_cells(file.name_and_origin, layout, rows)
 
 
 def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
@@ -300,7 +300,7 @@ def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[A
         ValueError: if a column is missing. The message lists the existing columns.
     """
     columns = list(dict.fromkeys(chain.from_iterable(values for _, values in rows)))
-    if layout.label is None and not layout.counted and layout.text != "label":
+    if layout.label is None and not layout.by_position and layout.text != "label":
         layout = replace(layout, label="label" if "label" in columns else None)
     if layout.text is None:
         layout = replace(layout, text="text")
@@ -316,26 +316,26 @@ def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
         column = "text" if argument == "text" and column is None else column
         if column is not None and column not in columns:
             there = ", ".join(map(repr, columns)) or "none"
-            if layout.counted:
+            if layout.by_position:
                 there = f"0 to {len(columns) - 1}" if columns else "none"
             raise invalid(argument, f"a column of {name}, which are {there}", column)
 
 
 def _read_fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[Any, Any]]]:
-    opened = HashedFile(io.BytesIO(file.content), file.full_name, None, None)
+    opened = HashedFile(io.BytesIO(file.content), file.name_and_origin, None, None)
     lines = read_rows(opened, kind)
     first, fields = next(lines, (1, []))
-    header: Sequence[Any] = range(len(fields)) if layout.counted else fields
-    _require_columns(file.full_name, layout, header)
+    header: Sequence[Any] = range(len(fields)) if layout.by_position else fields
+    _require_columns(file.name_and_origin, layout, header)
     if len(set(header)) != len(header):
         raise file.error(first, "a header of different names", fields)
-    for number, values in chain([(first, fields)] if layout.counted else [], lines):
+    for number, values in chain([(first, fields)] if layout.by_position else [], lines):
         yield number, dict(zip(header, values, strict=True))
 
 
 def _read_json_lines(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
     for number, line in file.filled():
-        value = parse_json(file.full_name, line, number)
+        value = parse_json(file.name_and_origin, line, number)
         if not isinstance(value, dict):
             raise file.error(number, "a JSON object", line)
         yield number, value
@@ -414,9 +414,9 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
         if entry.is_dir():
             yield part, _read_class_folders(entry)
         elif (suffix := _strip_compression_ending(entry).suffix) in SUFFIXES:
-            yield part, read_table_rows(open_file(entry), SUFFIXES[suffix], layout)
+            yield part, read_table_rows(read_file(entry), SUFFIXES[suffix], layout)
         else:
-            yield part, read_lines(open_file(entry))
+            yield part, read_lines(read_file(entry))
     if not files:
         yield None, _read_class_folders(path)
 
@@ -435,7 +435,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
         if others:
             raise _folder_error(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
-        file = open_file(name)
+        file = read_file(name)
         yield Row(file.text(1, "\n".join(line for _, line in file.lines())), label)
 
 
@@ -444,7 +444,7 @@ def _folder_error(path: Path, requirement: str, problem: object) -> ValueError:
     return tag_error(ValueError(text), "path")
 
 
-@suggest_arguments
+@explain_argument_errors
 def read(
     path: str | os.PathLike[str] | Any,
     kind: Kind | None = None,
@@ -505,7 +505,7 @@ def read(
     place = Path(path)
     if kind is None:
         kind = _guess_kind(place)
-    elif _require_kind(kind) != "folder" and place.is_dir():
+    elif _require_file_kind(kind) != "folder" and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
     if kind not in (*_TABLE_KINDS, "folder") and layout != Layout():
         raise invalid(_COLUMN_ARGUMENTS, f"left out for the kind {kind!r}", layout)
@@ -514,7 +514,7 @@ def read(
         if not place.is_dir():
             raise missing_file(place, "a folder")
         return corpus_from_rows(read_folder(place, layout), origin, missing)
-    file = open_file(place)
+    file = read_file(place)
     rows = read_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
     return corpus_from_rows([(None, rows)], origin, missing)
 
@@ -533,7 +533,7 @@ def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
     )
 
 
-def _require_kind(kind: Any) -> Any:
+def _require_file_kind(kind: Any) -> Any:
     try:
         return choice("kind", kind, KINDS)
     except ValueError as error:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..mechanisms.declarations import mechanism_attribute
-from ..mechanisms.texts import Rewriter, owner_of
+from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.texts import Rewriter, bound_object
 from ..packages import has_all, require_module
 from ..progress import Progress
 from ..records import Record
 from ..report import figures as drawing
 from ..report.rows import Row
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from . import figure_tables, lm
 from .corpus import words_of
 from .inference import Attacker, Inference
@@ -43,7 +43,7 @@ _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
 """Regular expression for a mask token, a word or a punctuation mark in lower-case text."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
     """Measurements of one rewriter (a function from text to text), from one rewrite of every text.
@@ -98,7 +98,7 @@ class RewriterRow(Record, word="RewriterRow"):
         return self.certified > self.claimed
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
     """Measurements of several rewriters and of the original texts; created by `frontier`.
@@ -166,7 +166,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
         return _list_rewriter_notes(self)
 
     def _plot(self, ax: Any) -> Figure:
-        picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 0.62))
+        picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6, 0.62))
         panels = picture.subplots(1, 2 + (self.attribute is not None), sharey=True).ravel()
         heights, dotted = -np.arange(len(self.rows)), {"color": drawing.text_colour(), "ls": ":"}
         tasks = [row.utility.accuracy for row in self.rows]
@@ -251,7 +251,7 @@ def _name_rewriter(value: Any) -> str:
         variant = f" {value.variant}" if has_all(value, "variant") else ""
         return f"{type(value).__name__}{variant} {value.epsilon:g}"
     rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
-    if owner_of(rewriter.rewrite) is None and has_all(rewriter.rewrite, "__name__"):
+    if bound_object(rewriter.rewrite) is None and has_all(rewriter.rewrite, "__name__"):
         return str(rewriter.rewrite.__name__)
     return rewriter.name.removeprefix("Rewriter(").removesuffix(")")
 
@@ -275,13 +275,13 @@ def _read_source(name: str, value: Any) -> _RewriterSource:
     method: str | None = None
     if not isinstance(value, Rewriter):
         rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
-        method = "encoding" if mechanism_attribute(value, "clean") is not None else None
+        method = "encoding" if optional_attribute(value, "clean") is not None else None
     if rewriter.claim is None:
         return _RewriterSource(value, rewriter, method)
     claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
     if true > rewriter.claim * (1.0 + 1e-9):
         claim = f"{claim} (true {true:.4g})"
-    delta = float(mechanism_attribute(value, "delta"))
+    delta = float(optional_attribute(value, "delta"))
     return _RewriterSource(value, rewriter, method, claim, rewriter.claim, delta)
 
 
@@ -386,7 +386,7 @@ class _RewrittenTexts:
                         self._make_text_attacker(NGramRegression(), "runs and places of masks")
                     )
             else:
-                attackers = self._list_users_attackers()
+                attackers = self._read_given_attackers()
             attack = study.infer_attribute(self.rows, source.delta, self.seed, attackers=attackers)
         own = [source.by] if source.by and self.by is None else []
         methods = list(self.by) if isinstance(self.by, (list, tuple)) else [self.by or "words"]
@@ -423,7 +423,7 @@ class _RewrittenTexts:
     def _make_text_attacker(self, estimator: Any, name: str) -> Attacker:
         return Attacker(TextEstimator(estimator, self.rewrites), name=name)
 
-    def _list_users_attackers(self) -> list[Attacker]:
+    def _read_given_attackers(self) -> list[Attacker]:
         """Check and return the attackers that the user passed; they receive texts."""
         passed = self.study.attackers
         entries = passed if isinstance(passed, (list, tuple)) else [passed]

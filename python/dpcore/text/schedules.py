@@ -19,7 +19,7 @@ from ..errors import choice, integer, invalid, mistyped, real
 from ..mechanisms import positive
 from ..records import Record, get_optional
 from ..report.shown import name_of
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 __all__ = [
     "Constant", "Every", "LogUniformEpsilon", "OverEpochs", "Schedule", "Stretched",
@@ -55,7 +55,7 @@ class _FixedSchedule(Record):
         raise NotImplementedError
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(_FixedSchedule, word="text.schedules.Constant"):
     """Schedule that sets the same epsilon in every epoch of a training with noise.
@@ -87,7 +87,7 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
         return f"constant {self.epsilon:g}"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
     """Schedule that sets the epsilon of the training noise to ``start / n`` in epoch n.
@@ -121,7 +121,7 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         return f"{self.start:g}/n"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
     """Schedule that changes the epsilon of the training noise from `start` to `end`.
@@ -191,7 +191,7 @@ class _DrawnSchedule(Record):
         return f"{law} {self.low:g} to {self.high:g}{batch}"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """Schedule that draws the epsilon of the training noise uniformly from [low, high].
@@ -223,7 +223,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
         return self._format_drawn_law("uniform")
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
     """Schedule that draws the logarithm of epsilon uniformly from [ln(low), ln(high)].

@@ -14,7 +14,7 @@ from ..packages import has_all, require_module
 from .corpus import SPLITS, Corpus, normalise_likeness
 from .inference import Attacker, Inference, infer
 from .inference.attackers import attackers_of
-from .inference.likelihood import make_likelihood, split_attackers
+from .inference.likelihood import noise_law_attacker, split_attackers
 from .inference.targets import target_parts
 
 _LABEL_BOOSTING_ROUNDS: Final = 30
@@ -93,7 +93,7 @@ class Study:
             return others
         target, parts = target_parts(self.corpus, self.attribute, None)
         texts, places = parts.texts[0], parts.rows[0].tolist()
-        likelihood = make_likelihood(private, texts, places, rows.shape[1], target)
+        likelihood = noise_law_attacker(private, texts, places, rows.shape[1], target)
         return (*attackers_of(others, len(texts), target.count), *likelihood)
 
 

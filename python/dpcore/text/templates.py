@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..errors import choice, integer
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from .corpus import Corpus, part_names
 
 Words = Mapping[str, Sequence[str]]
@@ -170,7 +170,7 @@ def draw_sentence(topic: str, rng: np.random.Generator) -> str:
     return fill_template(choose_word(topic_words["templates"], rng), topic_words["words"], rng)[0]
 
 
-def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random texts of two sentences. The label of a text is a topic.
 
     The attribute `parent` of a text is 1 with probability .4, and otherwise 0.
@@ -189,7 +189,7 @@ def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
     return drawn
 
 
-def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_with_repeats(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random texts of two or three sentences; a quarter of the texts repeat an earlier text.
 
     The label of a text is its topic. However, 40 % of the repeated texts have another label than
@@ -220,14 +220,14 @@ def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
 
 
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
-    "topics": draw_topics,
+    "topics": draw_by_topic,
     "intents": draw_intents,
-    "repeats": draw_repeats,
+    "repeats": draw_with_repeats,
 }
 """Function that draws the texts, for each kind of corpus."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     """Generate a corpus of labelled texts from sentence templates, without data files.
 
@@ -268,7 +268,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
         array([0, 0, 1, 0, 0])
     """
     make = GENERATED[choice("kind", kind, tuple(GENERATED))]
-    rows, seed = integer("rows", rows, *_GENERATED_ROWS), seed_of(rng)
+    rows, seed = integer("rows", rows, *_GENERATED_ROWS), to_seed(rng)
     generator = np.random.default_rng(seed)
     made = make(rows, generator)
     part = part_names(made.texts, _SPLIT_SHARES, generator)

@@ -16,14 +16,14 @@ from ..packages import load_arrays, require_module
 from ..paths import write_file
 from ..records import Floats
 from ..report.shown import Shown
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .corpus import training_texts
 
 _CLASS_WORD: Final = "text.TfidfSVD"
 _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
 
 
-@suggest_arguments
+@explain_argument_errors
 class TfidfSVD(Shown):
     """Encoder of texts: TF-IDF weights of words, projected by a truncated SVD.
 

@@ -30,16 +30,16 @@ from ..mechanisms.texts import (
     compare_batches,
     is_hf_pipeline,
     look_up_vectors,
+    relative_gaps,
     relative_tolerance,
-    row_distances,
 )
 from ..packages import has_all, imported_attribute, torch
 from ..records import get_optional
-from ..report.shown import Shown, qualified_name
+from ..report.shown import Shown, qualname_of
 from ..streams import Generators, seed_quietly
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 from .module_calls import eval_mode
-from .transforms import count_zeroed
+from .transforms import zeroed_rows
 
 _ENCODING_BATCH_SIZE: Final = 32
 _ENCODER_KINDS: Final = (
@@ -108,7 +108,7 @@ class Encoder:
     @property
     def zeroed(self) -> int:
         """Number of vectors that the transform of this encoder has replaced by zeros until now."""
-        return count_zeroed(self.transform)
+        return zeroed_rows(self.transform)
 
     @property
     def modules(self) -> list[Any]:
@@ -128,7 +128,7 @@ class Encoder:
     @property
     def name(self) -> str:
         """Name of this text encoder in reports."""
-        return qualified_name(self.model).replace("<locals>.", "")
+        return qualname_of(self.model).replace("<locals>.", "")
 
     @property
     def device(self) -> Any:
@@ -259,7 +259,7 @@ class Sentences(Encoder):
         )
 
 
-@suggest_arguments
+@explain_argument_errors
 class Pooled(Encoder):
     """Text encoder made of a transformer and a tokenizer.
 
@@ -309,9 +309,11 @@ class Pooled(Encoder):
 
     def _encode(self, texts: list[str]) -> Any:
         size = _ENCODING_BATCH_SIZE
-        return torch.cat([self._batch(texts[i : i + size]) for i in range(0, len(texts), size)])
+        return torch.cat(
+            [self._encode_batch(texts[i : i + size]) for i in range(0, len(texts), size)]
+        )
 
-    def _batch(self, texts: list[str]) -> Any:
+    def _encode_batch(self, texts: list[str]) -> Any:
         cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
         tokens = self.tokenizer(texts, padding=True, return_tensors="pt", **cut).to(self.device)
         states = self.model(**tokens).last_hidden_state
@@ -417,7 +419,7 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
         rounding: largest distance between two encodings of one text that counts as rounding,
             relative to the norm of the encodings. None means 1e-5, or .05 for bfloat16 and float16.
     """
-    generators = Generators.collect_everywhere()
+    generators = Generators.collect_from_memory()
     copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
     encodings, moved = [], False
     for number in range(_PROBE_CALLS):
@@ -440,7 +442,7 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
 def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
     if limit == 0.0:
         return not torch.equal(rows, others)
-    return bool((row_distances(rows.numpy(), others.numpy()) > limit).any())
+    return bool((relative_gaps(rows.numpy(), others.numpy()) > limit).any())
 
 
 def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
@@ -497,7 +499,7 @@ def check_batches(
     def limit() -> float:
         return relative_tolerance(rounding, str(encoder.dtype))
 
-    encode = partial(_encode_known, encoder)
+    encode = partial(_encode_probe_texts, encoder)
     with ExitStack() as stack:
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
@@ -518,7 +520,7 @@ def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
     return array
 
 
-def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
+def _encode_probe_texts(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
     """Encode probe texts; an error of the encoder gets a note on the texts and on `probe=`."""
     try:
         return tensor_to_array(encoder(texts))
@@ -528,7 +530,7 @@ def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]
         raise
 
 
-def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
+def check_rowwise(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
     """Check that a transform maps each row of a batch independently of the other rows.
 
     Args:

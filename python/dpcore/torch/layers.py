@@ -23,7 +23,7 @@ from ..packages import has_all, torch
 from ..pairs import distance
 from ..pairs.differences import Norm
 from ..records import Floats, Pair
-from ..suggestions import suggest_arguments
+from ..suggestions import explain_argument_errors
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """Dtypes that layers and transforms accept; outputs have the dtype of the input."""
@@ -64,26 +64,26 @@ def float64_device(device: Any) -> Any:
     return device if _has_float64(device.type) else torch.device("cpu")
 
 
-def keep_float64(value: Any, fn: Any) -> Any:
+def move_float64(value: Any, move: Any) -> Any:
     """Move a float64 tensor to another device, but keep its dtype.
 
     Args:
         value: the tensor of float64 to move.
-        fn: function that moves or casts a tensor, as in `torch.nn.Module._apply`. A cast by this
+        move: function that moves or casts a tensor, as in `torch.nn.Module._apply`. A cast by this
             function does not change the dtype of `value`.
 
     Returns:
         A tensor of float64.
 
     Example:
-        >>> keep_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
+        >>> move_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
         torch.float64
     """
     # Find the target device with an integer tensor, which no cast of floats affects.
-    device = fn(torch.empty(0, dtype=torch.int64, device=value.device)).device
+    device = move(torch.empty(0, dtype=torch.int64, device=value.device)).device
     if float64_device(device) != device:
         return value.to("cpu")
-    moved = fn(value)
+    moved = move(value)
     return moved if moved.dtype == torch.float64 else value.to(device)
 
 
@@ -104,7 +104,7 @@ def require_tensor(x: Any) -> Any:
     return x
 
 
-def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
+def check_saved_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
     """Check that a saved state fits a torch module, and return the numbers in the state.
 
     Args:
@@ -146,7 +146,7 @@ def as_float64_rows(x: Any) -> Any:
     return x.to(float64_device(x.device)).to(torch.float64)
 
 
-def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
+def signed_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw uniform random numbers in (-1, 1), each ``(k + 1/2) / 2^52`` with a random integer k.
 
     The integer k is uniform from -2^52 to 2^52 - 1. Each number is an odd multiple of 2^-53, and so
@@ -162,7 +162,7 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
         A tensor of float64 with the given shape.
 
     Example:
-        >>> draw_uniform((3,), "cpu") * 2**53 % 2
+        >>> signed_uniform((3,), "cpu") * 2**53 % 2
         tensor([1., 1., 1.], dtype=torch.float64)
     """
     # Draw float64 directly: a conversion from int64 would double the time. `random_` would give
@@ -174,24 +174,24 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     return integers.add_(0.5).mul_(1.0 / _HALF_RANGE)
 
 
-def draw_laplace(w: Any) -> Any:
+def uniform_to_laplace(uniform: Any) -> Any:
     """Convert uniform random numbers to Laplace noise of scale 1.
 
-    The noise is ``-sgn(w) ln(1 - abs(w))``. The difference ``1 - abs(w)`` has no rounding error,
-    and is at least 2^-53. The largest noise is therefore ``53 ln 2 = 36.74``.
+    For a uniform number w, the noise is ``-sgn(w) ln(1 - abs(w))``. The difference ``1 - abs(w)``
+    has no rounding error, and is at least 2^-53. The largest noise is thus ``53 ln 2 = 36.74``.
 
     Args:
-        w: tensor of uniform random numbers in (-1, 1), from `draw_uniform`.
+        uniform: tensor of uniform random numbers in (-1, 1), from `signed_uniform`.
 
     Returns:
-        A tensor of float64 noise with the shape of `w`.
+        A tensor of float64 noise with the shape of `uniform`.
 
     Example:
         >>> words = [2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53]
-        >>> draw_laplace(torch.tensor(words, dtype=torch.float64))
+        >>> uniform_to_laplace(torch.tensor(words, dtype=torch.float64))
         tensor([-36.7368,  -0.6931,   0.6931,  36.7368], dtype=torch.float64)
     """
-    return w.abs().neg_().add_(1.0).log_().copysign_(w)
+    return uniform.abs().neg_().add_(1.0).log_().copysign_(uniform)
 
 
 def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
@@ -220,7 +220,7 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     """
     total = math.prod(shape)
     half = (total + 1) // 2
-    noise = draw_uniform((2, half), device, generator)
+    noise = signed_uniform((2, half), device, generator)
     # Do not unpack: the compiler refuses writes to one of several views from a single call.
     first, second = noise[0], noise[1]
     length = first.abs().log_().mul_(-2.0).sqrt_().copysign_(first)
@@ -229,7 +229,7 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     return noise.mul_(length).view(-1)[:total].view(shape)
 
 
-def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
+def draw_l2_laplace(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw rows of noise. Each row s has a density proportional to ``exp(-norm2(s))``.
 
     Here norm2 is the L2 norm. The direction of a row is the direction of a normal vector. The L2
@@ -248,7 +248,7 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
 
     Example:
-        >>> draw_spherical((2, 3), "cpu").shape
+        >>> draw_l2_laplace((2, 3), "cpu").shape
         torch.Size([2, 3])
     """
     noise = draw_gaussian(shape, device, generator)
@@ -336,14 +336,14 @@ class LearntScale(torch.nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Move epsilon and its gradient to a device that supports float64, and keep their dtype."""
-        return super()._apply(lambda tensor: keep_float64(tensor, fn), recurse)
+        return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Save epsilon under its name in the noise layer."""
         super()._save_to_state_dict(destination, prefix.removesuffix("scaling."), keep_vars)
 
 
-@suggest_arguments
+@explain_argument_errors
 class NoiseLayer(torch.nn.Module):
     """Base class of noise layers: ``layer(x)`` returns ``x + scale s`` with new random noise s.
 
@@ -428,7 +428,7 @@ class NoiseLayer(torch.nn.Module):
             self.scaling = LearntScale(epsilon, self._numbers)
 
     @property
-    def epsilon(self) -> Any:
+    def epsilon(self) -> torch.nn.Parameter | None:
         """Trainable epsilon of this layer (a torch parameter), or None if the scale is fixed."""
         return None if self.scaling is None else self.scaling.epsilon
 
@@ -547,7 +547,7 @@ class NoiseLayer(torch.nn.Module):
         Raise an error if they do not fit.
         """
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
-        first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
+        first, *rest = check_saved_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
         self._numbers = (positive(self._called, first), *cap)
         if self.scaling is not None:
@@ -573,7 +573,7 @@ class NoiseLayer(torch.nn.Module):
         return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
 
-@suggest_arguments
+@explain_argument_errors
 class LaplaceNoise(NoiseLayer):
     """Layer that adds Laplace noise: each entry gets noise s of density ``exp(-abs(s)/b) / (2b)``.
 
@@ -601,10 +601,10 @@ class LaplaceNoise(NoiseLayer):
         return mechanisms.Laplace(self.scale)
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        return draw_laplace(draw_uniform(shape, device, generator))
+        return uniform_to_laplace(signed_uniform(shape, device, generator))
 
 
-@suggest_arguments
+@explain_argument_errors
 class L2LaplaceNoise(NoiseLayer):
     """Layer that adds L2 Laplace noise: each row gets noise s of density ∝ ``exp(-norm2(s)/b)``.
 
@@ -633,10 +633,10 @@ class L2LaplaceNoise(NoiseLayer):
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         if not shape:
             raise invalid("x", "of a shape (..., dim)", tuple(shape))
-        return draw_spherical(shape, device, generator)
+        return draw_l2_laplace(shape, device, generator)
 
 
-@suggest_arguments
+@explain_argument_errors
 class GaussianNoise(NoiseLayer):
     """Layer that adds Gaussian noise of standard deviation sigma to each entry of its input.
 
@@ -688,7 +688,7 @@ def _check_number(name: str, value: Any) -> float:
     return positive(name, value)
 
 
-@suggest_arguments
+@explain_argument_errors
 class DPTextNoiseLayer(NoiseLayer):
     """Layer that adds the published noise of DPText. No finite epsilon holds for this noise.
 
@@ -739,7 +739,7 @@ class DPTextNoiseLayer(NoiseLayer):
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         # With r uniform in (0, 1) the argument 1 - 2r is uniform in (-1, 1).
-        argument = draw_uniform(shape, device, generator)
+        argument = signed_uniform(shape, device, generator)
         if self.nan == "zero":
             argument = torch.where(argument < 0.0, 1.0, argument)
         else:
@@ -751,7 +751,7 @@ class DPTextNoiseLayer(NoiseLayer):
         return f"{super()._parameters_shown()}, nan={self.nan!r}"
 
 
-@suggest_arguments
+@explain_argument_errors
 class SharedNoise(NoiseLayer):
     """Layer with faulty noise: all entries of a row get the same Laplace noise.
 
@@ -787,4 +787,4 @@ class SharedNoise(NoiseLayer):
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         column = (*shape[:-1], *(1 for _ in shape[-1:]))
-        return draw_laplace(draw_uniform(column, device, generator)).expand(shape).clone()
+        return uniform_to_laplace(signed_uniform(column, device, generator)).expand(shape).clone()

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.event import numpy_of
-from ..mechanisms.texts import BatchCheck, as_texts, check_text, relative_tolerance, row_distances
+from ..mechanisms.texts import BatchCheck, as_texts, check_text, relative_gaps, relative_tolerance
 from ..packages import torch
 from ..records import Pair
-from ..streams import Rng, check_size, seed_of, seed_quietly, seeded_globals, seeded_torch
-from ..suggestions import suggest_arguments
+from ..streams import Rng, check_size, seed_quietly, seeded_globals, seeded_torch, to_seed
+from ..suggestions import explain_argument_errors
 from . import encoders
 from .layers import NoiseLayer
 
@@ -35,7 +35,7 @@ class _TextMemory(NamedTuple):
     batches: BatchCheck
 
 
-@suggest_arguments
+@explain_argument_errors
 class EncoderMechanism:
     """Mechanism from a text to noisy vectors: a function `(text, size, rng) -> outputs`.
 
@@ -127,9 +127,9 @@ class EncoderMechanism:
         The number is 4,000 if the encoding of one of the two texts is random. Otherwise it is None,
         which means the usual default of dpcore.
         """
-        return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
+        return _DEFAULT_FORWARD_TRIALS if self._is_encoder_random_on(pair) else None
 
-    def _is_random_on(self, pair: Pair) -> bool:
+    def _is_encoder_random_on(self, pair: Pair) -> bool:
         return any(self.random(check_text("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
@@ -139,12 +139,12 @@ class EncoderMechanism:
         """
         parts = (self.encoder.transform, *self.encoder.modules)
         digest = encoders.state_digest(part for part in parts if isinstance(part, torch.nn.Module))
-        if digest != self._digest or self._has_changed_vector():
+        if digest != self._digest or self._has_stored_vector_changed():
             self._learnt.clear()
         self._digest = digest
         return self
 
-    def _has_changed_vector(self) -> bool:
+    def _has_stored_vector_changed(self) -> bool:
         """Return True if encodings of a stored text are random or differ from its vector."""
         if not self._learnt:
             return False
@@ -155,7 +155,7 @@ class EncoderMechanism:
             encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._run(text))
         ]
         limit = relative_tolerance(self.rounding, str(learnt.vector.dtype))
-        return bool(row_distances(*both)[0] > limit)
+        return bool(relative_gaps(*both)[0] > limit)
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Draw noisy vectors of one text, shape `(size, width)`.
@@ -193,7 +193,7 @@ class EncoderMechanism:
         Returns:
             An array of shape `(len(texts), width)`, one vector per row.
         """
-        rows, source = list(as_texts("texts", texts)), np.random.default_rng(seed_of(rng))
+        rows, source = list(as_texts("texts", texts)), np.random.default_rng(to_seed(rng))
         with seeded_globals(source), warnings.catch_warnings():
             warnings.simplefilter("ignore", AssumptionWarning)
             return numpy_of(self._apply_noise(self.encoder(rows)))
@@ -258,7 +258,7 @@ class EncoderMechanism:
             The smallest epsilon that holds for the two texts. None if the encoder is random, or if
             the noise is not a noise layer of dpcore.
         """
-        if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
+        if not isinstance(self.noise, NoiseLayer) or self._is_encoder_random_on(pair):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
@@ -296,7 +296,7 @@ class EncoderMechanism:
         return tuple(notes)
 
 
-@suggest_arguments
+@explain_argument_errors
 def mechanism(
     encoder: Any,
     noise: Any = None,

@@ -64,7 +64,7 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
     return copied
 
 
-def list_leaves(value: Any) -> list[Any]:
+def atomic_values(value: Any) -> list[Any]:
     """Return a list of all tensors, arrays, numbers and texts inside a (nested) value.
 
     For each container, such as a list or a dict, the list also contains the name of its class.
@@ -90,7 +90,7 @@ def list_leaves(value: Any) -> list[Any]:
 
 def list_tensors(value: Any) -> list[Any]:
     """Return a list of all tensors inside a value, also inside nested lists and dicts."""
-    return [leaf for leaf in list_leaves(value) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in atomic_values(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _list_parts(whole: Any) -> list[Any]:
@@ -138,7 +138,7 @@ class Call:
 
     Args:
         module: the module that was called.
-        key: value that identifies the module (see `make_key_function`).
+        key: value that identifies the module (see `module_key_function`).
         args: copies of the positional arguments, made before the call.
         kwargs: copies of the keyword arguments, made before the call.
         children: records of the calls of other modules inside this call.
@@ -181,10 +181,10 @@ class Replay:
 
     def same(self, other: Replay) -> bool:
         """Return True if this repetition and another repetition have equal values in `stages`."""
-        return are_equal(list_leaves(self.stages), list_leaves(other.stages))
+        return are_equal(atomic_values(self.stages), atomic_values(other.stages))
 
 
-def make_key_function(module: Any) -> Key:
+def module_key_function(module: Any) -> Callable[[Any], Any]:
     """Return a function from a torch module to a key that identifies the module.
 
     The key is the id of a submodule that is registered in `module`. For any other module, the key
@@ -194,14 +194,14 @@ def make_key_function(module: Any) -> Key:
     return lambda part: id(part) if id(part) in registered else type(part).__qualname__
 
 
-def record_calls(
+def run_and_record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
     """Run a torch module once, and record every module call in the run.
 
     Args:
         module: the module to run, in its present mode (train or eval).
-        key: function from a module to a key that identifies the module (see `make_key_function`).
+        key: function from a module to a key that identifies the module (see `module_key_function`).
         check: function that is called with each module before its call. It raises an error if the
             module must not be called.
         args: positional arguments of the module.
@@ -217,7 +217,7 @@ def record_calls(
             outputs = inner(part, *args, **kwargs)
         finally:
             stack.pop()
-        before, after = list_leaves((call.args, call.kwargs)), list_leaves((args, kwargs))
+        before, after = atomic_values((call.args, call.kwargs)), atomic_values((args, kwargs))
         if len(before) == len(after):
             places = [k for k, now in enumerate(after) if not are_equal(before[k], now)]
             call.written = {place: copy_value(after[place]) for place in places}
@@ -241,7 +241,7 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
 
     Args:
         call: the recorded call.
-        key: function from a module to a key, the same function as in `record_calls`.
+        key: function from a module to a key, the same function as in `run_and_record_calls`.
         seed: seed of the global random generators.
     """
     try:
@@ -284,7 +284,7 @@ def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
     """Return the recorded outputs of a call, and repeat its changes of argument tensors."""
-    leaves = list_leaves((args, kwargs))
+    leaves = atomic_values((args, kwargs))
     for place, now in child.written.items():
         if place < len(leaves) and isinstance(now, torch.Tensor):
             leaves[place].copy_(now)
@@ -368,6 +368,6 @@ def eval_mode(module: Any) -> Iterator[None]:
 
 
 def _random_states() -> dict[str, list[Any]]:
-    numpy = list_leaves(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
+    numpy = atomic_values(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
     torchs = [source.get_state() for source in torch_generators()]
     return {"torch": torchs, "numpy": numpy, "python": [random.getstate()]}

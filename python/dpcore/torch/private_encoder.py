@@ -25,13 +25,13 @@ from ..records import Pair
 from ..report.rows import Row
 from ..report.shown import Shown
 from ..sensitivity.closed_forms import format_pair
-from ..streams import Rng, seed_of, seed_quietly, seeded_torch
-from ..suggestions import suggest_arguments
-from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array
+from ..streams import Rng, seed_quietly, seeded_torch, to_seed
+from ..suggestions import explain_argument_errors
+from .encoders import check_batches, check_rowwise, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .serialization import load_encoder, save_encoder
-from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain, public_steps, zeroed_rows
 
 _ROWS_PER_BLOCK: Final = 256
 """Rows that are compared with all others at once; for 11,657 rows, 12 MB of distances."""
@@ -86,7 +86,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
     return place
 
 
-@suggest_arguments
+@explain_argument_errors
 class PrivateEncoder(Shown):
     """Text encoder that adds noise to vectors, so that they are epsilon-private for any two texts.
 
@@ -191,11 +191,11 @@ class PrivateEncoder(Shown):
         self.strict = flag("strict", strict)
         self.encoder = encoder_of(encoder)
         self.encoder.array_dtype = torch.float32
-        self.transform = chain_of(transform)
+        self.transform = join_modules(transform)
         self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
         self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
         if type(self.transform) not in (Clip, MinMax, Normalise):
-            check_transform(self.encoder, self.transform, self.probe)
+            check_rowwise(self.encoder, self.transform, self.probe)
         self.errors: dict[str, float] = {}
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
@@ -218,7 +218,7 @@ class PrivateEncoder(Shown):
     @property
     def public(self) -> tuple[str, ...]:
         """Names of the transforms that were computed from public rows, with the number of rows."""
-        steps = ((type(step).__name__, step.public_rows) for step in fitted_steps(self.transform))
+        steps = ((type(step).__name__, step.public_rows) for step in public_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
@@ -401,14 +401,14 @@ class PrivateEncoder(Shown):
         return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
 
     @property
-    def worst_found(self) -> str:
+    def worst_pair_text(self) -> str:
         """Text for `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
     def __repr__(self) -> str:
         """Return the arguments, and the exact epsilon of the last pair from `worst_pair`."""
-        return f"PrivateEncoder({self._arguments}{self.worst_found})"
+        return f"PrivateEncoder({self._arguments}{self.worst_pair_text})"
 
     @property
     def _title(self) -> str:
@@ -469,10 +469,10 @@ def _read_generator(rng: Rng) -> np.random.Generator:
     """Return the given Generator, or make a Generator from a seed or from system entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng(None if rng is None else seed_of(rng))
+    return np.random.default_rng(None if rng is None else to_seed(rng))
 
 
-def transform_of(transform: Any) -> Any:
+def as_torch_module(transform: Any) -> Any:
     """Return a transform as a torch module.
 
     Transforms from `dpcore.sensitivity` are converted, and a torch module with a method `range` is
@@ -492,18 +492,18 @@ def transform_of(transform: Any) -> Any:
     return transform
 
 
-def chain_of(transform: Any) -> Any:
+def join_modules(transform: Any) -> Any:
     """Return one transform, or a list of transforms applied in order, as one torch module."""
     if type(transform) is Project:
         requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
         raise mistyped("transform", requirement, transform)
     if not isinstance(transform, (list, tuple)):
-        return transform_of(transform)
+        return as_torch_module(transform)
     if not transform:
         raise invalid("transform", "one transform at least", transform)
     *steps, last = transform
-    first = [step if type(step) is Project else transform_of(step) for step in steps]
-    return TransformChain([*first, chain_of(last)])
+    first = [step if type(step) is Project else as_torch_module(step) for step in steps]
+    return TransformChain([*first, join_modules(last)])
 
 
 def _false_claim_error(private: PrivateEncoder) -> ValueError:
@@ -528,7 +528,7 @@ def list_rows(private: PrivateEncoder) -> list[Row]:
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
         ("transform", repr(private.transform)),
         ("noise", _format_noise_layer(private)),
-        *(("chosen", line) for line in _describe_choice(private)),
+        *(("chosen", line) for line in _describe_noise_choice(private)),
         ("signal", _describe_signal(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
         *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
@@ -536,7 +536,7 @@ def list_rows(private: PrivateEncoder) -> list[Row]:
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
         ("batches", str(private.batches)),
-        ("texts", _format_encoded_texts(private)),
+        ("texts", _format_text_counts(private)),
         ("worst pair", _format_worst_pair(private)),
         ("device", str(private.encoder.device)),
         ("randomness", "torch's default, seeded by the system: no cryptographic generator"),
@@ -553,7 +553,7 @@ def _format_noise_layer(private: PrivateEncoder) -> str:
     return f"{law}{': ' if what else ''}{what}"
 
 
-def _describe_choice(private: PrivateEncoder) -> list[str]:
+def _describe_noise_choice(private: PrivateEncoder) -> list[str]:
     if not private.errors:
         return []
     errors = sorted(private.errors.items(), key=lambda item: item[1])
@@ -584,11 +584,11 @@ def _format_true_epsilon(private: PrivateEncoder) -> str:
     return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
 
 
-def _format_encoded_texts(private: PrivateEncoder) -> str:
+def _format_text_counts(private: PrivateEncoder) -> str:
     done, cut = private.counted["texts"], private.counted["cut"]
     longest = private.encoder.longest
     limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"
-    zeroed = count_zeroed(private.transform)
+    zeroed = zeroed_rows(private.transform)
     zeros = f", {zeroed:,} rows made zero by the transform" if zeroed else ""
     return f"{done:,} encoded so far{limit}{zeros}"
 

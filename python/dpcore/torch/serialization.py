@@ -52,7 +52,7 @@ _DIRECTIONS_FILE: Final = "transform.safetensors"
 _ENCODER_FOLDER: Final = "encoder"
 
 
-def _config_class_name(cls: type) -> str:
+def _class_name_in_config(cls: type) -> str:
     """Return the name by which config.json names the class of a layer or a transform."""
     return cls.__name__.removesuffix("Layer")
 
@@ -114,7 +114,7 @@ def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str,
     """
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
-    return {"class": _config_class_name(type(module)), **_layer_arguments(module)}
+    return {"class": _class_name_in_config(type(module)), **_layer_arguments(module)}
 
 
 def _layer_arguments(module: Any) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
-    classes = {_config_class_name(cls): cls for cls in kinds}
+    classes = {_class_name_in_config(cls): cls for cls in kinds}
     cls = classes[choice(f"class of {name} in config.json", words.get("class"), tuple(classes))]
     arguments = {key: value for key, value in words.items() if key != "class"}
     try:

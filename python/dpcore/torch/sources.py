@@ -19,7 +19,7 @@ from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import make_generator
 from ..packages import has_all, torch
 from ..report.shown import Shown
-from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
+from ..streams import SAMPLE, Generators, Rng, seeded_globals, to_seed
 from .layers import LearntScale, NoiseLayer
 from .module_calls import (
     Call,
@@ -31,10 +31,10 @@ from .module_calls import (
     group_by_key,
     keep_buffers,
     list_tensors,
-    make_key_function,
-    record_calls,
+    module_key_function,
     redirect_module_calls,
     replay_call,
+    run_and_record_calls,
 )
 
 Varying = tuple[int, tuple[int, ...]]
@@ -48,7 +48,7 @@ _MAX_TRIED_SEEDS: Final = 32
 """Seeds tried for a call that draws numbers but has equal outputs: its noise may be rare."""
 
 
-def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
+def noised_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
     """Return the index of the tensor argument to which a recorded module call adds noise.
 
     The index counts all tensors in the arguments. If no such argument is found, the function
@@ -59,7 +59,7 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
     floating = [place for place in places if tensors[place].is_floating_point()]
     for place in floating if len(floating) > 1 else ():
-        if Rows(call, key, kinds, varying, place, None).additive():
+        if Rows(call, key, kinds, varying, place, None).is_additive():
             return place
     return next(iter(floating or places), None)
 
@@ -77,7 +77,7 @@ class Rows(torch.nn.Module):
 
     Args:
         call: the recorded call.
-        key: function from a module to a key that identifies the module (see `make_key_function`).
+        key: function from a module to a key that identifies the module (see `module_key_function`).
         kinds: dict from the id of each random call to its type: "dropout", "train mode" (random
             only in train mode) or "noise" (random in eval mode too).
         varying: pair that states which tensors are random. The first entry is the index of a value
@@ -137,7 +137,7 @@ class Rows(torch.nn.Module):
         ]
         return not (self._held[0].children or held)
 
-    def additive(self) -> bool:
+    def is_additive(self) -> bool:
         """Return True if the call adds noise to its main input.
 
         This is tested by a shift of the input: the output must be shifted by the same amount.
@@ -182,7 +182,7 @@ class Rows(torch.nn.Module):
             chosen = [outputs_of_stage[place] for place in places if place < len(outputs_of_stage)]
         else:
             chosen = [tensor for tensor in outputs_of_stage if tensor.is_floating_point()]
-        return self._random_numbers(chosen, size)
+        return self._flatten_by_row(chosen, size)
 
     def _repeat_first_row(self, tensor: Any, size: int) -> Any:
         """Repeat the first row of a tensor as long as the batch; copy any other tensor."""
@@ -209,7 +209,7 @@ class Rows(torch.nn.Module):
 
         return called
 
-    def _random_numbers(self, tensors: list[Any], size: int) -> Any:
+    def _flatten_by_row(self, tensors: list[Any], size: int) -> Any:
         """Return the random numbers of the given tensors, with one line for each row."""
         axis = 0 if self._alone else self.axis
         rows = [
@@ -302,11 +302,11 @@ class NoiseSource(Shown):
                 input row, or if a batch norm mixes the rows.
         """
         rows = self._rows(axis)
-        seed = seed_of(rng)
+        seed = to_seed(rng)
         if not rows.x.is_floating_point():
             options.setdefault("others", ())
         if options.get("clean") is None:
-            if rows.additive():
+            if rows.is_additive():
                 options["clean"] = rows.clean if rows.partial else None
             elif self.draws or rows.partial or not rows.is_leaf_call:
                 options["clean"] = False
@@ -428,22 +428,22 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
         raise invalid(
             "inputs", "tensors with at least one number", [tuple(x.shape) for x in tensors]
         )
-    named, key = dict(module.named_modules()), make_key_function(module)
+    named, key = dict(module.named_modules()), module_key_function(module)
     for name, tensor in named.items():
         _require_uncompiled(name, tensor)
     paths = {id(tensor): name for name, tensor in named.items()}
-    with Generators.collect_everywhere(), keep_buffers(module) as put_back:
-        root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
+    with Generators.collect_from_memory(), keep_buffers(module) as put_back:
+        root = run_and_record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
-        runs = ((call, _find_differing_runs(call, key, put_back)) for call in calls)
+        runs = ((call, _runs_differing_by_seed(call, key, put_back)) for call in calls)
         noisy_calls = [(call, both) for call, both in runs if both]
-        kinds = {id(call): _classify_source(call, key, put_back) for call, _ in noisy_calls}
+        kinds = {id(call): _randomness_cause(call, key, put_back) for call, _ in noisy_calls}
         each, sources = group_by_key(calls), []
         for call, both in noisy_calls:
             alike = each[call.key]
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
-            varying = _find_varying_tensors(*both)
-            place = main_input(call, key, kinds, varying)
+            varying = _first_varying_stage(*both)
+            place = noised_input(call, key, kinds, varying)
             x = None if place is None else list_tensors((call.args, call.kwargs))[place]
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
             rows = partial(Rows, call, key, kinds, varying, place)
@@ -473,7 +473,7 @@ def _require_uncompiled(name: str, module: Any) -> None:
         raise invalid("module", f"{where}: {advice}", type(module).__name__)
 
 
-def _find_differing_runs(
+def _runs_differing_by_seed(
     call: Call, key: Key, put_back: Callable[[], None]
 ) -> tuple[Replay, Replay] | None:
     """Find two repetitions of a call that differ; return None if all repetitions agree."""
@@ -492,15 +492,15 @@ def _find_differing_runs(
     return None
 
 
-def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
+def _randomness_cause(call: Call, key: Key, put_back: Callable[[], None]) -> str:
     if isinstance(call.module, torch.nn.modules.dropout._DropoutNd):
         return "dropout"
     with eval_mode(call.module):
-        quiet = _find_differing_runs(call, key, put_back) is None
+        quiet = _runs_differing_by_seed(call, key, put_back) is None
     return "train mode" if quiet else "noise"
 
 
-def _find_varying_tensors(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
+def _first_varying_stage(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
     """Find the first stage at which two repetitions of a call have different tensors."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(list_tensors, both), strict=False))

@@ -19,8 +19,8 @@ from ..packages import has_all, torch
 from ..pairs import NORMS
 from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from . import layers
 
 _INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
@@ -36,7 +36,7 @@ class _FittedTransform(torch.nn.Module):
         kept = {name: held for name, held in self._buffers.items() if held is not None}
         self._buffers.update(dict.fromkeys(kept))
         super()._apply(fn, recurse)
-        self._buffers.update({name: layers.keep_float64(held, fn) for name, held in kept.items()})
+        self._buffers.update({name: layers.move_float64(held, fn) for name, held in kept.items()})
         return self
 
     def _check_width(self, name: str, columns: int, width: int, value: Any) -> None:
@@ -45,7 +45,7 @@ class _FittedTransform(torch.nn.Module):
             raise errors.invalid(name, requirement, value)
 
 
-@suggest_arguments
+@explain_argument_errors
 class Clip(_FittedTransform):
     """Torch module that limits the norm of each row x: ``x min(1, radius / norm(x))``.
 
@@ -127,12 +127,12 @@ class Clip(_FittedTransform):
             ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
                 rows and the centre have different numbers of entries.
         """
-        rows = _check_rows(x)
+        rows = _float64_rows(x)
         if self.center is not None:
             self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
             # Round before clipping: later rounding could move a row outside.
             x = _cast_like(rows - self.center.to(rows.device), x)
-            rows = _check_rows(x)
+            rows = _float64_rows(x)
         outside = _row_norms(rows.detach(), self.norm) > self.radius
         if not bool(outside.any()):
             return x
@@ -153,7 +153,7 @@ class Clip(_FittedTransform):
         return f"{shown}, centre of {many} that must be public"
 
 
-@suggest_arguments
+@explain_argument_errors
 class Project(_FittedTransform):
     """Torch module that projects rows x onto a few directions: ``directions (x - mean)``.
 
@@ -224,7 +224,7 @@ class Project(_FittedTransform):
             if width is None:
                 requirement = "given for random directions: the numbers in a vector of the encoder"
                 raise errors.mistyped("width", requirement, width)
-            self.width, self.seed = errors.integer("width", width, 1), seed_of(rng)
+            self.width, self.seed = errors.integer("width", width, 1), to_seed(rng)
         else:
             for name, value in (("width", width), ("rng", rng)):
                 if value is not None:
@@ -241,7 +241,7 @@ class Project(_FittedTransform):
             mean, shares = np.zeros(self.width), np.full(self.dim, np.nan)
         else:
             mean = array.mean(axis=0)
-            directions, shares = _principal_directions(array, mean, self.dim)
+            directions, shares = _pca_axes_and_shares(array, mean, self.dim)
         for name, held in (("directions", directions), ("mean", mean), ("shares", shares)):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
 
@@ -259,7 +259,7 @@ class Project(_FittedTransform):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if the rows do not have `width` entries, or an entry is not finite.
         """
-        rows = _check_rows(x)
+        rows = _float64_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
         place = rows.device
         return _cast_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
@@ -282,7 +282,7 @@ class Project(_FittedTransform):
 
         Raise an error if the tensor does not have the right shape and dtype.
         """
-        numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
+        numbers = layers.check_saved_state(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
@@ -293,12 +293,12 @@ class Project(_FittedTransform):
         return f"{shown}, principal directions of {self.public_rows:,} rows that must be public"
 
 
-def count_zeroed(transform: Any) -> int:
+def zeroed_rows(transform: Any) -> int:
     """Return the number of rows that a transform has replaced by zeros until now."""
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
-@suggest_arguments
+@explain_argument_errors
 class TransformChain(torch.nn.Sequential):
     """Torch module that applies several transforms to rows, in order.
 
@@ -319,14 +319,14 @@ class TransformChain(torch.nn.Sequential):
     @property
     def zeroed(self) -> int:
         """Number of rows that all transforms of this chain have replaced by zeros until now."""
-        return sum(map(count_zeroed, self))
+        return sum(map(zeroed_rows, self))
 
     def __repr__(self) -> str:
         """Return the transforms in order, on one line."""
         return f"[{', '.join(map(repr, self))}]"
 
 
-def fitted_steps(transform: Any) -> list[Any]:
+def public_steps(transform: Any) -> list[Clip | Project]:
     """Return the transforms of a chain that were computed from public rows."""
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
@@ -337,7 +337,7 @@ def fitted_steps(transform: Any) -> list[Any]:
     ]
 
 
-@suggest_arguments
+@explain_argument_errors
 class MinMax(torch.nn.Module):
     """Torch module that scales each row to minimum 0 and maximum 1: ``(x - min) / (max - min)``.
 
@@ -380,13 +380,13 @@ class MinMax(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
-        rows = _check_rows(x)
+        rows = _float64_rows(x)
         if rows.shape[-1] == 1:
             requirement = "of a shape (..., dim) with dim >= 2: one entry has no range"
             raise errors.invalid("x", requirement, tuple(x.shape))
         low, high = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
         constant = (low == high).detach()
-        self.zeroed += _warn_of_zero_rows(constant, "constant (max - min = 0)")
+        self.zeroed += _warn_of_zeroed_rows(constant, "constant (max - min = 0)")
         # Division by 4 does not change the quotients, and the range does not overflow.
         quarter = torch.ones_like(low).masked_fill(torch.maximum(-low, high).detach() > 1e300, 0.25)
         bottom = low * quarter
@@ -398,7 +398,7 @@ class MinMax(torch.nn.Module):
         return MinMaxRows(dim)
 
 
-@suggest_arguments
+@explain_argument_errors
 class Normalise(torch.nn.Module):
     """Torch module that divides each row by its norm: ``x / norm(x)``.
 
@@ -447,9 +447,9 @@ class Normalise(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
-        rows = _check_rows(x)
+        rows = _float64_rows(x)
         zero = (rows.detach() == 0.0).all(-1, keepdim=True)
-        self.zeroed += _warn_of_zero_rows(zero, "zero (norm 0)")
+        self.zeroed += _warn_of_zeroed_rows(zero, "zero (norm 0)")
         return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
@@ -496,7 +496,7 @@ def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[n
     return array
 
 
-def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
+def _pca_axes_and_shares(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     """Compute the `dim` directions of largest variance, and the share of variance in each."""
     centred = rows - mean
     # If there are many rows, the small QR factor has the same directions.
@@ -513,7 +513,7 @@ def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
 
-def _check_rows(x: Any) -> Any:
+def _float64_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
     rows = layers.as_float64_rows(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
@@ -532,7 +532,7 @@ def _cast_like(rows: Any, x: Any) -> Any:
     return rows.to(x.dtype).to(x.device)
 
 
-def _warn_of_zero_rows(wrong: Any, what: str) -> int:
+def _warn_of_zeroed_rows(wrong: Any, what: str) -> int:
     """Warn about rows that are replaced by zeros, and return the number of these rows."""
     count = int(wrong.sum())
     if count:
@@ -561,8 +561,8 @@ def _scale_by_power_of_two(rows: Any) -> Any:
     return rows / power, power
 
 
-def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
-    """Scale the rows in `moved` to norm `radius`, and round them so that no norm exceeds it."""
+def _shrink_rows(rows: Any, to_shrink: Any, norm: str, radius: float, x: Any) -> Any:
+    """Scale the rows in `to_shrink` to norm `radius`, and round them so that no norm exceeds it."""
     # Sums in another order differ by at most 2 (dim - 2) half units in the last place. With this
     # slack, no order puts a row outside. With at most 2^-42, `Sphere` accepts all rows.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
@@ -570,11 +570,11 @@ def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any
     parts, _ = _scale_by_power_of_two(rows)
     lengths = torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True)
     # Do not divide the rows that stay by 0, because their gradients would be NaN.
-    exact = torch.where(moved, parts / torch.where(moved, lengths, 1.0) * target, rows)
+    exact = torch.where(to_shrink, parts / torch.where(to_shrink, lengths, 1.0) * target, rows)
     rounded = exact.detach().to(x.dtype)
     # Round towards 0. In 32 and 16 bits this suffices; in 64 bits a few more steps may be needed.
     rounded = _next_towards_zero(rounded, rounded.to(torch.float64).abs() > exact.detach().abs())
-    while bool((over := moved & (_row_norms(rounded.to(torch.float64), norm) > limit)).any()):
+    while bool((over := to_shrink & (_row_norms(rounded.to(torch.float64), norm) > limit)).any()):
         rounded = _next_towards_zero(rounded, over)
     return _StraightThroughRounding.apply(exact, rounded.to(torch.float64))
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ..records import Flags, Floats, Ints
 from .calls import RunOutput, TracedFunction
-from .moves import MoveRows, NoiseMove, NoiseTable, collect_conditions, find_costs, find_move
-from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, format_ordinal
+from .moves import MoveRows, NoiseMove, NoiseTable, cheapest_move, collect_conditions, find_costs
+from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, format_nth_time
 from .returned import (
     CLEAR_TOLERANCE,
     RUN_TOLERANCE,
     SINGLE_SLACK,
     SINGLE_TOLERANCE,
-    find_difference,
+    differing_path,
     iterate_leaves,
 )
 
@@ -75,12 +75,12 @@ class DrawTrace:
     lost: NoiseUse | None = None
 
     @property
-    def pure(self) -> float:
+    def pure_loss(self) -> float:
         """Privacy loss of all non-Gaussian noise in this run, at delta 0, in nats."""
-        return self.sum_costs(self.costs) + self.primitive_loss
+        return self.pure_cost(self.costs) + self.total_step_loss
 
     @property
-    def primitive_loss(self) -> float:
+    def total_step_loss(self) -> float:
         """Privacy loss of all calls in this run whose loss is given by a formula, in nats.
 
         An example is a call of a function that `primitive` declares.
@@ -92,7 +92,7 @@ class DrawTrace:
         """Parameter mu of Gaussian differential privacy of all Gaussian noise in this run."""
         return self.find_mu(self.costs)
 
-    def sum_costs(self, costs: Floats) -> float:
+    def pure_cost(self, costs: Floats) -> float:
         """Return the sum of the privacy costs of all random values that are not Gaussian.
 
         `costs` holds the privacy cost of the change of each random value of the noise.
@@ -111,7 +111,7 @@ class DrawTrace:
         return float(np.sqrt(np.square(costs[self.table.is_gaussian]).sum()))
 
 
-def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
+def trace_both_inputs(function: TracedFunction, number: int) -> DrawTrace:
     """Run a function on x and on x' with the same noise, and compare the runs.
 
     The result contains the cheapest change of the noise after which the run on x' returns the
@@ -127,7 +127,7 @@ def trace_draw(function: TracedFunction, number: int) -> DrawTrace:
         recorded = function.run(0, function.make_run("plain", number))
         draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
         draw.untraceable = f"a traced number is refused ({type(error).__name__}: {error})"
-        _solve_by_runs(function, draw)
+        _solve_move_by_runs(function, draw)
         return draw
     draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
     draw.untraceable = _check_repeat(function, draw)
@@ -163,17 +163,17 @@ def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
         return f"two runs on x with the same noise differ: {error}"
     except Exception as error:
         return f"a second run on x raises {type(error).__name__}"
-    path = find_difference(draw.recorded.leaves, again.leaves, RUN_TOLERANCE, draw.recorded.parts)
+    path = differing_path(draw.recorded.leaves, again.leaves, RUN_TOLERANCE, draw.recorded.parts)
     if path is None:
-        return _find_other_inputs(draw.recorded.run, plain)
+        return _changed_step_inputs(draw.recorded.run, plain)
     return f"two runs on x with the same noise differ in {path}"
 
 
-def _find_other_inputs(first: TracedRun, second: TracedRun) -> str:
+def _changed_step_inputs(first: TracedRun, second: TracedRun) -> str:
     """Return the reason why declared functions get different inputs in two runs on x, or ""."""
     for step, twin in zip(first.steps, second.steps, strict=False):
         first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
-        if find_difference(first_inputs, inputs, RUN_TOLERANCE) is not None:
+        if differing_path(first_inputs, inputs, RUN_TOLERANCE) is not None:
             return f"two runs on x with the same noise give {step.name} other inputs"
     return ""
 
@@ -185,7 +185,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
     for place in range(len(second.draws), len(first.draws)):
         lacking = first.draws[place]
         times = sum(other.law is lacking.law for other in first.draws[: place + 1])
-        text = f"x draws {lacking.law.name} {format_ordinal(times)}, x' does not"
+        text = f"x draws {lacking.law.name} {format_nth_time(times)}, x' does not"
         span = lacking.start, lacking.start + lacking.noise.size
         missing.append(RunParting("control flow", lacking.place, text, *span))
     for step in first.steps[len(second.steps) :]:
@@ -217,7 +217,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     """Compute the cheapest change of noise, unless the runs take different branches; check it."""
     assert draw.replayed is not None
     assert draw.table is not None
-    draw.differing = find_difference(
+    draw.differing = differing_path(
         draw.recorded.leaves, draw.replayed.leaves, CLEAR_TOLERANCE, draw.recorded.parts
     )
     if any(parting.kind in ("control flow", "uses") for parting in draw.partings):
@@ -225,12 +225,12 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     draw.rows = collect_conditions(draw.replayed.run, draw.table)
     if draw.rows.uneven or draw.rows.undefined:
         return
-    draw.lost = _find_lost_use(draw)
+    draw.lost = _find_bare_noise_use(draw)
     if draw.differing is not None:
         if draw.lost is not None:
-            _solve_by_runs(function, draw)
+            _solve_move_by_runs(function, draw)
         return
-    draw.move = find_move(draw.rows, draw.table)
+    draw.move = cheapest_move(draw.rows, draw.table)
     if draw.move.failures or draw.move.is_too_large:
         return
     draw.costs = find_costs(draw.move, draw.table)
@@ -238,7 +238,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     draw.checked = not draw.untraceable
 
 
-def _find_lost_use(draw: DrawTrace) -> NoiseUse | None:
+def _find_bare_noise_use(draw: DrawTrace) -> NoiseUse | None:
     """Return the first place on x at which code reads noise that was not yet added to a value."""
     for use in draw.recorded.run.uses:
         if not use.path and use.sense is None and not np.any(use.form[0]):
@@ -258,13 +258,13 @@ def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOu
 
 def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
     """Return the reason why an ordinary run on x' with the move does not give x's output, or ""."""
-    path = _find_moved_difference(function, draw, draw.move.shift)  # type: ignore[union-attr]
+    path = _moved_difference_path(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
     return f"the plain run on x' with the noise so moved does not give the output of x: {path}"
 
 
-def _find_moved_difference(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
+def _moved_difference_path(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
     """Return the path at which the output on x' with changed noise differs from x's, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _find_run_difference(function, draw, run)
@@ -278,25 +278,25 @@ def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedR
     except Exception as error:
         return f"it raises {type(error).__name__}"
     parts = draw.recorded.parts
-    return find_difference(draw.recorded.leaves, moved.leaves, RUN_TOLERANCE, parts)
+    return differing_path(draw.recorded.leaves, moved.leaves, RUN_TOLERANCE, parts)
 
 
-def needs_other_order(draw: DrawTrace) -> bool:
+def needs_swapped_inputs(draw: DrawTrace) -> bool:
     """Return True if the privacy loss may be larger with x and x' exchanged."""
     if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
         return False
     if not draw.table.is_upwards.any() and not draw.rows.senses.any():
         return False
-    other = find_move(draw.rows, draw.table, -1)
+    other = cheapest_move(draw.rows, draw.table, -1)
     if other.failures or other.is_too_large:
         return True
     costs = find_costs(other, draw.table)
-    first = draw.sum_costs(draw.costs), draw.find_mu(draw.costs)
-    second = draw.sum_costs(costs), draw.find_mu(costs)
+    first = draw.pure_cost(draw.costs), draw.find_mu(draw.costs)
+    second = draw.pure_cost(costs), draw.find_mu(costs)
     return any(b > a * (1 + CLEAR_TOLERANCE) for a, b in zip(first, second, strict=True))
 
 
-def _solve_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
+def _solve_move_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
     """Compute the move from ordinary runs, if the code reads the noise before it is added."""
     solution = solve_outputs(function, draw)
     if solution is not None:
@@ -334,10 +334,10 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
     first, second = moves
     if first is None or second is None:
         return None
-    if _find_moved_difference(function, draw, first.shift) is not None:
+    if _moved_difference_path(function, draw, first.shift) is not None:
         return None
     costs = [find_costs(move, table) for move in (first, second)]
-    return first, max(costs, key=lambda c: draw.sum_costs(c) + draw.find_mu(c))
+    return first, max(costs, key=lambda c: draw.pure_cost(c) + draw.find_mu(c))
 
 
 def _find_linear_move(
@@ -351,7 +351,7 @@ def _find_linear_move(
     numbers, columns = np.nonzero(matrix)
     senses = np.zeros(gaps.size, np.int64)
     rows = MoveRows(numbers, columns, matrix[numbers, columns], gaps, senses, [])
-    move = find_move(rows, table, order)
+    move = cheapest_move(rows, table, order)
     return None if move.failures or move.is_too_large else move
 
 
@@ -363,7 +363,7 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
     return np.concatenate([np.asarray(leaves[path], float).ravel() for path in paths])
 
 
-def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) -> Flags:
+def mark_visible_moves(function: TracedFunction, draw: DrawTrace, omitted_share: float) -> Flags:
     """Mark the changed random values whose change is visible in the output.
 
     A move changes some random values of the noise on x', so that the run on x' returns the output
@@ -375,20 +375,20 @@ def list_shown_moves(function: TracedFunction, draw: DrawTrace, share: float) ->
     Args:
         function: the traced function.
         draw: runs of the function on x and x' for which a move was found.
-        share: share of a change that is left out. If `share` is below 1, changes of integer noise
-            are not marked.
+        omitted_share: share of a change that is left out. If it is below 1, changes of integer
+            noise are not marked.
     """
     assert draw.move is not None
     assert draw.table is not None
     shift = draw.move.shift
     is_moved = (shift != 0) & (_mark_used(draw) | draw.solved)
-    if share < 1:
+    if omitted_share < 1:
         is_moved &= ~draw.table.is_whole
     shown = np.zeros(shift.size, bool)
-    for group in _split_moves(np.flatnonzero(is_moved)):
+    for group in _split_into_groups(np.flatnonzero(is_moved)):
         other = shift.copy()
-        other[group] *= 1.0 - share
-        shown[group] = _find_moved_difference(function, draw, other) is not None
+        other[group] *= 1.0 - omitted_share
+        shown[group] = _moved_difference_path(function, draw, other) is not None
     return shown
 
 
@@ -403,7 +403,7 @@ def _mark_used(draw: DrawTrace) -> Flags:
     return kept
 
 
-def find_rounding_error(draw: DrawTrace) -> float:
+def find_loss_rounding_error(draw: DrawTrace) -> float:
     """Return an upper limit of the relative error in the privacy loss after rounding to float32."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
@@ -416,7 +416,7 @@ def find_rounding_error(draw: DrawTrace) -> float:
     return error
 
 
-def find_shown_step_loss(function: TracedFunction, draw: DrawTrace) -> float:
+def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
     """Return the total privacy loss of the steps whose output is visible in the returned value.
 
     A step is a call whose loss is given by a formula, such as a call of a function that `primitive`
@@ -444,14 +444,14 @@ def _change_output(output: Any) -> Any:
     return other if array.ndim else other.item()
 
 
-def _split_moves(moved: Ints) -> list[Ints]:
+def _split_into_groups(moved: Ints) -> list[Ints]:
     if moved.size <= _MAX_SINGLE_MOVES:
         return [moved[place : place + 1] for place in range(moved.size)]
     return np.array_split(moved, _MOVE_GROUPS)
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the privacy loss at delta: `pure` plus the epsilon of mu-Gaussian DP at delta."""
+    """Return the privacy loss at delta: `pure_loss` plus the epsilon of mu-Gaussian DP at delta."""
     if not mu:
         return pure
     if not delta or math.isinf(mu):

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
-from ..mechanisms.answers import refuse_unreadable
-from ..mechanisms.callables import Repeated, refuse_wrong_parameters
+from ..mechanisms.answers import refuse_bad_row_types
+from ..mechanisms.callables import Repeated, refuse_wrong_parameter_order
 from ..mechanisms.declarations import inputs_of
 from ..records import Pair
 from ..report.shown import name_of
 from ..streams import seeded_globals
-from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, restore_sources
+from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, use_original_sources
 from .replay import EarlyReading, TracedRun, activate_run
 from .returned import Leaves, iterate_leaves, read_leaves
 
@@ -35,7 +35,7 @@ _STRESSED_DRAW: Final = 2**32 - 2
 """Numbers that separate the generators of ordinary runs from those of traced runs."""
 
 
-def _find_style(function: Any) -> _Style:
+def _find_argument_style(function: Any) -> _Style:
     """Determine which of the arguments `size` and `rng` a function takes after its input."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -104,8 +104,8 @@ class TracedFunction:
         function = function.fn if isinstance(function, Repeated) else function
         if not callable(function):
             raise mistyped("f", _REQUIREMENT, function)
-        refuse_wrong_parameters(function, "f")
-        style = _find_style(function)
+        refuse_wrong_parameter_order(function, "f")
+        style = _find_argument_style(function)
         if style == "x, size, rng":
             pair = inputs_of(function, pair)
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
@@ -148,7 +148,7 @@ class TracedFunction:
             sources = len(ENTROPY)
             generator = TracedGenerator(run)
             output = self._call(side, generator)
-            refuse_unreadable(f"output of {self.name}", [output])
+            refuse_bad_row_types(f"output of {self.name}", [output])
             leaves, parts = read_leaves(output, run)
             if run.mode == "record":
                 self._note_unseen(ENTROPY[sources:], generator)
@@ -185,14 +185,14 @@ class TracedFunction:
         The result holds the returned values, with paths such as "output[0]" as the keys.
         """
         base = np.random.default_rng([self.seed, _ORDINARY_STREAM, side, number])
-        with restore_sources(), warnings.catch_warnings(), seeded_globals(base):
+        with use_original_sources(), warnings.catch_warnings(), seeded_globals(base):
             warnings.simplefilter("ignore")
             state = base.bit_generator.state
             leaves = dict(iterate_leaves(self._call(side, base)))
             self.inner_calls += base.bit_generator.state != state
             return leaves
 
-    def run_stressed(self, side: int, number: int, limit: int) -> Leaves:
+    def run_rare_noise(self, side: int, number: int, limit: int) -> Leaves:
         """Call the function on x (`side` is 0) or x' (`side` is 1) with noise of unusual sizes.
 
         The sizes of the noise are very small or very large. The result holds the returned values,
@@ -216,11 +216,11 @@ def _have_moved(state: tuple[Any, Any]) -> bool:
     python, numpy = _read_global_states()
     first, second = state[1], numpy
     moved = first["state"]["pos"] != second["state"]["pos"] if "pos" in first["state"] else False
-    moved = moved or not _equal_words(first["state"], second["state"])
+    moved = moved or not _is_same_state(first["state"], second["state"])
     return bool(python != state[0] or moved)
 
 
-def _equal_words(first: Any, second: Any) -> bool:
+def _is_same_state(first: Any, second: Any) -> bool:
     return all(np.array_equal(first[key], second[key]) for key in first)
 
 

@@ -24,8 +24,8 @@ from ..adapters.single_steps import (
     list_opendp_patches,
     list_scipy_patches,
 )
-from .forms import is_noisy, read_deep
-from .replay import NoiseLaw, TracedRun, get_active_run, is_inside_step
+from .forms import is_noisy, to_plain
+from .replay import NoiseLaw, TracedRun, get_active_run, is_inside_primitive
 
 LAPLACE: Final = NoiseLaw("laplace", "two-sided")
 LOGISTIC: Final = NoiseLaw("logistic", "two-sided")
@@ -71,7 +71,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
         return ()
     if size is None:
         return np.broadcast_shapes(*(np.shape(p) for p in parameters))
-    size = read_deep(size, "size")
+    size = to_plain(size, "size")
     return tuple(int(n) for n in size) if np.iterable(size) else (int(size),)
 
 
@@ -81,7 +81,7 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, loc, scale)
-    scale = read_deep(scale, "parameter")
+    scale = to_plain(scale, "parameter")
     name = law.name
     return run.draw(
         law, loc, scale, scale, shape, lambda base: getattr(base, name)(0.0, scale, shape or None)
@@ -94,7 +94,7 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, scale)
-    scale = read_deep(scale, "parameter")
+    scale = to_plain(scale, "parameter")
     return run.draw(
         EXPONENTIAL, 0.0, scale, scale, shape, lambda base: base.exponential(scale, shape or None)
     )
@@ -116,7 +116,7 @@ def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, probability)
-    probability = read_deep(probability, "parameter")
+    probability = to_plain(probability, "parameter")
     with np.errstate(all="ignore"):
         scale = -1.0 / np.log1p(-np.asarray(probability, float))
     return run.draw(
@@ -281,9 +281,9 @@ def _make_method(name: str, draw: Callable[..., Any], original: Any) -> Callable
     return method
 
 
-def _make_fixed_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
+def _seeded_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-        inner, outer = read_deep(arguments, name), read_deep(named, name)
+        inner, outer = to_plain(arguments, name), to_plain(named, name)
 
         def call(base: np.random.Generator) -> Any:
             source: Any = np.random.RandomState(base.bit_generator) if legacy else base
@@ -301,9 +301,9 @@ def _choose_numpy_items(run: TracedRun, *arguments: Any, **named: Any) -> Any:
     return _choose_items(run, None, arguments, named)
 
 
-def _make_fixed_python_draw(name: str) -> Callable[..., Any]:
+def _make_seeded_python_draw(name: str) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-        inner, outer = read_deep(arguments, name), read_deep(named, name)
+        inner, outer = to_plain(arguments, name), to_plain(named, name)
 
         def call(base: np.random.Generator) -> Any:
             return getattr(random.Random(int(base.integers(2**63))), name)(*inner, **outer)
@@ -323,7 +323,7 @@ def _add_methods() -> None:
     for name in _FIXED:
         original = getattr(np.random.Generator, name)
         setattr(
-            TracedGenerator, name, _make_method(name, _make_fixed_numpy_draw(name, False), original)
+            TracedGenerator, name, _make_method(name, _seeded_numpy_draw(name, False), original)
         )
     for name, draw in _LEGACY.items():
         original = getattr(np.random.RandomState, name)
@@ -334,7 +334,7 @@ def _add_methods() -> None:
             setattr(
                 TracedRandomState,
                 name,
-                _make_method(name, _make_fixed_numpy_draw(name, True), original),
+                _make_method(name, _seeded_numpy_draw(name, True), original),
             )
     for owner in (TracedGenerator, TracedRandomState):
         choose = _make_method("choice", _choose_numpy_items, owner.choice)
@@ -414,7 +414,7 @@ class _GlobalState(np.random.RandomState):
     """Replacement of the hidden global generator of `numpy.random` during a trace."""
 
 
-def _replace_global_state(original: Any) -> Any:
+def _make_global_state(original: Any) -> _GlobalState:
     state = _GlobalState(0)
 
     def delegate(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -432,7 +432,7 @@ def _replace_global_state(original: Any) -> Any:
 
 
 def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
-    fixed = [(name, _make_fixed_numpy_draw(name, True)) for name in _LEGACY_FIXED]
+    fixed = [(name, _seeded_numpy_draw(name, True)) for name in _LEGACY_FIXED]
     legacy = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
     return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy_items)]
 
@@ -446,7 +446,7 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
-            if not is_inside_step():
+            if not is_inside_primitive():
                 ENTROPY.append(name)
             return original(*arguments, **named)
 
@@ -457,14 +457,14 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
 
 def _watch_seeding(original: Any) -> Any:
     def seed(self: Any, a: Any = None, *arguments: Any, **named: Any) -> Any:
-        if a is None and not is_inside_step():
+        if a is None and not is_inside_primitive():
             ENTROPY.append("random.Random")
         return original(self, a, *arguments, **named)
 
     return seed
 
 
-def _replace_json_default(original: Any) -> Any:
+def _make_json_default(original: Any) -> Callable[[Any, Any], Any]:
     def default(self: Any, value: Any) -> Any:
         if is_noisy(value):
             return value.tolist()
@@ -488,9 +488,9 @@ def list_patches() -> list[Patch]:
         (np.random, "default_rng", _replace_default_generator),
         (np.random, "RandomState", _replace_legacy_class),
         (np.random, "seed", _replace_seeding),
-        (np.random.mtrand, "_rand", _replace_global_state),
+        (np.random.mtrand, "_rand", _make_global_state),
         (random, "seed", _replace_seeding),
-        (json.JSONEncoder, "default", _replace_json_default),
+        (json.JSONEncoder, "default", _make_json_default),
     ]
     patches += [(random, name, _replace_by(draw)) for name, draw in _PYTHON.items()]
     patches += [
@@ -502,7 +502,7 @@ def list_patches() -> list[Patch]:
     if "fork" in vars(os):
         patches.append((os, "fork", _watch_entropy("another process")))
     patches += [
-        (random, name, _replace_by(_make_fixed_python_draw(name))) for name in _PYTHON_FIXED
+        (random, name, _replace_by(_make_seeded_python_draw(name))) for name in _PYTHON_FIXED
     ]
     for hook in HOOKS:
         patches += hook(get_active_run)
@@ -532,7 +532,7 @@ def _install_patches() -> ExitStack:
 
 
 @contextmanager
-def restore_sources() -> Iterator[None]:
+def use_original_sources() -> Iterator[None]:
     """While the `with` block runs, restore the original random functions during a trace.
 
     The functions are not restored if another thread also runs a trace.

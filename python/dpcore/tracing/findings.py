@@ -16,7 +16,7 @@ from ..records import Floats, Ints
 from ..streams import Generators
 from .analysis import DrawTrace, mark_used
 from .calls import TracedFunction
-from .draws import restore_sources
+from .draws import use_original_sources
 from .lines import find_value
 from .moves import MoveRows, Owner
 from .outcome import TraceFinding
@@ -72,17 +72,17 @@ def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
     if flow or draw.rows is None:
         return findings[:1] if flow else findings
     findings += [
-        _describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _has_no_sense(*pair)
+        _describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _is_not_comparison(*pair)
     ]
-    findings += [_describe_undefined(*row) for row in draw.rows.undefined[:1]]
-    return findings + _list_primitive_findings(draw)
+    findings += [_describe_non_finite_gap(*row) for row in draw.rows.undefined[:1]]
+    return findings + _step_distance_findings(draw)
 
 
 def _make_finding(kind: str, place: str, text: str) -> TraceFinding:
     return TraceFinding(kind, f"{place}: {text}")
 
 
-def _has_no_sense(use: NoiseUse, other: NoiseUse) -> bool:
+def _is_not_comparison(use: NoiseUse, other: NoiseUse) -> bool:
     return use.sense is None
 
 
@@ -106,13 +106,13 @@ def _describe_uneven(draw: DrawTrace, use: NoiseUse, other: NoiseUse) -> TraceFi
     )
 
 
-def _describe_undefined(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
+def _describe_non_finite_gap(use: NoiseUse, other: NoiseUse, entry: int) -> TraceFinding:
     values = [show_value(np.ravel(u.form[0])[entry]) for u in (use, other)]
     text = f"the noise is added to {values[0]} on x and {values[1]} on x'"
-    return _make_finding("value", use.find_meeting(entry).short, text)
+    return _make_finding("value", use.find_addition(entry).short, text)
 
 
-def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
+def _step_distance_findings(draw: DrawTrace) -> list[TraceFinding]:
     steps = draw.replayed.run.steps if draw.replayed else []
     return [
         _make_finding(
@@ -125,7 +125,7 @@ def _list_primitive_findings(draw: DrawTrace) -> list[TraceFinding]:
     ]
 
 
-def find_suspicion(draw: DrawTrace) -> Suspicion | None:
+def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
     """Return an output, or a combination of outputs, that seems to contain no noise.
 
     None if there is no such output.
@@ -135,15 +135,15 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
     if draw.rows is None or draw.move is None or not draw.move.failures:
         return None
     # The output does not include comparisons: a combination with one could not be confirmed.
-    owners = [(row, draw.rows.find_owner(row)) for row in draw.move.failures]
-    failures = [row for row, owner in owners if _has_no_sense(owner.use, owner.other)]
-    combination = find_combination(draw.rows, failures)
+    owners = [(row, draw.rows.find_noisy_number(row)) for row in draw.move.failures]
+    failures = [row for row, owner in owners if _is_not_comparison(owner.use, owner.other)]
+    combination = find_noiseless_combination(draw.rows, failures)
     if not combination:
         return None
     matches = _index_output_numbers(draw)
     terms = []
     for row, weight in combination:
-        owner = draw.rows.find_owner(row)
+        owner = draw.rows.find_noisy_number(row)
         term = _find_output(owner, matches)
         if term is None:
             return None
@@ -153,10 +153,12 @@ def find_suspicion(draw: DrawTrace) -> Suspicion | None:
     signed = tuple((path, entry, sign * weight) for path, entry, weight in terms)
     if len(terms) == 1:
         return Suspicion("no noise", signed)
-    return Suspicion("shared noise", signed, source=_noise_line(draw, [r for r, _ in combination]))
+    return Suspicion(
+        "shared noise", signed, source=_noise_source(draw, [r for r, _ in combination])
+    )
 
 
-def _noise_line(draw: DrawTrace, rows: list[int]) -> str:
+def _noise_source(draw: DrawTrace, rows: list[int]) -> str:
     """Name the line whose noise occurs in several values."""
     assert draw.rows is not None
     column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
@@ -188,7 +190,7 @@ def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tupl
     return matches.get(float(result.ravel()[owner.entry]))
 
 
-def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
+def find_noiseless_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
     """Find a linear combination of noisy values in which the noise cancels, but not the data.
 
     The combination has different values on x and x'.
@@ -216,7 +218,7 @@ def find_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, flo
         gap = rows.gaps[row] - ratio * rows.gaps[first]
         if abs(gap) > RUN_TOLERANCE * (abs(rows.gaps[row]) + abs(ratio * rows.gaps[first])):
             return [(first, -ratio), (row, 1.0)] if ratio != 1.0 else [(first, 1.0), (row, -1.0)]
-    return _find_dense_combination(rows, equal, terms)
+    return _noiseless_svd_weights(rows, equal, terms)
 
 
 def _map_row_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
@@ -229,7 +231,7 @@ def _map_row_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Flo
     return {row: (columns[low:high], weights[low:high]) for row, low, high in spans}
 
 
-def _find_dense_combination(
+def _noiseless_svd_weights(
     rows: MoveRows, equal: list[int], terms: Mapping[int, tuple[Ints, Floats]]
 ) -> list[tuple[int, float]]:
     if not 1 < len(equal) <= _MAX_DENSE_ROWS:
@@ -270,17 +272,17 @@ def confirm_suspicion(
         return None, f"an ordinary run raises {type(error).__name__}", ()
     if function.inner_calls and not recorded.calls:
         return None, "an ordinary generator is drawn from, a traced one is not", ()
-    confirm = _confirm_terms if suspicion.terms else _confirm_path
+    confirm = _confirm_terms if suspicion.terms else _confirm_fixed_output
     finding, reason, terms = confirm(suspicion, sides)
     if finding is None:
         return None, reason, ()
     # This is slow, because it searches all objects.
-    generators = Generators.collect_everywhere()
+    generators = Generators.collect_from_memory()
     path, entry, _ = terms[0] if len(terms) == 1 else (suspicion.path, 0, 1.0)
     values = [_get_entry(leaves[0].get(path), entry) for leaves in sides]
-    source = suspicion.source or _name_source(function, values)
+    source = suspicion.source or _name_computing_line(function, values)
     function.run_ordinary(0, 0)
-    if generators.compare_states()[1]:
+    if generators.global_and_other_changed()[1]:
         return None, "a generator that was made beforehand is drawn from", ()
     return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
 
@@ -289,14 +291,14 @@ def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
     """Return, for x and x', the outputs of ordinary runs and of runs with rare sizes of noise."""
     sides = []
     for side in (0, 1):
-        with restore_sources():
+        with use_original_sources():
             ordinary = [function.run_ordinary(side, run) for run in range(_ORDINARY_RUNS)]
-        rare = [function.run_stressed(side, run, limit) for run in range(_STRESSED_RUNS)]
+        rare = [function.run_rare_noise(side, run, limit) for run in range(_STRESSED_RUNS)]
         sides.append([*ordinary, *rare])
     return sides
 
 
-def _name_source(function: TracedFunction, values: list[Any]) -> str:
+def _name_computing_line(function: TracedFunction, values: list[Any]) -> str:
     """Name the line that computes a value on x and on x', or else the line that returns it."""
     computed, returned = zip(
         *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
@@ -339,7 +341,7 @@ def _confirm_terms(
     return TraceFinding(suspicion.kind, text), "", suspicion.terms
 
 
-def _confirm_path(
+def _confirm_fixed_output(
     suspicion: Suspicion, sides: list[list[Leaves]]
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
     path = suspicion.path

@@ -188,7 +188,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def __getitem__(self, key: Any) -> Any:
-        key = read_deep(key, "index")
+        key = to_plain(key, "index")
         if isinstance(key, int | np.integer | slice):
             inner = (slice(None), key)
             return self._renew(
@@ -197,7 +197,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self._rearrange(lambda places: places[key])
 
     def __setitem__(self, key: Any, entry: Any) -> None:
-        key = read_deep(key, "index")
+        key = to_plain(key, "index")
         places = np.arange(self.size).reshape(self.shape)[key]
         other = entry if is_noisy(entry) else None
         plain = entry if other is None else other._plain
@@ -223,7 +223,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         )
         self._meeting = self._meeting if other is None else other._meeting
 
-    def _replace(self, other: Any) -> NoisyValue:
+    def _set_content(self, other: Any) -> NoisyValue:
         """Replace the content by that of another traced number, for operations in place."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
@@ -262,19 +262,19 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     def __iadd__(self, other: Any) -> Any:
-        return self._replace(add_forms(self, other, 1))
+        return self._set_content(add_forms(self, other, 1))
 
     def __isub__(self, other: Any) -> Any:
-        return self._replace(add_forms(self, other, -1))
+        return self._set_content(add_forms(self, other, -1))
 
     def __imul__(self, other: Any) -> Any:
-        return self._replace(scale_form(self, other, "multiplied"))
+        return self._set_content(scale_form(self, other, "multiplied"))
 
     def __itruediv__(self, other: Any) -> Any:
-        return self._replace(scale_form(self, other, "divided"))
+        return self._set_content(scale_form(self, other, "divided"))
 
     def __abs__(self) -> Any:
-        sign = np.where(compare_forms(self, 0, "greater_equal"), 1, -1)
+        sign = np.where(compare_and_record(self, 0, "greater_equal"), 1, -1)
         return self._renew(sign * self._value, sign * self._plain, self._ids, sign * self._weights)
 
     # Readings.
@@ -297,18 +297,18 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return bool(self.read("bool"))
 
     def __round__(self, digits: int | None = None) -> Any:
-        whole = self._round_plain_part(np.round) if not digits else None
+        whole = self._round_if_noise_int(np.round) if not digits else None
         return round(self.read("round").item(), digits) if whole is None else whole
 
     def __trunc__(self) -> int:
         return int(self.read("trunc").item())
 
     def __floor__(self) -> Any:
-        whole = self._round_plain_part(np.floor)
+        whole = self._round_if_noise_int(np.floor)
         return math.floor(self.read("floor").item()) if whole is None else whole
 
     def __ceil__(self) -> Any:
-        whole = self._round_plain_part(np.ceil)
+        whole = self._round_if_noise_int(np.ceil)
         return math.ceil(self.read("ceil").item()) if whole is None else whole
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
@@ -338,12 +338,12 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     def __deepcopy__(self, memo: Any) -> NoisyValue:
         return self.__copy__()
 
-    def _round_plain_part(self, change: Callable[[Array], Array]) -> NoisyValue | None:
+    def _round_if_noise_int(self, change: Callable[[Array], Array]) -> NoisyValue | None:
         """Round the part without noise if the noise is an integer; otherwise return None."""
         with np.errstate(all="ignore"):
             fraction = np.abs(self._plain % 1)
         is_tie = change is np.round and bool(np.any(fraction == 0.5))
-        if is_tie or not self._run.has_whole_noise(self._ids, self._weights):
+        if is_tie or not self._run.has_integer_noise(self._ids, self._weights):
             return None
         plain = change(self._plain)
         value = np.rint(plain + np.rint(self._value - self._plain))
@@ -378,7 +378,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def mean(self, axis: Any = None, **options: Any) -> Any:
         """Return the mean of the entries of this array along an axis, as a traced value."""
-        return average_form(self, axis, **options)
+        return mean_form(self, axis, **options)
 
     def argmax(self, axis: Any = None) -> Any:
         """Return the index of the largest entry of this array, and record this comparison."""
@@ -390,11 +390,11 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def max(self, axis: Any = None) -> Any:
         """Return the largest entry of this array, and record that the entries were compared."""
-        return pick_extreme(self, "argmax", axis)
+        return max_or_min_value(self, "argmax", axis)
 
     def min(self, axis: Any = None) -> Any:
         """Return the smallest entry of this array, and record that the entries were compared."""
-        return pick_extreme(self, "argmin", axis)
+        return max_or_min_value(self, "argmin", axis)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Return this array limited to [min, max], and record the comparisons with the limits."""
@@ -402,7 +402,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def round(self, decimals: int = 0) -> Any:
         """Return this array rounded; the result is traced only if the noise is integer."""
-        whole = self._round_plain_part(np.round) if not decimals else None
+        whole = self._round_if_noise_int(np.round) if not decimals else None
         return self.read("round").round(decimals) if whole is None else whole
 
     def __getattr__(self, name: str) -> Any:
@@ -423,13 +423,13 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
             options = {key: named[key] for key in ("axis", "keepdims") if key in named}
             result = sum_form(inputs[0], **{"axis": 0, **options})
         if result is NotImplemented:
-            result = getattr(ufunc, method)(*read_deep(inputs, name), **read_deep(named, name))
+            result = getattr(ufunc, method)(*to_plain(inputs, name), **to_plain(named, name))
         if out is None:
             return result
         if is_noisy(out):
-            return out._replace(np.asarray(result) if not is_noisy(result) else result)
+            return out._set_content(np.asarray(result) if not is_noisy(result) else result)
         # Noise enters a plain array: this is a reading.
-        out[...] = read_deep(result, name)
+        out[...] = to_plain(result, name)
         return out
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
@@ -445,21 +445,21 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
                 return result
         if name in _REARRANGING:
             return rearrange_all(function, args, named)
-        return function(*read_deep(args, name), **read_deep(named, name))
+        return function(*to_plain(args, name), **to_plain(named, name))
 
 
-def read_deep(value: Any, op: str) -> Any:
+def to_plain(value: Any, op: str) -> Any:
     """Replace all traced numbers in tuples, lists and dictionaries by their ordinary values."""
     if is_noisy(value):
         return value.read(op)
     if type(value) in (tuple, list):
-        return type(value)(read_deep(item, op) for item in value)
+        return type(value)(to_plain(item, op) for item in value)
     if type(value) is dict:
-        return {key: read_deep(item, op) for key, item in value.items()}
+        return {key: to_plain(item, op) for key, item in value.items()}
     return value
 
 
-def _read_plain(value: Any) -> Array | None:
+def _to_number(value: Any) -> Array | None:
     """Return an ordinary operand as an array of numbers, or None if it has no numbers."""
     if isinstance(value, str | bytes):
         return None
@@ -470,7 +470,7 @@ def _read_plain(value: Any) -> Array | None:
     return array if array.dtype.kind in "biuf" else None
 
 
-def _is_read_early(noisy: NoisyValue, factor: Array) -> bool:
+def _is_read_before_scaling(noisy: NoisyValue, factor: Array) -> bool:
     """Return True if the run reads a number with data and noise before it is multiplied."""
     mode = noisy._run.reads_sources
     if not mode or noisy._meeting is None or not len(noisy._ids):
@@ -515,7 +515,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         value, plain = operator(left._value, right._value), operator(left._plain, right._plain)
         meeting = right._meeting or left._meeting
     else:
-        other = _read_plain(right if noisy is left else left)
+        other = _to_number(right if noisy is left else left)
         if other is None:
             return NotImplemented
         if not keeps and _would_copy_noise(noisy, other):
@@ -550,14 +550,14 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
 
 def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
     """Multiply or divide a traced array by an ordinary one, and record the factor."""
-    factor = None if is_noisy(other) else _read_plain(other)
+    factor = None if is_noisy(other) else _to_number(other)
     if factor is None:
         if not is_noisy(other):
             return NotImplemented
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if _is_read_early(noisy, factor) or (not keeps and _would_copy_noise(noisy, factor)):
+    if _is_read_before_scaling(noisy, factor) or (not keeps and _would_copy_noise(noisy, factor)):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -572,10 +572,10 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
         )
 
 
-def compare_forms(left: Any, right: Any, name: str) -> Any:
+def compare_and_record(left: Any, right: Any, name: str) -> Any:
     """Compare two numbers or arrays, at least one of them traced, and record the comparison."""
     if not is_noisy(left):
-        return compare_forms(right, left, _MIRRORED[name])
+        return compare_and_record(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
     if gap is NotImplemented:
         return NotImplemented
@@ -610,7 +610,7 @@ def sum_form(noisy: NoisyValue, axis: Any = None, keepdims: bool = False, **othe
     return result.reshape(shape) if keepdims else result
 
 
-def average_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
+def mean_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
     """Return the mean of the entries of a traced array along axes, as a traced number or array."""
     total = sum_form(noisy, axis, **other)
     if total is NotImplemented or not noisy.size:
@@ -626,7 +626,7 @@ def find_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) ->
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
-        rows = _list_rows(noisy, axis)
+        rows = _axis_rows(noisy, axis)
         places = [find_extreme_index(rows[number], name) for number in range(len(rows._value))]
         return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
     flat, sign = noisy._rearrange(np.ravel), 1 if name == "argmax" else -1
@@ -636,18 +636,18 @@ def find_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) ->
     return np.intp(place)
 
 
-def _list_rows(noisy: Any, axis: int) -> Any:
+def _axis_rows(noisy: Any, axis: int) -> Any:
     """Return the entries along an axis as rows, shape `(rows, entries)`."""
     length = noisy.shape[axis]
     return noisy._rearrange(lambda part: np.moveaxis(part, axis, -1).reshape(-1, length))
 
 
-def pick_extreme(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
+def max_or_min_value(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
     """Return the largest or smallest entry of a traced array (with `axis`: an array of entries)."""
     if other:
         return NotImplemented
     if axis is not None and noisy.ndim != 1:
-        rows, places = _list_rows(noisy, axis), np.ravel(find_extreme_index(noisy, name, axis))
+        rows, places = _axis_rows(noisy, axis), np.ravel(find_extreme_index(noisy, name, axis))
         shape = tuple(np.delete(noisy.shape, axis))
         return rows._rearrange(lambda part: part[np.arange(len(part)), places].reshape(shape))
     return noisy._rearrange(np.ravel)[find_extreme_index(noisy, name)]
@@ -663,9 +663,9 @@ def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> An
     if other:
         return NotImplemented
     if low is not None:
-        noisy = choose_forms(compare_forms(noisy, low, "less"), low, noisy)
+        noisy = choose_forms(compare_and_record(noisy, low, "less"), low, noisy)
     if high is not None:
-        noisy = choose_forms(compare_forms(noisy, high, "greater"), high, noisy)
+        noisy = choose_forms(compare_and_record(noisy, high, "greater"), high, noisy)
     return noisy
 
 
@@ -673,10 +673,10 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
     """Multiply a traced vector or matrix with an ordinary one, as `numpy.dot` does."""
     if other or (is_noisy(left) and is_noisy(right)):
         return NotImplemented
-    noisy, plain = (left, _read_plain(right)) if is_noisy(left) else (right, _read_plain(left))
+    noisy, plain = (left, _to_number(right)) if is_noisy(left) else (right, _to_number(left))
     if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
         return NotImplemented
-    if _is_read_early(noisy, plain):
+    if _is_read_before_scaling(noisy, plain):
         return NotImplemented
     first, second = (noisy, plain) if noisy is left else (plain, noisy)
     columns = second.shape[1] if second.ndim == 2 else 1
@@ -709,13 +709,13 @@ def rearrange_all(function: Any, args: Any, named: Any) -> Any:
         return np.arange(size - holder.size, size).reshape(holder.shape)
 
     if function is np.where:
-        mask = read_deep(args[0], "where")
+        mask = to_plain(args[0], "where")
         places = function(mask, *(to_places(value, True) for value in args[1:]), **named)
     else:
         first = to_places(args[0], True)
         is_append = function is np.append
         rest = [to_places(value, is_append and place == 0) for place, value in enumerate(args[1:])]
-        places = function(first, *rest, **{key: read_deep(v, "index") for key, v in named.items()})
+        places = function(first, *rest, **{key: to_plain(v, "index") for key, v in named.items()})
     return join_flat(holders, run)._pick(np.asarray(places))
 
 
@@ -764,10 +764,10 @@ def apply_ufunc(name: str, inputs: Any) -> Any:
             return scale_form(left, right, "multiplied" if name == "multiply" else "divided")
         return scale_form(right, left, "multiplied") if name == "multiply" else NotImplemented
     if name in _MIRRORED:
-        return compare_forms(inputs[0], inputs[1], name)
+        return compare_and_record(inputs[0], inputs[1], name)
     if name in ("maximum", "minimum", "fmax", "fmin"):
         is_greater = name.endswith("max") or name == "maximum"
-        mask = compare_forms(inputs[0], inputs[1], "greater" if is_greater else "less")
+        mask = compare_and_record(inputs[0], inputs[1], "greater" if is_greater else "less")
         return choose_forms(mask, *inputs)
     if name == "matmul":
         return multiply_matrices(*inputs)
@@ -776,20 +776,20 @@ def apply_ufunc(name: str, inputs: Any) -> Any:
         return getattr(inputs[0], unary[name])()
     if name in ("rint", "floor", "ceil"):
         change = {"rint": np.round, "floor": np.floor, "ceil": np.ceil}[name]
-        whole = inputs[0]._round_plain_part(change)
+        whole = inputs[0]._round_if_noise_int(change)
         return NotImplemented if whole is None else whole
     return NotImplemented
 
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sum": sum_form,
-    "mean": average_form,
+    "mean": mean_form,
     "argmax": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmax", axis, **other),
     "argmin": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmin", axis, **other),
-    "max": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
-    "amax": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmax", axis, **other),
-    "min": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmin", axis, **other),
-    "amin": lambda noisy, axis=None, **other: pick_extreme(noisy, "argmin", axis, **other),
+    "max": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmax", axis, **other),
+    "amax": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmax", axis, **other),
+    "min": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmin", axis, **other),
+    "amin": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmin", axis, **other),
     "clip": clip_form,
     "round": lambda noisy, decimals=0, **other: noisy.round(decimals),
     "around": lambda noisy, decimals=0, **other: noisy.round(decimals),

@@ -84,7 +84,7 @@ class MoveRows:
     uneven: list[tuple[NoiseUse, NoiseUse]] = field(default_factory=list)
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
-    def find_owner(self, row: int) -> Owner:
+    def find_noisy_number(self, row: int) -> Owner:
         """Return the noisy number, or the entry of an array, to which a condition belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
@@ -206,7 +206,7 @@ def collect_conditions(replay: TracedRun, table: NoiseTable) -> MoveRows:
         gap[np.abs(gap) <= _ZERO * np.where(np.isfinite(sizes), sizes, 0.0)] = 0.0
         entries, ids, weights = _list_terms(use)
         if use.op in ("argmax", "argmin"):
-            entries, ids, weights, gap, senses = _list_extreme_conditions(
+            entries, ids, weights, gap, senses = _list_argmax_conditions(
                 use, entries, ids, weights, gap
             )
         else:
@@ -229,7 +229,7 @@ def collect_conditions(replay: TracedRun, table: NoiseTable) -> MoveRows:
     return MoveRows(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
 
 
-def _list_extreme_conditions(
+def _list_argmax_conditions(
     use: NoiseUse, entries: Ints, ids: Ints, weights: Floats, gap: Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Ints]:
     """Return conditions that keep the largest (or smallest) entry the largest (or smallest)."""
@@ -247,11 +247,11 @@ def _list_extreme_conditions(
     return rows, columns, values, gaps, np.ones(size, np.int64)
 
 
-def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
+def cheapest_move(conditions: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     """Find the cheapest change of the noise that satisfies all conditions.
 
     Args:
-        rows: linear conditions on the change.
+        conditions: linear conditions on the change.
         table: scale and kind of each random value of the noise.
         order: 1 for a change of the noise on x', so that the run on x' returns the output of x. -1
             for a change of the noise on x, so that the run on x returns the output of x'.
@@ -259,20 +259,20 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     Returns:
         The change (a move). The attribute `failures` lists the conditions that no change satisfies.
     """
-    size, count = table.scales.size, rows.gaps.size
-    gaps = order * rows.gaps
+    size, count = table.scales.size, conditions.gaps.size
+    gaps = order * conditions.gaps
     move = NoiseMove(np.zeros(size), np.zeros(size, bool))
-    per_row = np.bincount(rows.rows, minlength=count)
-    uses = np.bincount(rows.columns, minlength=size)
+    per_row = np.bincount(conditions.rows, minlength=count)
+    uses = np.bincount(conditions.columns, minlength=size)
     # Draws whose rows contain no other draw.
-    single = per_row[rows.rows] == 1
-    alone = np.bincount(rows.columns[single], minlength=size) == uses
-    easy_terms = single & alone[rows.columns]
-    easy, columns = rows.rows[easy_terms], rows.columns[easy_terms]
-    _move_alone(rows, gaps, easy_terms, table, move)
-    _mark_fractional_moves(move, table, easy, columns)
+    single = per_row[conditions.rows] == 1
+    alone = np.bincount(conditions.columns[single], minlength=size) == uses
+    easy_terms = single & alone[conditions.columns]
+    easy, columns = conditions.rows[easy_terms], conditions.columns[easy_terms]
+    _solve_uncoupled(conditions, gaps, easy_terms, table, move)
+    _fail_fractional_moves(move, table, easy, columns)
     empty = np.flatnonzero(per_row == 0)
-    broken = _is_broken(gaps[empty], rows.senses[empty])
+    broken = _is_broken(gaps[empty], conditions.senses[empty])
     move.failures += empty[broken].tolist()
     is_hard = per_row > 0
     is_hard[easy] = False
@@ -280,13 +280,13 @@ def find_move(rows: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
     if hard.size > _MAX_HARD_ROWS or hard.size * (uses > 0).sum() > _MAX_HARD_ENTRIES:
         move.is_too_large = True
     elif hard.size:
-        _solve_hard_rows(rows, table, gaps, hard, move)
+        _solve_coupled_rows(conditions, table, gaps, hard, move)
     down = table.is_upwards & (move.shift < 0)
     move.impossible |= down
     return move
 
 
-def _move_alone(
+def _solve_uncoupled(
     rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
 ) -> None:
     """Change each random value that shares no condition with others, as its conditions require."""
@@ -314,7 +314,7 @@ def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
     return np.asarray(equal | more | less)
 
 
-def _mark_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
+def _fail_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
     """Mark conditions as failed if they require a fractional change of integer noise."""
     whole = table.is_whole[columns]
     if not whole.any():
@@ -326,7 +326,7 @@ def _mark_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, colum
     move.failures += rows[whole][bad].tolist()
 
 
-def _solve_hard_rows(
+def _solve_coupled_rows(
     rows: MoveRows, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
 ) -> None:
     """Find the change of noise for conditions that share random values."""
@@ -438,10 +438,10 @@ def _solve_program(
         return None
     count = block.shape[1]
     units = (program.x[:count] - program.x[count:]) * steps
-    return units if whole.any() else _refine_changes(block, aims, senses, units)
+    return units if whole.any() else _refine_by_least_squares(block, aims, senses, units)
 
 
-def _refine_changes(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
+def _refine_by_least_squares(block: Floats, aims: Floats, senses: Ints, units: Floats) -> Floats:
     """Solve again for the nonzero changes, because the linear program allows errors of 1e-7."""
     support = np.abs(units) > _SUPPORT
     residual = aims - block @ units

@@ -191,11 +191,11 @@ class Trace(Result, word="dpcore.trace/1"):
     def _lines(self) -> list[Row]:
         return list_trace_rows(self)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return {"verdict": self.verdict}
 
     def _plot(self, ax: Any) -> Figure:
-        return draw_steps(self, ax)
+        return plot_losses(self, ax)
 
 
 def format_loss(trace: Trace) -> str:
@@ -224,9 +224,9 @@ def list_trace_rows(trace: Trace) -> list[Row]:
     return [*rows, ("assumes", _ASSUMPTIONS)]
 
 
-def draw_steps(trace: Trace, ax: Any = None) -> Figure:
+def plot_losses(trace: Trace, ax: Any = None) -> Figure:
     """Draw a bar chart of the privacy loss of each line of code, and the claimed epsilon."""
-    axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
+    axes = figures.axes_of(ax, figures.scale_figure_size(1.0, 0.7))
     steps = trace.steps[:_MAX_LINES][::-1]
     sizes = [step.mu or step.loss for step in steps]
     finite = [size for size in sizes if math.isfinite(size)]
@@ -237,4 +237,4 @@ def draw_steps(trace: Trace, ax: Any = None) -> Figure:
         axes.axvline(trace.claim, color=figures.text_colour(), linestyle="--")
     has_mu = any(step.mu for step in steps)
     axes.set(xlabel="loss (nats), or mu" if has_mu else "loss (nats)", xlim=(0.0, top))
-    return figures.finish_axes(axes, figures.format_title(trace.name, trace.outcome))
+    return figures.finish_axes(axes, figures.two_line_title(trace.name, trace.outcome))

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Floats
-from .forms import NoisyValue, read_deep
+from .forms import NoisyValue, to_plain
 from .places import Place, find_place
 
 Array = npt.NDArray[Any]
@@ -115,7 +115,7 @@ class NoiseUse:
     form: tuple[Array, Array, Array] = field(init=False)
     meeting: Place = field(init=False)
 
-    def find_meeting(self, entry: int) -> Place:
+    def find_addition(self, entry: int) -> Place:
         """Return the place in the code at which the noise was added to one entry of the number."""
         places = self.number.entry_meetings
         return (places[entry] if places else None) or self.meeting
@@ -171,7 +171,7 @@ def activate_run(run: TracedRun | None) -> Iterator[None]:
 
 
 @contextmanager
-def _enter_step() -> Iterator[None]:
+def _pause_trace() -> Iterator[None]:
     """Within a block, let a step draw as without a trace."""
     with activate_run(None):
         _ACTIVE.is_inside_step = True
@@ -181,7 +181,7 @@ def _enter_step() -> Iterator[None]:
             _ACTIVE.is_inside_step = False
 
 
-def is_inside_step() -> bool:
+def is_inside_primitive() -> bool:
     """Return True if this thread is now inside a call whose privacy loss is given by a formula."""
     return _ACTIVE.is_inside_step
 
@@ -267,8 +267,8 @@ class TracedRun:
         """
         number = len(self.draws)
         place = _NO_PLACE if self.mode == "plain" else find_place()
-        self.count_call()
-        parameter, scale = read_deep(parameter, "parameter"), read_deep(scale, "parameter")
+        self.count_draw()
+        parameter, scale = to_plain(parameter, "parameter"), to_plain(scale, "parameter")
         reference = self._match_draw(law, shape, parameter, place, number)
         is_matched = reference is not None
         noise = reference.noise if reference is not None else np.asarray(sample(self.base))
@@ -319,7 +319,7 @@ class TracedRun:
         start, size = self._next_start(), int(np.prod(shape))
         if number >= len(self.reference.draws):
             times = sum(draw.law is law for draw in self.draws) + 1
-            text = f"x' draws {law.name} {format_ordinal(times)}, x does not"
+            text = f"x' draws {law.name} {format_nth_time(times)}, x does not"
             self._record_parting("control flow", place, text, start, start + size)
             return None
         twin = self.reference.draws[number]
@@ -346,7 +346,7 @@ class TracedRun:
         if self.mode == "plain" and kind == "control flow":
             raise PartedRuns(f"{place.short}: {text}")
 
-    def count_call(self) -> None:
+    def count_draw(self) -> None:
         """Count one call of a random generator in this run.
 
         Raise `EndlessRun` if this run makes far more calls than the run on x.
@@ -366,7 +366,7 @@ class TracedRun:
         and `call` draws the numbers with a given random generator.
         """
         place = find_place()
-        self.count_call()
+        self.count_draw()
         key = place, name
         self.fixed[key] += 1
         word = zlib.crc32(f"{place}/{name}/{self.fixed[key]}".encode())
@@ -405,7 +405,7 @@ class TracedRun:
         """Record the factor by which the code multiplied or divided a number with noise."""
         self.products[find_place()].append((how, factor))
 
-    def has_whole_noise(self, ids: Array, weights: Array) -> bool:
+    def has_integer_noise(self, ids: Array, weights: Array) -> bool:
         """Return True if a number contains only integer noise, with integer coefficients.
 
         `ids` holds the indices of the random values in the number, and `weights` their
@@ -451,10 +451,10 @@ class TracedRun:
             the output that was recorded on x.
         """
         place, number = find_place(), len(self.steps)
-        self.count_call()
-        inputs = read_deep(inputs, name)
+        self.count_draw()
+        inputs = to_plain(inputs, name)
         if self.reference is None:
-            with _enter_step():
+            with _pause_trace():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output, settings=settings or {}))
             return output
@@ -462,7 +462,7 @@ class TracedRun:
         if number >= len(twins) or twins[number].name != name:
             other = f"x calls {twins[number].name}" if number < len(twins) else "x does not"
             self._record_parting("control flow", place, f"x' calls {name}, {other}")
-            with _enter_step():
+            with _pause_trace():
                 output = call()
             self.steps.append(PrimitiveStep(place, name, inputs, output))
             return output
@@ -489,7 +489,7 @@ def _unwrap_scalar(value: Array, shape: tuple[int, ...]) -> Any:
     return value if shape else value.item()
 
 
-def format_ordinal(number: int) -> str:
+def format_nth_time(number: int) -> str:
     """Return an ordinal number in words for a message, such as "a third time" for 3."""
     word = _ORDINALS[number] if number < len(_ORDINALS) else f"{number:,}th"
     return f"{'an' if word.startswith('e') else 'a'} {word} time"

@@ -169,7 +169,7 @@ def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
     return True
 
 
-def find_difference(
+def differing_path(
     first: Leaves, second: Leaves, tolerance: float, parts: Mapping[str, Any] | None = None
 ) -> str | None:
     """Return the path of the first value that differs between two outputs, or None if all agree."""

@@ -13,21 +13,21 @@ from ..claims import GDP, Claim
 from ..errors import check_epsilon, delta_level, integer, invalid
 from ..pairs.differences import inputs_equal
 from ..records import Pair, pair_of
-from ..streams import Rng, seed_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, to_seed
+from ..suggestions import explain_argument_errors
 from .analysis import (
     DrawTrace,
     find_loss,
-    find_rounding_error,
-    find_shown_step_loss,
-    list_shown_moves,
-    needs_other_order,
+    find_loss_rounding_error,
+    mark_visible_moves,
+    needs_swapped_inputs,
     solve_outputs,
-    trace_draw,
+    sum_visible_step_losses,
+    trace_both_inputs,
 )
 from .calls import TracedFunction, keep_global_states
 from .draws import HOOKS, patch_sources
-from .findings import EARLY_KINDS, confirm_suspicion, find_suspicion, list_definite_findings
+from .findings import EARLY_KINDS, confirm_suspicion, find_missing_noise, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
 from .own_noise import list_own_patches
 from .replay import EarlyReading, NoiseDraw, show_value
@@ -49,7 +49,7 @@ _MAX_SCALES: Final = 3
 HOOKS.append(list_own_patches)
 
 
-@suggest_arguments
+@explain_argument_errors
 def trace(
     f: Callable[..., Any],
     pair: Pair | tuple[Any, Any],
@@ -107,7 +107,7 @@ def trace(
     level = claim if claim is None or isinstance(claim, Claim) else check_epsilon(claim)
     delta = delta_level(delta)
     draws = integer("draws", draws, 1, _MAX_DRAWS)
-    seed = seed_of(rng)
+    seed = to_seed(rng)
     function = TracedFunction.of(f, pair, seed)
     with keep_global_states(), patch_sources():
         course = _TraceCourse(function, level, delta, draws)
@@ -147,10 +147,10 @@ class _TraceCourse:
                 break
             draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
-            if self.settled is None and needs_other_order(draw):
-                self.settled = self._trace_other_order(number)
+            if self.settled is None and needs_swapped_inputs(draw):
+                self.settled = self._trace_swapped(number)
         if self.settled is None:
-            self.settled = self._judge_all()
+            self.settled = self._judge_losses()
 
     def _trace_draw(self, number: int) -> tuple[DrawTrace, _SettledOutcome | None]:
         """Trace one draw of the noise.
@@ -158,17 +158,17 @@ class _TraceCourse:
         If no loss results, trace the draw again in other modes, in which the run reads noisy
         numbers before more data are combined with them.
         """
-        draw = trace_draw(self.function, number)
+        draw = trace_both_inputs(self.function, number)
         settled = self._judge_draw(draw)
         reads = any(not use.path for use in draw.recorded.run.uses)
         if settled is None or not reads or self.function.reads_sources:
             return draw, settled
-        if not self._may_decide_more(settled):
+        if not self._can_mode_improve(settled):
             return draw, settled
         best = draw, settled, self.findings
         for mode in _EARLY_READINGS:
             self.function.reads_sources, self.findings = mode, []
-            other = trace_draw(self.function, number)
+            other = trace_both_inputs(self.function, number)
             again = self._judge_draw(other)
             if again is None:
                 return other, None
@@ -178,7 +178,7 @@ class _TraceCourse:
         self.findings = best[2]
         return best[:2]
 
-    def _may_decide_more(self, settled: _SettledOutcome) -> bool:
+    def _can_mode_improve(self, settled: _SettledOutcome) -> bool:
         """Return True if another mode of reading noisy numbers may lead to a better outcome."""
         kinds = [finding.kind for finding in self.findings]
         is_open = settled.outcome in ("no loss", "not traceable")
@@ -195,7 +195,7 @@ class _TraceCourse:
         if draw.raised is not None:
             return self._judge_error(draw.raised)
         if draw.untraceable or self.function.bypassed:
-            return _SettledOutcome("not traceable", self._explain(draw))
+            return _SettledOutcome("not traceable", self._explain_untraceable(draw))
         findings = list_definite_findings(draw)
         early = [f for f in findings if f.kind in EARLY_KINDS and self.delta > 0]
         if early:
@@ -215,9 +215,9 @@ class _TraceCourse:
         """Return the outcome for a draw without a checked move, such as an output without noise."""
         if draw.checked:
             return None
-        suspicion = find_suspicion(draw)
+        suspicion = find_missing_noise(draw)
         if suspicion is not None:
-            fixed = _name_fixed_draw(draw)
+            fixed = _first_fixed_draw_name(draw)
             if fixed and suspicion.kind == "no noise":
                 return _SettledOutcome("not traceable", f"{fixed} is not noise that can be moved")
             if self.function.unseen:
@@ -230,12 +230,12 @@ class _TraceCourse:
             return _SettledOutcome("a finding")
         if draw.move is not None and draw.move.is_too_large:
             return _SettledOutcome("not traceable", "too many values and comparisons share noise")
-        return _SettledOutcome("no loss", self._name_broken_rows(draw))
+        return _SettledOutcome("no loss", self._explain_missing_move(draw))
 
-    def _name_broken_rows(self, draw: DrawTrace) -> str:
+    def _explain_missing_move(self, draw: DrawTrace) -> str:
         assert draw.rows is not None
         assert draw.move is not None
-        owners = [draw.rows.find_owner(row) for row in draw.move.failures]
+        owners = [draw.rows.find_noisy_number(row) for row in draw.move.failures]
         compared = [owner for owner in owners if owner.use.sense is not None]
         if compared:
             return f"no move of the noise keeps the comparison at {compared[0].use.place.short}"
@@ -258,7 +258,7 @@ class _TraceCourse:
         self.findings = [TraceFinding("control flow", f"{text}; x does not")]
         return _SettledOutcome("a finding")
 
-    def _explain(self, draw: DrawTrace) -> str:
+    def _explain_untraceable(self, draw: DrawTrace) -> str:
         if self.function.bypassed:
             return (
                 "a global generator is drawn from past its module (from random import gauss binds "
@@ -266,9 +266,9 @@ class _TraceCourse:
             )
         return draw.untraceable
 
-    def _trace_other_order(self, number: int) -> _SettledOutcome | None:
+    def _trace_swapped(self, number: int) -> _SettledOutcome | None:
         """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
-        other = trace_draw(self.function.swap(), number)
+        other = trace_both_inputs(self.function.swap(), number)
         settled = self._judge_draw(other)
         if settled is None:
             self.draws[-1] = other
@@ -277,22 +277,24 @@ class _TraceCourse:
 
     # All draws.
 
-    def _judge_all(self) -> _SettledOutcome:
+    def _judge_losses(self) -> _SettledOutcome:
         """Return the outcome that the losses of all draws decide."""
         if not any(draw.recorded.run.draws or draw.recorded.run.steps for draw in self.draws):
-            fixed = _name_fixed_draw(self.draws[0])
+            fixed = _first_fixed_draw_name(self.draws[0])
             reason = (
                 f"{fixed} is not noise that can be moved" if fixed else "no draw of noise is seen"
             )
             return _SettledOutcome("not traceable", reason)
         solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
-        if solved and not self._have_one_move():
+        if solved and not self._has_equal_moves():
             return _SettledOutcome("not traceable", "the move of lost noise depends on the noise")
         if self.claim is None:
             return _SettledOutcome("no claim given")
-        if not self._is_above(max(d.pure for d in self.draws), max(d.mu for d in self.draws)):
+        if not self._is_above_claim(
+            max(d.pure_loss for d in self.draws), max(d.mu for d in self.draws)
+        ):
             return _SettledOutcome("within the claim on this pair")
-        fixed = next(filter(None, map(_name_fixed_draw, self.draws)), "")
+        fixed = next(filter(None, map(_first_fixed_draw_name, self.draws)), "")
         if fixed:
             # Another value of it may give the same output at a smaller cost, as a random sign does.
             return _SettledOutcome("a step may be hidden", f"{fixed} is kept fixed: audit it")
@@ -310,7 +312,7 @@ class _TraceCourse:
         """
         shown = 0
         for draw in self.draws:
-            shown += self._shows_loss(draw, _SMALL_SHARE)
+            shown += self._is_draw_above_claim(draw, _SMALL_SHARE)
             if shown >= _MIN_ABOVE:
                 return True
         if len(self.draws) < _MIN_ABOVE:
@@ -321,32 +323,32 @@ class _TraceCourse:
                 if settled is not None:
                     return False
                 self.draws.append(draw)
-                if needs_other_order(draw) and self._trace_other_order(number) is not None:
+                if needs_swapped_inputs(draw) and self._trace_swapped(number) is not None:
                     return False
-            if not self._shows_loss(self.draws[number], 1.0):
+            if not self._is_draw_above_claim(self.draws[number], 1.0):
                 return False
         return True
 
-    def _shows_loss(self, draw: DrawTrace, share: float) -> bool:
+    def _is_draw_above_claim(self, draw: DrawTrace, share: float) -> bool:
         """Return True if the output of one traced draw shows a loss above the claim."""
-        if not self._is_above(draw.pure, draw.mu):
+        if not self._is_above_claim(draw.pure_loss, draw.mu):
             return False
         function = self.function.swap() if draw.number in self.swapped else self.function
-        steps = find_shown_step_loss(function, draw)
+        steps = sum_visible_step_losses(function, draw)
         if draw.move is None:
-            return self._is_above(steps, 0.0)
-        shown = np.where(list_shown_moves(function, draw, share), draw.costs, 0.0)
-        if not self._is_above(draw.sum_costs(shown) + steps, draw.find_mu(shown)):
+            return self._is_above_claim(steps, 0.0)
+        shown = np.where(mark_visible_moves(function, draw, share), draw.costs, 0.0)
+        if not self._is_above_claim(draw.pure_cost(shown) + steps, draw.find_mu(shown)):
             return False
         # The returned value may show less than the values that were read.
         reads = any(not use.path for use in draw.recorded.run.uses)
         solution = solve_outputs(function, draw) if reads and not draw.solved else None
         if solution is None:
             return True
-        return self._is_above(draw.sum_costs(solution[1]) + steps, draw.find_mu(solution[1]))
+        return self._is_above_claim(draw.pure_cost(solution[1]) + steps, draw.find_mu(solution[1]))
 
-    def _is_above(self, pure: float, mu: float) -> bool:
-        slack = max(_ABOVE_TOLERANCE, *map(find_rounding_error, self.draws))
+    def _is_above_claim(self, pure: float, mu: float) -> bool:
+        slack = max(_ABOVE_TOLERANCE, *map(find_loss_rounding_error, self.draws))
         if isinstance(self.claim, GDP) and not pure:
             return mu > self.claim.mu * (1 + slack)
         assert self.level is not None
@@ -356,19 +358,19 @@ class _TraceCourse:
             pure += 2.0 * math.log1p(-self.delta)
         return find_loss(pure, mu, self.delta) > self.level
 
-    def find_loss(self) -> float:
+    def max_loss(self) -> float:
         """Return the largest privacy loss of all draws."""
-        pure, mu = max(d.pure for d in self.draws), max(d.mu for d in self.draws)
+        pure, mu = max(d.pure_loss for d in self.draws), max(d.mu for d in self.draws)
         return find_loss(pure, mu, self.delta)
 
-    def _have_one_move(self) -> bool:
+    def _has_equal_moves(self) -> bool:
         shifts = [draw.move.shift for draw in self.draws if draw.move is not None]
         return all(
             shift.shape == shifts[0].shape and np.allclose(shift, shifts[0], 1e-6, RUN_TOLERANCE)
             for shift in shifts
         )
 
-    def _describe_cover(self) -> str:
+    def _covered_noise(self) -> str:
         """Describe the noise for which the loss holds, with the reason if it is not all noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
@@ -377,7 +379,7 @@ class _TraceCourse:
                 return f"the noise seen in {count}: {reason}"
         if len(self.draws) < _MIN_ABOVE:
             return f"the noise seen in {count}: one draw shows no other move"
-        if not self._have_one_move():
+        if not self._has_equal_moves():
             return f"the noise seen in {count}: the move changes with the noise"
         return f"every noise: one move in {count}, no noisy value read before the return"
 
@@ -392,7 +394,7 @@ class _TraceCourse:
                 return f"a noisy value is {what} at {use.place.short} before the return"
         if run.steps:
             return f"{run.steps[0].name} is called at {run.steps[0].place.short}"
-        fixed = _name_fixed_draw(draw)
+        fixed = _first_fixed_draw_name(draw)
         return f"{fixed} is kept fixed" if fixed else ""
 
     # The result.
@@ -406,18 +408,18 @@ class _TraceCourse:
             "no claim given",
             "a step may be hidden",
         )
-        worst = max(self.draws, key=lambda d: find_loss(d.pure, d.mu, 1e-9), default=None)
+        worst = max(self.draws, key=lambda d: find_loss(d.pure_loss, d.mu, 1e-9), default=None)
         return Trace(
             name=self.function.name,
             outcome=self.settled.outcome,
             reason=self.settled.reason,
-            loss=self.find_loss() if has_loss else None,
+            loss=self.max_loss() if has_loss else None,
             mu=max(d.mu for d in self.draws) if has_loss else 0.0,
             steps=list_steps(worst) if has_loss and worst else (),
             findings=tuple(self.findings),
             checked=sum(draw.checked for draw in self.draws),
             draws=len(self.draws),
-            covers=self._describe_cover() if has_loss else "",
+            covers=self._covered_noise() if has_loss else "",
             claim=self.level,
             delta=self.delta,
             seed=self.function.seed,
@@ -426,7 +428,7 @@ class _TraceCourse:
         )
 
 
-def _name_fixed_draw(draw: DrawTrace) -> str:
+def _first_fixed_draw_name(draw: DrawTrace) -> str:
     """Name the first draw that all runs keep fixed (such as a uniform number), or return ""."""
     for place, name in draw.recorded.run.fixed:
         return f"{name} at {place.short}"
@@ -448,7 +450,7 @@ def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
         group[4] |= set(np.unique(noise.parameter)[:_MAX_SCALES].tolist())
     steps = [
         TraceStep(
-            place, _describe_law(noise, values), loss, mu, count, _describe_meeting(draw, noise)
+            place, _describe_law(noise, values), loss, mu, count, _describe_addition(draw, noise)
         )
         for (place, _), (noise, loss, mu, count, values) in groups.items()
         if loss or mu
@@ -466,7 +468,7 @@ def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
     return f"{noise.law.name}, {noise.law.parameter} {text}"
 
 
-def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
+def _describe_addition(draw: DrawTrace, noise: NoiseDraw) -> str:
     """Describe the first value to which changed noise is added, on x and on x'."""
     if draw.rows is None or not draw.costs.size:
         return ""
@@ -476,9 +478,9 @@ def _describe_meeting(draw: DrawTrace, noise: NoiseDraw) -> str:
         return ""
     rows = draw.rows.rows[draw.rows.columns == moved[0]]
     for row in rows:
-        owner = draw.rows.find_owner(int(row))
+        owner = draw.rows.find_noisy_number(int(row))
         if owner.use.sense is None:
             values = [np.ravel(u.form[0])[owner.entry] for u in (owner.use, owner.other)]
             first, second = map(show_value, values)
-            return f"meets {first} and {second} at {owner.use.find_meeting(owner.entry).short}"
-    return f"compared at {draw.rows.find_owner(int(rows[0])).use.place.short}"
+            return f"meets {first} and {second} at {owner.use.find_addition(owner.entry).short}"
+    return f"compared at {draw.rows.find_noisy_number(int(rows[0])).use.place.short}"

@@ -29,8 +29,8 @@ from ..packages import has_all, imported_module, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs
 from ..results.outputs_audits import OutputsAudit
-from ..streams import Rng, seed_of, threads_of
-from ..suggestions import suggest_arguments
+from ..streams import Rng, threads_of, to_seed
+from ..suggestions import explain_argument_errors
 
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
@@ -118,7 +118,7 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
     return numeric(name, requirement, value).astype(np.float64)
 
 
-@suggest_arguments
+@explain_argument_errors
 def audit_run(
     fit: Fit,
     records: Any,
@@ -197,8 +197,8 @@ def audit_run(
     other = fit if fit_without_noise is None else fit_without_noise
     for name, value in (("fit", fit), ("fit_without_noise", other)):
         check_function(name, "a function records -> (records -> losses)", value, 1)
-    many = _count_canaries(records, canaries)
-    seed = seed_of(rng)
+    many = _check_canaries(records, canaries)
+    seed = to_seed(rng)
     rules: dict[str, Any] = {
         "rows": "one_run", "guesses": guesses, "claim": claim, "delta": delta, "bound": bound,
         "confidence": confidence, "rng": seed,
@@ -207,7 +207,7 @@ def audit_run(
     for remark in remarks:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     included = np.random.default_rng((seed, _INCLUSION_STREAM_KEY)).random(many) < 0.5
-    batch = _join_canaries(records, canaries, np.flatnonzero(included))
+    batch = _append_canaries(records, canaries, np.flatnonzero(included))
     report = _guess_canaries(fit, batch, canaries, included, rules)
     if fit_without_noise is None:
         remarks = (*remarks, _NO_PROOF_REMARK)
@@ -217,7 +217,7 @@ def audit_run(
     return replace(report, remarks=(*report.remarks, *remarks))
 
 
-@suggest_arguments
+@explain_argument_errors
 def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32) -> Losses:
     """Make a function that computes the losses of records under a causal language model.
 
@@ -270,19 +270,19 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
 
     def compute_losses(records: Any) -> npt.NDArray[np.float64]:
         tokens = records if tokenizer is None else tokenizer(list(records))["input_ids"]
-        sequences = [_read_tokens(place, record, limit) for place, record in enumerate(tokens)]
+        sequences = [_check_tokens(place, record, limit) for place, record in enumerate(tokens)]
         parts = [sequences[start : start + rows] for start in range(0, len(sequences), rows)]
-        losses = [_mean_losses(*_run_tokens(model, part)) for part in parts]
+        losses = [_mean_losses(*_compute_logits(model, part)) for part in parts]
         return np.concatenate([np.empty(0), *losses])
 
     # In a causal model, the first logits do not depend on the second token.
-    logits, *_ = _run_tokens(model, [np.array([0, 0]), np.array([0, 1])])
+    logits, *_ = _compute_logits(model, [np.array([0, 0]), np.array([0, 1])])
     if not np.allclose(*logits[:, 0].cpu().numpy()):
         raise mistyped("model", f"{kind}, whose logits do not depend on later tokens", model)
     return compute_losses
 
 
-def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.int64]:
+def _check_tokens(place: int, record: Any, max_length: int | None) -> npt.NDArray[np.int64]:
     """Check the token numbers of one record and return them as an array."""
     name = f"record {place}"
     # numpy reads no numbers from a text; its token numbers need a tokenizer.
@@ -291,12 +291,12 @@ def _read_tokens(place: int, record: Any, limit: int | None) -> npt.NDArray[np.i
         raise mistyped(name, "a list of token numbers (tokenizer= reads texts)", record)
     if tokens.size < 2:
         raise invalid(name, "of 2 tokens or more: the first has no loss", tokens.size)
-    if limit is not None and tokens.size > limit:
-        raise invalid(name, f"of at most {limit:,} tokens, which the model takes", tokens.size)
+    if max_length is not None and tokens.size > max_length:
+        raise invalid(name, f"of at most {max_length:,} tokens, which the model takes", tokens.size)
     return tokens.astype(np.int64)
 
 
-def _run_tokens(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
+def _compute_logits(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
     """Return logits, tokens, and a mask of the tokens that are not padding, for one batch."""
     import torch
 
@@ -398,7 +398,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Return a remark on canaries that are equal to each other or to a record."""
-    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_fully_read(key))
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_complete_fingerprint(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in prints)
@@ -409,12 +409,12 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     return tuple(f"{many:,} canaries {what}" for many, what in remark if many)
 
 
-def _is_fully_read(key: Any) -> bool:
+def _is_complete_fingerprint(key: Any) -> bool:
     """Return True if a fingerprint covers the whole content of a record."""
-    return all(map(_is_fully_read, key)) if isinstance(key, tuple) else key is not None
+    return all(map(_is_complete_fingerprint, key)) if isinstance(key, tuple) else key is not None
 
 
-def _count_canaries(records: Any, canaries: Any) -> int:
+def _check_canaries(records: Any, canaries: Any) -> int:
     """Return the number of canaries; check that they can be added to the records."""
     many = count_records("canaries", canaries)
     if many < 2:
@@ -429,16 +429,16 @@ def _count_canaries(records: Any, canaries: Any) -> int:
     return many
 
 
-def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
+def _append_canaries(records: Any, canaries: Any, chosen: npt.NDArray[np.int_]) -> Any:
     """Return the records together with the included canaries, as an object of the same type."""
     if isinstance(records, list):
-        return records + [canaries[place] for place in places]
+        return records + [canaries[place] for place in chosen]
     if isinstance(records, np.ndarray):
-        return np.concatenate([records, canaries[places]])
-    return imported_module("torch").cat([records, canaries[places]])
+        return np.concatenate([records, canaries[chosen]])
+    return imported_module("torch").cat([records, canaries[chosen]])
 
 
-@suggest_arguments
+@explain_argument_errors
 def make_pool(
     processes: int | None = None, prepare: Callable[[], Any] | None = None
 ) -> ProcessPoolExecutor:

@@ -26,14 +26,14 @@ from ..bounds import gdp_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, numeric, real
 from ..events.event import numpy_of
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import optional_attribute
 from ..packages import has_all, require_module
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record
 from ..report.shown import Shown, name_of
 from ..results.audits import Audit
-from ..streams import Rng, seed_of, seeded_globals
-from ..suggestions import suggest_arguments
+from ..streams import Rng, seeded_globals, to_seed
+from ..suggestions import explain_argument_errors
 from .run import check_function, count_records, read_numbers
 
 Vector = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 """Key that gives the pilot other random numbers than the audit with the same seed."""
 
 
-@suggest_arguments
+@explain_argument_errors
 class OpacusStep:
     """Function that draws the noisy sum of clipped gradients of one training step with Opacus.
 
@@ -108,7 +108,7 @@ class OpacusStep:
         *,
         gradients: Any = None,
     ) -> None:
-        _check_module(model)
+        _check_opacus_module(model)
         _check_optimizer(optimizer)
         self.model, self.optimizer, self.losses = model, optimizer, losses
         optimizers = _require_module("opacus.optimizers")
@@ -166,14 +166,14 @@ class OpacusStep:
         size = _batch_size(records)
         with self._restore_state():
             if self._gradients is not None:
-                return PreparedBatch(self, self._take_rows(records))
+                return PreparedBatch(self, self._take_stored_gradients(records))
             held, again = self._loss_gradients(records, size), self._loss_gradients(records, size)
-        _refuse_changes(held, again)
+        _require_same_gradients(held, again)
         return PreparedBatch(self, held)
 
-    def _take_rows(self, records: Any) -> list[Any]:
+    def _take_stored_gradients(self, indices: Any) -> list[Any]:
         torch = _require_module("torch")
-        rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(records), int)])
+        rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(indices), int)])
         parts = torch.split(rows, list(self.sizes), dim=1)
         return [
             part.to(parameter.device, parameter.dtype).reshape(len(rows), *parameter.shape)
@@ -331,7 +331,7 @@ def _batch_size(records: Any) -> int:
     return len(records)
 
 
-def _refuse_changes(held: list[Any], again: list[Any]) -> None:
+def _require_same_gradients(held: list[Any], again: list[Any]) -> None:
     """Raise an error if two calls give different gradients, so that the model is random."""
     for own, other in zip(held, again, strict=True):
         scale = float(own.abs().max()) if own.numel() else 0.0
@@ -352,7 +352,7 @@ def _check_optimizer(optimizer: Any) -> None:
         raise invalid("optimizer", requirement, type(optimizer).__name__)
 
 
-def _check_module(model: Any) -> None:
+def _check_opacus_module(model: Any) -> None:
     """Check that Opacus computes per-sample gradients of this model."""
     torch, grad_sample = _require_module("torch"), _require_module("opacus.grad_sample")
     if not isinstance(model, torch.nn.Module):
@@ -489,7 +489,7 @@ def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int]
     return tuple(contrasts.values())
 
 
-@suggest_arguments
+@explain_argument_errors
 def audit_step(
     step: Step,
     records: Any,
@@ -567,8 +567,8 @@ def audit_step(
         raise invalid("records", "2 records or more, for x' lacks one", size)
     if left_out is not None:
         left_out = integer("left_out", left_out, 0, size - 1)
-    seed = seed_of(rng)
-    mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
+    seed = to_seed(rng)
+    mechanism = _make_sum_mechanism(step, records, size, left_out, (sigma, clip), seed)
     x, x_prime = mechanism.batches
     pair, claim = Pair(x, x_prime), GDP(1.0 / sigma)
     return audit(mechanism, pair, claim=claim, trials=trials, block=_DRAWS_PER_BLOCK, rng=seed)
@@ -659,7 +659,7 @@ class NoisySum(Shown):
         return self.remarks
 
 
-def _make_noisy_sum(
+def _make_sum_mechanism(
     step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
     """Choose the record to leave out and the columns, and make the mechanism of the audit."""
@@ -668,7 +668,7 @@ def _make_noisy_sum(
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
     rest = prepare(_leave_out(records, chosen))
     total, without = (
-        _find_reference_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
+        _clean_or_mean_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
     )
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
@@ -680,13 +680,13 @@ def _make_noisy_sum(
         requirement = "such that one of them moves the sum of gradients"
         raise invalid("records", requirement, f"{size} that leave it unchanged")
     is_clean = batch.clean is not None and rest.clean is not None
-    remarks = (_describe_distance(columns, noise[1], is_clean), str(columns))
+    remarks = (_describe_sum_distance(columns, noise[1], is_clean), str(columns))
     name = repr(step) if isinstance(step, OpacusStep) else name_of(step)
     batches = {StepBatch(size): batch, StepBatch(size - 1, chosen): rest}
     return NoisySum(f"one step of {name}", batches, columns, noise, remarks)
 
 
-def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
+def _describe_sum_distance(columns: Columns, clip: float, is_clean: bool) -> str:
     share = columns.shift_norm / clip
     remark = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
     if is_clean and share > 1.0 + _CLIP_TOLERANCE:
@@ -710,7 +710,7 @@ class OwnBatch:
         self._known = fingerprint_input(records)
         self.sizes: tuple[int, ...] = ()
         self.clean: Vector | None = None
-        method = mechanism_attribute(step, "clean")
+        method = optional_attribute(step, "clean")
         if method is not None:
             check_function("step.clean", "a function records -> sum", method, 1)
             self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))
@@ -746,7 +746,7 @@ class OwnBatch:
 Batch = PreparedBatch | OwnBatch
 
 
-def _find_reference_sum(batch: Batch, draws: int, seed: int) -> Vector:
+def _clean_or_mean_sum(batch: Batch, draws: int, seed: int) -> Vector:
     """Return the sum without noise or, if it is unknown, the mean of some draws.
 
     The draws of all batches have the same random numbers, so added noise cancels in the difference
@@ -767,10 +767,10 @@ def _find_reference_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
 def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
     """Return the index of the record whose removal changes the sum most."""
-    total = _find_reference_sum(prepare(records), _DRAWS_PER_RECORD, seed)
+    total = _clean_or_mean_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:
-        without = _find_reference_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
+        without = _clean_or_mean_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
         # Sums of different lengths are refused later, when the message can name both.
         same = len(total) == len(without)
         return float(np.linalg.norm(total - without)) if same else math.inf

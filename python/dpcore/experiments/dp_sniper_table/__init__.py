@@ -30,7 +30,7 @@ from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
 from ...pairs.differences import pair_to_floats
 from ...records import Counts, Floats, Pair
-from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ...report.figures import BLUE, GREY, INK, RED, WHITE, current_style
 from ...report.rows import format_epsilon
 from ...report.shown import Shown
 from ...results.audits import Audit
@@ -102,13 +102,13 @@ def _laplace_cdf(t: Floats, scale: float) -> Floats:
     return np.where(t < 0, tail, 1 - tail)
 
 
-def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
+def _nodes_and_masses(edges: Floats, scale: float) -> tuple[Floats, Floats]:
     """Return the quadrature points, and the probability mass of Laplace noise at each of them."""
     points, weights = (part.ravel() for part in _quadrature_nodes(edges))
     return points, weights * _laplace_density(points, scale)
 
 
-def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
+def _max_log_p_over_q(p: Iterable[float], q: Iterable[float]) -> float:
     """Return the largest ln(p/q) over the outputs with p > 0.
 
     The result is inf if q = 0 and p > 0 for some output.
@@ -140,10 +140,10 @@ def geometric_pmf(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
 
 def geometric_loss(x: Floats, x_prime: Floats) -> float:
     """Return the exact privacy loss of the truncated geometric mechanism for counts x and x'."""
-    return _largest_ratio(geometric_pmf(int(x[0])), geometric_pmf(int(x_prime[0])))
+    return _max_log_p_over_q(geometric_pmf(int(x[0])), geometric_pmf(int(x_prime[0])))
 
 
-def _noise_pdf_cdf(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
+def _noisy_pdf_cdf(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
     """Return the densities and distribution functions of x_i + noise at `t`, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
@@ -164,7 +164,7 @@ def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Fl
     exponential if `exponential` is True, and otherwise Laplace.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
-    density, cdf = _noise_pdf_cdf(exponential, scale, x, points)
+    density, cdf = _noisy_pdf_cdf(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
@@ -174,10 +174,10 @@ def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
     The mechanism adds noise to every entry, and releases the index of the largest noisy entry. The
     noise is exponential if `exponential` is True, and otherwise Laplace.
     """
-    return _largest_ratio(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
+    return _max_log_p_over_q(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
-def maximum_loss(
+def noisy_max_loss(
     x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
 ) -> float:
     """Return the exact privacy loss of a mechanism that releases the largest noisy entry.
@@ -198,9 +198,9 @@ def maximum_loss(
     points = _quadrature_nodes(_segment_borders(scale, x, x_prime))[0].ravel()
     curves = []
     for point in (x, x_prime):
-        density, cdf = _noise_pdf_cdf(exponential, scale, point, points)
+        density, cdf = _noisy_pdf_cdf(exponential, scale, point, points)
         curves.append(sum(density[i] * _cdf_of_others(cdf, i) for i in range(point.size)))
-    return _largest_ratio(*curves)
+    return _max_log_p_over_q(*curves)
 
 
 def _split_by_answers(
@@ -240,7 +240,7 @@ def svt_probabilities(
         cutoff: number of answers "above" after which the mechanism stops. If `cutoff` exceeds the
             number of queries, the mechanism never stops early.
     """
-    points, mass = _weigh_nodes(_segment_borders(rho, x - threshold), rho)
+    points, mass = _nodes_and_masses(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
     cells = _split_by_answers(x, mass, (below, 1 - below), cutoff)
     return {flags: float(mass.sum()) for flags, mass in cells.items()}
@@ -256,7 +256,7 @@ def flags_loss(
     mechanism stops after `cutoff` answers "above".
     """
     cells, cells_prime = (svt_probabilities(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
-    return _largest_ratio(cells.values(), cells_prime.values())
+    return _max_log_p_over_q(cells.values(), cells_prime.values())
 
 
 def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
@@ -276,7 +276,7 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
     )
 
 
-def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
+def svt_pair_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
     """Return the exact privacy loss of a sparse vector mechanism that releases noisy queries.
 
     The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
@@ -292,18 +292,18 @@ def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int =
     each other released value to the loss is largest at m or at infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
-    points, mass = _weigh_nodes(edges, rho)
+    points, mass = _nodes_and_masses(edges, rho)
     masses = []
     for point in (x, x_prime):
         below = _laplace_cdf(1.0 + points - point[:, np.newaxis], nu)
         masses.append(_split_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
     return max(
-        _answers_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
+        _pattern_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
         for run in masses[0]
     )
 
 
-def _answers_loss(
+def _pattern_loss(
     run: Pattern, masses: list[Floats], inputs: tuple[Floats, ...], least: Floats, nu: float
 ) -> float:
     mass, mass_prime = masses
@@ -318,14 +318,14 @@ def _answers_loss(
     return float((np.log(up_to / up_to_prime) + released)[up_to.size // 8 :].max())
 
 
-def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
+def values_and_flags_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Return the exact joint privacy loss of two sparse vector mechanisms for the same queries.
 
     The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each one stops after two answers
     "above". The outputs of the two algorithms are independent. The loss is therefore the sum of the
     two losses.
     """
-    first = values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
+    first = svt_pair_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
@@ -347,18 +347,18 @@ LOSSES: dict[str, Loss] = {
     "NoisyHist2": partial(additive_loss, scale=EPSILON),
     "ReportNoisyMax1": partial(argmax_loss, exponential=False),
     "ReportNoisyMax2": partial(argmax_loss, exponential=True),
-    "ReportNoisyMax3": partial(maximum_loss, exponential=False),
-    "ReportNoisyMax4": partial(maximum_loss, exponential=True),
+    "ReportNoisyMax3": partial(noisy_max_loss, exponential=False),
+    "ReportNoisyMax4": partial(noisy_max_loss, exponential=True),
     "SVT1": partial(flags_loss, threshold=0.5, rho=2 / EPSILON, nu=4 / EPSILON),
     "SVT2": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=4 / EPSILON),
-    "SVT3": partial(values_loss, rho=2 / EPSILON, nu=2 / EPSILON),
+    "SVT3": partial(svt_pair_loss, rho=2 / EPSILON, nu=2 / EPSILON),
     "SVT4": partial(flags_loss, threshold=1.0, rho=4 / EPSILON, nu=4 / (3 * EPSILON)),
     "SVT5": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=0.0, cutoff=99),
     "SVT6": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=2 / EPSILON, cutoff=99),
     "RAPPOR": partial(rappor_loss, keep=0.375 * 0.45 + 0.625 * 0.55),
     "OneTimeRAPPOR": partial(rappor_loss, keep=0.525),
     "LaplaceParallel": partial(additive_loss, scale=20 / EPSILON, copies=20),
-    "SVT34Parallel": values_and_flags,
+    "SVT34Parallel": values_and_flags_loss,
     "PrefixSum": partial(additive_loss, scale=1 / EPSILON),
     "NumericalSVT": numerical_svt_loss,
 }
@@ -583,7 +583,7 @@ class Result(Tabled[Config]):
         The method `Audit.from_dict` converts each audit in the dict back to an `Audit`.
         """
         rows = [_row_to_dict(row) for row in self.rows]
-        return self.make_record(rows=rows, reached=self.reached, above=self.above)
+        return self.make_result_dict(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the bounds of dpcore and the true losses, each divided by DP-Sniper's larger bound.
@@ -609,7 +609,7 @@ class Result(Tabled[Config]):
         drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_benchmark_legend(), 4, "upper")
-        return apply_style(picture)
+        return current_style(picture)
 
 
 _BENCHMARK_GLOSSARY = """\
@@ -630,7 +630,7 @@ def _judge_row(row: Row) -> str:
     return f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict
 
 
-def _format_two_bounds(benchmark: Benchmark, figures: tuple[float, float] | None) -> str:
+def _format_paper_bounds(benchmark: Benchmark, figures: tuple[float, float] | None) -> str:
     if figures is None:
         return "none"
     return "/".join(f"{value:.4f}{'*' if value > benchmark.supremum else ''}" for value in figures)
@@ -652,11 +652,11 @@ _COLUMNS = (
     Column(
         "DP-Sniper",
         "benchmark",
-        lambda benchmark: _format_two_bounds(benchmark, benchmark.dp_sniper),
+        lambda benchmark: _format_paper_bounds(benchmark, benchmark.dp_sniper),
     ),
     Column("s", "benchmark.dp_sniper_seconds", lambda each: "/".join(map(str, each))),
     Column(
-        "StatDP", "benchmark", lambda benchmark: _format_two_bounds(benchmark, benchmark.statdp)
+        "StatDP", "benchmark", lambda benchmark: _format_paper_bounds(benchmark, benchmark.statdp)
     ),
     Column(
         "s",

@@ -149,7 +149,7 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def _column_argmax(noisy: Floats) -> Flags:
+def _argmax_by_column(noisy: Floats) -> Flags:
     """Return the index of the largest entry of each column.
 
     The function keeps the last entry that exceeds all earlier entries. `numpy.argmax` takes four
@@ -164,7 +164,7 @@ def _column_argmax(noisy: Floats) -> Flags:
 
 def report_noisy_max1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Draw `size` outputs; each is the index i of the largest x_i + Lap(2/epsilon)."""
-    return _column_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
+    return _argmax_by_column(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
@@ -172,7 +172,7 @@ def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
     The mean of each E_i is 2/epsilon.
     """
-    return _column_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
+    return _argmax_by_column(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -194,7 +194,7 @@ def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 
 @functools.cache
-def geometric_lookup(center: int, epsilon: float, top: int = 5) -> Flags:
+def geometric_output_table(center: int, epsilon: float, top: int = 5) -> Flags:
     """Return a table of outputs of the truncated geometric mechanism.
 
     The output of the mechanism is a random entry of the table, and all D entries are equally
@@ -220,7 +220,7 @@ def geometric_lookup(center: int, epsilon: float, top: int = 5) -> Flags:
         of the benchmark.
 
     Example:
-        >>> geometric_lookup(1, 0.1).size
+        >>> geometric_output_table(1, 0.1).size
         111537
     """
     k = math.ceil(math.log(2.0 / epsilon))
@@ -241,7 +241,7 @@ def truncated_geometric(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -
     value = read_entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
-    table = geometric_lookup(int(value), epsilon)
+    table = geometric_output_table(int(value), epsilon)
     return table.take(rng.integers(table.size, size=size, dtype=np.int32))
 
 
@@ -252,7 +252,7 @@ def _bloom_filter(x: Any) -> Bools:
     return np.isin(np.arange(BLOOM_BITS), BLOOM[int(value)])
 
 
-def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
+def _biased_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
     """Draw bits that are 1 with probability limit/2^w, shape `(20, size)`.
 
     w is the number of bits of the integer type `kind`.
@@ -276,8 +276,8 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     """
     flat = 128 * PERMANENT_NOISE
     limits = np.where(_bloom_filter(x), 256 - flat, flat).astype(np.uint8)
-    bits = _draw_bits(size, limits[:, np.newaxis], np.uint8, rng)
-    bits ^= _draw_bits(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
+    bits = _biased_bits(size, limits[:, np.newaxis], np.uint8, rng)
+    bits ^= _biased_bits(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
     return bits.view(np.uint8).T
 
 
@@ -294,7 +294,7 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     """
     flat = round(ONE_TIME_NOISE * 2**31)
     limits = np.where(_bloom_filter(x), 2**32 - flat, flat).astype(np.uint32)
-    return _draw_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
+    return _biased_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
 
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000

@@ -25,7 +25,7 @@ import numpy as np
 from ... import calibration
 from ...errors import choice, integer, real
 from ...mechanisms import Laplace
-from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
+from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, current_style
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...sensitivity import MinMaxRows
@@ -139,7 +139,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     corpora = {name: _read_or_generate(name, config) for name in study.corpora_of(config)}
     benches = {name: study.Bench(corpus, config) for name, corpus in corpora.items()}
-    jobs = list(study.jobs_of(config))
+    jobs = list(study.list_training_jobs(config))
     models, partial = run_jobs(
         "models", jobs, lambda job: benches[job.data].train_and_test(job), progress
     )
@@ -266,7 +266,7 @@ class Result(Tabled[Config]):
         if learnt:
             levels = [f"{level:g}" for level in config.epsilons]
             parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
-        parts.append("\n".join(_describe_comparisons(self)))
+        parts.append("\n".join(_compare_variants(self)))
         if config.data is not None:
             parts.append(f"The study: {study.SOURCE}; its Yelp are long reviews, ours sentences.")
         head = (
@@ -283,7 +283,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
         cells = list(product((size.data for size in self.sizes), self.config.dims))
-        return self.make_record(
+        return self.make_result_dict(
             corpora=self.sizes,
             true=[
                 {"dim": dim, "claimed": level, "true": true_epsilon(level, dim)}
@@ -297,9 +297,9 @@ class Result(Tabled[Config]):
             against_constant=[
                 {"data": data, "dim": dim, **_gain_to_dict(gain)}
                 for data, dim in cells
-                for gain in compute_gains(self, data, dim)
+                for gain in gains_vs_control(self, data, dim)
             ],
-            study=_list_published(self) if self.config.data is not None else [],
+            study=_published_records(self) if self.config.data is not None else [],
         )
 
     def plot(self, ax: Any = None) -> Figure:
@@ -311,7 +311,7 @@ class Result(Tabled[Config]):
             A matplotlib figure.
         """
         cells = list(product(self.sizes, self.config.dims))
-        masked = [cell for cell in cells if _mask_curves(self, *cell)]
+        masked = [cell for cell in cells if _mask_accuracy_curves(self, *cell)]
         columns = max(1, min(2, max(len(cells), len(masked))))
 
         rows = -(-len(cells) // columns) + -(-len(masked) // columns)
@@ -334,7 +334,7 @@ class Result(Tabled[Config]):
             )
             if most is not None and most.get_legend_handles_labels()[1]:
                 add_legend(picture, most, ncols, place)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
@@ -403,7 +403,7 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
     return crossing
 
 
-def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+def gains_vs_control(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the differences in accuracy between each training variant and the control.
 
     The control is a model trained with noise of epsilon 5. The result has one entry for each
@@ -518,7 +518,7 @@ def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
         yield (f"{title}: accuracy", *clean)
 
 
-def _describe_comparisons(result: Result) -> Iterator[str]:
+def _compare_variants(result: Result) -> Iterator[str]:
     """Describe in words how the variants of training compare."""
     real = result.config.data is not None
     for size, dim in product(result.sizes, result.config.dims):
@@ -530,7 +530,7 @@ def _describe_comparisons(result: Result) -> Iterator[str]:
         theirs = study.CROSSINGS.get((size.data, dim)) if real else None
         published = "" if theirs is None else f" (the study: {theirs:g})"
         yield f"{title}: robust is better than not robust {where}{published}."
-        compared = compute_gains(result, size.data, dim)
+        compared = gains_vs_control(result, size.data, dim)
         if compared:
             yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
             yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
@@ -557,7 +557,7 @@ def _gain_to_dict(gain: Gain) -> dict[str, Any]:
     return entries | {"spreads": gain.noise, "beyond": gain.beyond}
 
 
-def _list_published(result: Result) -> list[dict[str, Any]]:
+def _published_records(result: Result) -> list[dict[str, Any]]:
     """Return the published results of the study that the tables show."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
@@ -627,7 +627,7 @@ def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> N
     )  # fmt: skip
 
 
-def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
+def _mask_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
     """Return the curves of accuracy at claimed epsilon 4 against the share of masked words."""
     curves = {}
     kinds = (
@@ -648,7 +648,7 @@ def _mask_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, P
 
 
 def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
-    for name, (style, points) in _mask_curves(result, size, dim).items():
+    for name, (style, points) in _mask_accuracy_curves(result, size, dim).items():
         _draw_accuracy_curve(axes, name, points, style)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)

@@ -26,7 +26,7 @@ from ...text import Corpus, TfidfSVD
 from ...text.corpus import normalise_likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
-from ..running import audit_cell, load_minilm, require_complete
+from ..running import audit_cell, load_minilm, training_record
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 
@@ -122,16 +122,16 @@ def prepare_material(config: Any) -> Material:
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
         raise tag_error(invalid("data", f"with the attributes {missing}", config.data), "data")
     test = corpus.test
-    unseen = _mark_unseen(corpus)
+    unseen = _unseen_test_flags(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)
     extractors = {name: _make_text_encoder(name, config, corpus) for name in config.encoders}
     widths = tuple((name, made([test.texts[0]]).shape[1]) for name, made in extractors.items())
     facts = _collect_facts(corpus, names, unseen, truth, config.data is None, widths)
-    pairs = {name: _find_largest_pair(made, corpus) for name, made in extractors.items()}
+    pairs = {name: _find_worst_pair(made, corpus) for name, made in extractors.items()}
     return Material(corpus, facts, unseen, truth, extractors, pairs)
 
 
-def _mark_unseen(corpus: Corpus) -> Flags:
+def _unseen_test_flags(corpus: Corpus) -> Flags:
     """Mark the first copy of every test text that is neither a training nor a validation text."""
     known_texts = {
         normalise_likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts
@@ -168,7 +168,7 @@ def _make_text_encoder(name: str, config: Any, corpus: Corpus) -> Remembered:
     return Remembered(lambda texts: model.encode(texts, show_progress_bar=False), "MiniLM")
 
 
-def _find_largest_pair(extractor: Remembered, corpus: Corpus) -> Pair:
+def _find_worst_pair(extractor: Remembered, corpus: Corpus) -> Pair:
     from ...text.systems import DPNR
 
     # Epsilon only changes the scale, and therefore not the order of the pairs.
@@ -312,7 +312,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
         from . import defences
 
         model = getattr(defences, case.system)(attribute=list(names), strength=case.strength)
-        require_complete(model.fit(corpus, rng=seed, device=device, progress=False))
+        training_record(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -322,7 +322,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
     how: Any = {"epochs": epochs, "rng": seed, "device": device, "progress": False, **RECIPE}
     model.fit(corpus, schedule=schedule, pair=False, **how)
-    require_complete(model)
+    training_record(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)
@@ -452,10 +452,10 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
     return Run(
         seed=seed,
         true=system.true,
-        loss=_largest_pair_loss(case, system, made.pairs.get(case.encoder)),
+        loss=_exact_pair_loss(case, system, made.pairs.get(case.encoder)),
         main=float(right.mean()),
         main_unseen=float(right[made.unseen].mean()),
-        naive=train_naive(system, made, seed, config.size),
+        naive=train_on_released(system, made, seed, config.size),
         chosen=infer(system.encode, corpus, names, attackers=few, measure="f1", **asked),
         alone=infer(
             system.encode, corpus, names[0], neighbours="any two texts", **asked,
@@ -475,14 +475,14 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
     attackers = [
         attacker
         for attacker in usual(rows)
-        if size == "full" or attacker.behind in _USUAL_TRANSFORMS
+        if size == "full" or attacker.transform_name in _USUAL_TRANSFORMS
     ]
     kinds = list(dict.fromkeys(attacker.classifier for attacker in attackers))
     most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
     return [attacker for attacker in attackers if attacker.classifier in kinds[:most]]
 
 
-def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
+def train_on_released(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
     """Train simple neural networks that predict private attributes, and test them.
 
     The vectors are the released vectors of `system`. Each network starts from a different random
@@ -509,7 +509,7 @@ def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[N
     return tuple(models)
 
 
-def _largest_pair_loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
+def _exact_pair_loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
     if pair is None:
         return None
     return math.inf if case.claim is None else float(system.model.as_mechanism().loss(pair))

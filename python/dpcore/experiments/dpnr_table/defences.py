@@ -19,14 +19,14 @@ from ...records import Array
 from ...report.rows import Row
 from ...report.shown import Shown
 from ...streams import Rng, seeded_torch
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier
-from ...text.systems.dptext import Discriminator, codes_of, descend_loss, make_layers, values_of
+from ...text.systems.dptext import Discriminator, codes_of, descend_loss, make_layers, unique_values
 from ...text.systems.system import read_mapping
 from ...text.systems.training import Units, make_recipe
 from ...torch import MinMax
-from ...torch.private_encoder import transform_of
+from ...torch.private_encoder import as_torch_module
 from ...torch.serialization import TRANSFORMS, describe_layer
 
 __all__ = [
@@ -187,7 +187,7 @@ class Defended(Shown, TextClassifier):
     usual: ClassVar[float] = 1.0
     claim: ClassVar[None] = None
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self,
         dim: int | None = None,
@@ -203,7 +203,7 @@ class Defended(Shown, TextClassifier):
         # Weights are float32, and the strength is multiplied with float32 values.
         strength = self.usual if strength is None else strength
         self.strength = real("strength", strength, low=0.0, high=1e30)
-        self.transform = transform_of(MinMax() if transform is None else transform)
+        self.transform = as_torch_module(MinMax() if transform is None else transform)
         self.values: dict[str, Array] = {}
         self.discriminator: Discriminator | None = None
 
@@ -250,12 +250,12 @@ class Defended(Shown, TextClassifier):
         recipe = make_recipe(epochs, batch, lr, decay=decay)
         # The names are checked before the texts are read, so a misspelt name is reported at once.
         whole = instance("corpus", corpus, Corpus)
-        values_of(self.attribute, whole if whole.split is None else whole.train)
-        self._train(corpus, recipe, None, rng, device, progress)
+        unique_values(self.attribute, whole if whole.split is None else whole.train)
+        self._fit_list_training_texts(corpus, recipe, None, rng, device, progress)
         return self
 
     def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
-        self.values = values_of(self.attribute, part)
+        self.values = unique_values(self.attribute, part)
         codes = torch.from_numpy(codes_of(self.values, part))
         place = self.head.weight.device
         with seeded_torch(rng):
@@ -316,7 +316,7 @@ class Defended(Shown, TextClassifier):
         """
         return super().accuracy(corpus)
 
-    def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
+    def predict_attributes(self, texts: Sequence[str]) -> dict[str, Array]:
         """Return the attribute values that the trained discriminator predicts for texts.
 
         The discriminator is the network that learnt to infer the attributes in `fit`.
@@ -360,7 +360,7 @@ class Defended(Shown, TextClassifier):
         """
         self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
-        predictions = self.discriminated(corpus.texts)
+        predictions = self.predict_attributes(corpus.texts)
         return {
             name: float(np.mean(predictions[name] == values[column]))
             for (name, values), column in zip(self.values.items(), truth.T, strict=True)
@@ -537,7 +537,7 @@ class DecodingOpponent(Opponent):
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
-        self.words, units = _select_frequent(made.units)
+        self.words, units = _top_units_and_vocab_size(made.units)
         self.decoder = make_layers(made.discriminator.width, units, layers=1).to(made.device)
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
@@ -566,7 +566,7 @@ class DecodingOpponent(Opponent):
             return -self.loss(rows, batch)
 
 
-def _select_frequent(units: Units) -> tuple[Units, int]:
+def _top_units_and_vocab_size(units: Units) -> tuple[Units, int]:
     """Keep only the frequent words of the texts, renumber them, and also return their number."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
@@ -596,7 +596,7 @@ class AdversarialGeneration(Defended):
     Args:
         dim: dimension of the text vectors. Defaults to 32.
         attribute: name of a private attribute of the corpus, or several names. Only the methods
-            `discriminated` and `discriminator_accuracy` use the attributes.
+            `predict_attributes` and `discriminator_accuracy` use the attributes.
         strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:

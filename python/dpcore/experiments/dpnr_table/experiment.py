@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ...errors import integer
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from .. import drawing
@@ -260,10 +260,10 @@ class Result(Tabled[Config]):
         several = len(self.config.encoders) > 1
         own = [row for row in self.rows if row.first.discriminator is not None]
         return self.join_parts(
-            _format_table_head(self),
-            _format_task(self, several) if self.rows else "",
+            _format_introduction(self),
+            _format_task_table(self, several) if self.rows else "",
             _format_attackers(self, several) if self.rows else "",
-            _format_claims(self) if self.claims else "",
+            _format_claims_table(self) if self.claims else "",
             _format_opponents(own) if own else "",
             "" if self.facts.made else _format_paper_comparison(self),
         )
@@ -277,7 +277,7 @@ class Result(Tabled[Config]):
             | {"majority": facts.majority, "attributes": facts.names}
             | {"always_most_frequent_f1": facts.always, "widths": dict(facts.widths)}
         )
-        return self.make_record(
+        return self.make_result_dict(
             texts=texts,
             rows=[_system_row_to_dict(row) for row in self.rows],
             claims=[_verdict_to_dict(verdict) for verdict in self.claims],
@@ -303,10 +303,10 @@ class Result(Tabled[Config]):
         several = f", {self.config.seeds} seeds" if self.config.seeds > 1 else ""
         picture.suptitle(f"DPNR on {made}{several}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_system_legend(self), 2)
-        return apply_style(picture)
+        return current_style(picture)
 
 
-def _format_table_head(result: Result) -> str:
+def _format_introduction(result: Result) -> str:
     facts, config = result.facts, result.config
     made = "TEXTS THAT WERE MADE UP (no data were given): " if facts.made else ""
     widths = ", ".join(f"{name} {width}" for name, width in facts.widths)
@@ -340,7 +340,7 @@ def _format_certified(run: Run) -> str:
     return f"{bound} refuted" if run.refuted else bound
 
 
-def _format_task(result: Result, several: bool) -> str:
+def _format_task_table(result: Result, several: bool) -> str:
     first, seeds = result.facts.names[0], result.config.seeds > 1
 
     columns = [
@@ -350,7 +350,7 @@ def _format_task(result: Result, several: bool) -> str:
         Column("main", lambda row: _format_mean(row.over("main"), seeds)),
         Column("unseen", lambda row: _format_mean(row.over("main_unseen"), seeds)),
         Column("refitted", "first.refitted", ".3f"),
-        Column(f"gap of {first}", "first.group.gap", _format_gap),
+        Column(f"gap of {first}", "first.group.gap", _format_group_gap),
     ]
     return (
         "Claim and task. true: epsilon for any two texts; largest pair: exact loss of the training "
@@ -368,7 +368,7 @@ def _list_system_columns(several: bool) -> list[Column]:
     ]
 
 
-def _format_gap(gap: Any) -> str:
+def _format_group_gap(gap: Any) -> str:
     return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
@@ -417,7 +417,7 @@ _CLAIM_COLUMNS = (
 )
 
 
-def _format_claims(result: Result) -> str:
+def _format_claims_table(result: Result) -> str:
     trials = result.config.trials
     return (
         f"Audits on the largest pair of the training texts, {trials:,} trials per side (bounds end "
@@ -444,7 +444,7 @@ def _format_opponents(rows: list[Row]) -> str:
 
 def _format_paper_comparison(result: Result) -> str:
     heads = "", "claimed", "main, paper", "main, here", "1 - F, paper"
-    rows = [_compare_with_paper(result, figure) for figure in FIGURES]
+    rows = [_paper_comparison_row(result, figure) for figure in FIGURES]
     return "\n".join(
         [
             "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, "
@@ -455,7 +455,7 @@ def _format_paper_comparison(result: Result) -> str:
     )
 
 
-def _compare_with_paper(result: Result, published: Published) -> tuple[str, ...]:
+def _paper_comparison_row(result: Result, published: Published) -> tuple[str, ...]:
     main, here = "-", "-"
     if published.system == "majority":
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
@@ -532,7 +532,7 @@ def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
         else:
             axes.vlines(claims, low, high, color=colour, alpha=0.35, linewidth=5)
         _draw_errorbars(axes, system, claims, [row.f1 for _, row in line])
-    for row in _select_clean_rows(result, encoder):
+    for row in _select_noise_free_rows(result, encoder):
         axes.axhline(row.f1[0], color=INK, linestyle=":", linewidth=1.0)
     if result.rows:
         floor = result.rows[0].first.chosen.floors[0].f1
@@ -553,14 +553,14 @@ def _draw_main_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
             again = [row.first.refitted or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
                 axes.plot(claims, again, **_SYSTEM_STYLES[system], **_HOLLOW_MARK_STYLE)
-    for row in _select_clean_rows(result, encoder):
+    for row in _select_noise_free_rows(result, encoder):
         value = row.over("main_unseen")[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
     drawing.tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
 
 
-def _select_clean_rows(result: Result, encoder: str) -> list[Row]:
+def _select_noise_free_rows(result: Result, encoder: str) -> list[Row]:
     return [r for r in result.rows if (r.case.system, r.case.encoder) == (CLEAN, encoder)]
 
 

@@ -79,20 +79,20 @@ def _describe_table(lower: float = 0.0, upper: float = 1.0, **options: Any) -> d
     return {"": {"a": {"b": columns | options}}}
 
 
-def _make_reader(frame: Any) -> Any:
+def _sql_reader(frame: Any) -> Any:
     """Return a private SQL reader of a data frame, at epsilon 1 and delta 0.01."""
     snsql = import_attribute("snsql")
     privacy = snsql.Privacy(epsilon=1.0, delta=0.01)
     return snsql.from_df(frame, privacy=privacy, metadata=_describe_table())
 
 
-def _total_query() -> Any:
+def _ungrouped_query() -> SQLQuery:
     """Build a query without groups, with dpcore's adapter for the package."""
     pandas = import_attribute("pandas")
 
     def make_reader(x: Any) -> Any:
         frame = pandas.DataFrame(list(x), columns=["person", "value"])
-        return _make_reader(frame.assign(g=0))
+        return _sql_reader(frame.assign(g=0))
 
     return SQLQuery(make_reader, "SELECT COUNT(*) AS n FROM a.b")
 
@@ -152,8 +152,8 @@ _SQL: Final = (
     _sql(name="approx_bounds(vals, epsilon=1)", build=lambda: _estimate_bounds, claim=1.0,
          delta=0.0, pair=_VALUES, relation="one value is added", trials=1_000,
          stated="sql/_mechanisms/approx_bounds.py:11, docstring", release="the bounds"),
-    _sql(name="SELECT COUNT(*)", build=_total_query, pair=_FEW, claim=2.0, trials=500, slow=True,
-         release="the rows of the result"),
+    _sql(name="SELECT COUNT(*)", build=_ungrouped_query, pair=_FEW, claim=2.0, trials=500,
+         slow=True, release="the rows of the result"),
 )  # fmt: skip
 
 # -------------------------------------------------------------------------- smartnoise-synth
@@ -289,7 +289,7 @@ def _build_series_noise() -> Callable[[Any], Any]:
     return lambda x: measurement(pandas.Series(x)).to_numpy()
 
 
-def _build_composition() -> Callable[[Any], Any]:
+def _compose_noise() -> Callable[[Any], Any]:
     """Build the composition of two mechanisms that add noise."""
     root, noises = "tmlt.core.measurements", "tmlt.core.measurements.noise_mechanisms"
     noise = import_attribute(f"{noises}:AddGeometricNoise")
@@ -322,7 +322,7 @@ _TUMULT: Final = (
     _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_build_series_noise, claim=1.0,
             pair=([0, 0], [1, 1]), relation="series at l1 distance 2", true_loss=1.0,
             stated="measurements/pandas_measurements/series.py:288, privacy_function"),
-    _tumult(name="Composition of two AddGeometricNoise(2)", build=_build_composition, claim=1.0,
+    _tumult(name="Composition of two AddGeometricNoise(2)", build=_compose_noise, claim=1.0,
             pair=(0, 1), relation="counts that differ by 1", true_loss=1.0,
             stated="measurements/composition.py, privacy_function"),
     _tumult(name="NoisyQuantile(.5, 0, 1, epsilon=1)", build=_build_quantile(0.5), claim=1.0,

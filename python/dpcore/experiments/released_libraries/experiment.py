@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...errors import choice, flag, invalid, tag_error
-from ...report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
+from ...report.figures import BLUE, GREY, INK, ORANGE, RED, current_style
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
 from ..drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_mark, tidy_axes
@@ -194,7 +194,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [row.to_dict() for row in self.rows]
-        return self.make_record(
+        return self.make_result_dict(
             rows=rows,
             recorded=[row.to_dict() for row in self.recorded],
             differences=list(self.differences),
@@ -245,7 +245,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
         make_line("claim", GREY, linestyle="--", linewidth=0.8),
     ]
     add_legend(picture, entries, 4, "upper")
-    return apply_style(picture)
+    return current_style(picture)
 
 
 _SMALLEST_EPSILON: Final = 0.01

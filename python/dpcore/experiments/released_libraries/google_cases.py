@@ -188,14 +188,14 @@ def _replace_enum_names(package: Any, options: dict[str, Any]) -> dict[str, Any]
     return {key: kinds[key][value] if key in kinds else value for key, value in options.items()}
 
 
-def _variance_sums(released: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _power_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Compute the noisy count, sum and sum of squares from variance, mean and count."""
-    variance, count, mean = released.T
+    variance, count, mean = moments.T
     divisor = np.maximum(count, 1.0)
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
 
-def _build_copy_choice(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
+def _build_pipeline(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
     """Return a function that builds a partition selection.
 
     The data contain one copy of the input for each output.
@@ -220,7 +220,7 @@ def _build_copy_choice(strategy: str) -> Callable[[], Callable[[Any, int, Any], 
     return build
 
 
-def _build_first_partition() -> Callable[[Any], Any]:
+def _first_partition_key() -> Callable[[Any], int]:
     """Return a function that returns the first public partition in the result."""
     package = import_attribute("pipeline_dp")
     params = package.AggregateParams(metrics=[package.Metrics.COUNT], max_partitions_contributed=1,
@@ -247,7 +247,7 @@ def _build_threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
     return build
 
 
-def _build_selector(*, is_monotonic: bool) -> Callable[[], Callable[[Any], Any]]:
+def _build_exponential(*, is_monotonic: bool) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds the exponential mechanism.
 
     The input is the list of scores of the candidates.
@@ -388,11 +388,11 @@ CASES: tuple[Case, ...] = (
                                delta=0.01, l2_sensitivity=1.0), pair=_zero_one, relation=_SHIFT,
                  delta=0.01, trials=100_000, stated="pipeline_dp/dp_computations.py:537"),
     _pipeline_dp(name="ExponentialMechanism, sensitivity 1, 10 scores", claim=1.0, trials=20_000,
-                 build=_build_selector(is_monotonic=False), pair=_SCORES,
+                 build=_build_exponential(is_monotonic=False), pair=_SCORES,
                  relation="scores that differ by 1", stated="pipeline_dp/dp_computations.py:708",
                  true_loss=1.0 + math.log((math.exp(-0.5) / 9 + 1) / (math.exp(0.5) / 9 + 1))),
     _pipeline_dp(name="ExponentialMechanism, monotonic scores, sensitivity 1", claim=1.0,
-                 build=_build_selector(is_monotonic=True), pair=([0.0] * 20, [1.0] + [0.0] * 19),
+                 build=_build_exponential(is_monotonic=True), pair=([0.0] * 20, [1.0] + [0.0] * 19),
                  relation="monotonic scores that differ by 1", trials=20_000,
                  stated="pipeline_dp/dp_computations.py:735"),
     _pipeline_dp(name="ThresholdingMechanism(1, 0.05, LAPLACE_THRESHOLDING)", claim=1.0, delta=0.05,
@@ -438,7 +438,7 @@ CASES: tuple[Case, ...] = (
     _engine(name="aggregate VARIANCE in (0, 1), public partitions", pair=_USERS,
             build=_build_aggregation(("VARIANCE",), **_RANGE)),
     _engine(name="aggregate VARIANCE, MEAN, COUNT in (-1, 1), public partitions, epsilon 3",
-          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_variance_sums,
+          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_power_sums,
           min_value=-1.0, max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS,
           release="count, sum and sum of squares, computed from the three returned values",
           cause="the noise of the squares is that of half their range (pipeline_dp/"
@@ -459,19 +459,19 @@ CASES: tuple[Case, ...] = (
             build=_build_aggregation(("PRIVACY_ID_COUNT",), delta=0.05, partitions=None,
                              post_aggregation_thresholding=True),
             pair=_ONE_USER, delta=0.05, trials=50_000),
-    _engine(name="aggregate COUNT, order of two public partitions", build=_build_first_partition,
+    _engine(name="aggregate COUNT, order of two public partitions", build=_first_partition_key,
             pair=(((1, 1, 0.0), (2, 0, 0.0)), ((2, 0, 0.0),)), trials=2_000, true_loss=math.inf,
             relation="one user with one contribution is removed", reading="release unclear",
             release="the key of the first partition in the result",
             cause="the local backend keeps the order of the rows (pipeline_dp/"
             "pipeline_backend.py:405), and public partitions are appended to it"),
     _engine(name="select_partitions TRUNCATED_GEOMETRIC, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_copy_choice("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
+            build=_build_pipeline("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
     _engine(name="select_partitions LAPLACE_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_copy_choice("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
+            build=_build_pipeline("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_copy_choice("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
+            build=_build_pipeline("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions WEIGHTED_GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05,
-            build=_build_copy_choice("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
+            build=_build_pipeline("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
             trials=1_000),
 )  # fmt: skip

@@ -154,7 +154,7 @@ def _make_tuple_case(
     return _multi(**facts | fields)
 
 
-def _make_report_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _longitudinal_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of one report of a client for repeated reports.
 
     The claim is the last of the `arguments`.
@@ -197,7 +197,7 @@ def _build_optimal_response(epsilon: float) -> Callable[[float, int, Any], Any]:
     return _build_response(r, grid)()
 
 
-def _respond_at(grid: int) -> Callable[[float, int, Any], Any]:
+def _make_nprr(grid: int) -> Callable[[float, int, Any], Any]:
     """Build nonparametric randomized response at epsilon 1.
 
     The parameter r is computed by the package's formula.
@@ -233,18 +233,18 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
     return build
 
 
-def _sampled_epsilon(count: int) -> float:
-    """Return the epsilon of a single report if one of `count` attributes is sampled.
+def _sampled_epsilon(attributes: int) -> float:
+    """Return the epsilon of a single report if one of `attributes` attributes is sampled.
 
     The total epsilon, after amplification by sampling, is 1.
     """
-    return math.log1p(count * math.expm1(1.0))
+    return math.log1p(attributes * math.expm1(1.0))
 
 
 _AMPLIFIED: Final = math.exp(_sampled_epsilon(2))
 
 
-def _fake_data_loss(likelihood: float) -> float:
+def _fake_data_privacy_loss(likelihood: float) -> float:
     """Return the privacy loss of RS+FD if the first of two values changes.
 
     RS+FD (random sampling plus fake data) reports one true value and a fake one. The second value
@@ -258,7 +258,7 @@ def _fake_data_loss(likelihood: float) -> float:
     return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
 
 
-def _build_entry_attack(entries: dict[int, int]) -> Callable[[], Any]:
+def _build_match_attack(entries: dict[int, int]) -> Callable[[], Any]:
     """Return a function that makes an attack.
 
     The attack tests whether the given entries of an output have the given values.
@@ -385,34 +385,34 @@ CASES: tuple[Case, ...] = (
           name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value", pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
     _make_tuple_case("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_fake_data_loss(20 / (_AMPLIFIED + 19)), trials=200_000,
+           true_loss=_fake_data_privacy_loss(20 / (_AMPLIFIED + 19)), trials=200_000,
            cause=_ONE_ATTRIBUTE.format(22)),
     _make_tuple_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_sampled_epsilon(2),
           reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(55)),
     _make_tuple_case("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
     _make_tuple_case("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)),
-          relation=_ONE_OF_A_TUPLE, true_loss=_fake_data_loss(20 / (_AMPLIFIED + 19)),
-          trials=200_000, attack=_build_entry_attack({0: 1, 1: 0, 20: 0, 21: 1}),
+          relation=_ONE_OF_A_TUPLE, true_loss=_fake_data_privacy_loss(20 / (_AMPLIFIED + 19)),
+          trials=200_000, attack=_build_match_attack({0: 1, 1: 0, 20: 0, 21: 1}),
           cause=_ONE_ATTRIBUTE.format(89)),
     _make_tuple_case("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
-           true_loss=_fake_data_loss((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
-           attack=_build_entry_attack({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
-    _make_report_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
-    _make_report_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _make_report_case("L_LH", 18, 4, 2.0, 1.0, attack=_hash_attack((0, 1), 3)),
-    _make_report_case("L_ADP", 18, 4, 2.0, 1.0),
-    _make_report_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
+           true_loss=_fake_data_privacy_loss((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
+           attack=_build_match_attack({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
+    _longitudinal_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
+    _longitudinal_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
+    _longitudinal_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _longitudinal_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _longitudinal_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
+    _longitudinal_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _longitudinal_case("L_LH", 18, 4, 2.0, 1.0, attack=_hash_attack((0, 1), 3)),
+    _longitudinal_case("L_ADP", 18, 4, 2.0, 1.0),
+    _longitudinal_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
           build=_build_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
           stated="long_freq_est/L_SUE.py:21, docstring: privacy of infinitely many reports",
           reading="release unclear", true_loss=2.0, release="four returned values",
           cause="each call draws the permanent round anew (long_freq_est/L_SUE.py:64)"),
-    _make_report_case("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
-    _make_report_case("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
+    _longitudinal_case("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
+    _longitudinal_case("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
     _toolbox(name="GeneralizedRandomizedResponse(4, 1.0)", pair=(0, 1), claim=1.0, true_loss=1.0,
              build=_build_protocol("grr:GeneralizedRandomizedResponse", 4, 1.0)),
     _toolbox(name="UnaryEncoding(4, 1.0)", build=_build_protocol("ue:UnaryEncoding", 4, 1.0),
@@ -442,11 +442,11 @@ CASES: tuple[Case, ...] = (
     _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _build_optimal_response(2.0),
           pair=(0.0, 1.0), claim=2.0, true_loss=_response_loss(6, 2.0), cause=_GRID,
           stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
-    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _respond_at(4), claim=1.0,
+    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _make_nprr(4), claim=1.0,
           pair=(0.0, 1.0), true_loss=_response_loss(4, 1.0), cause=_GRID),
-    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _respond_at(4),
+    _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _make_nprr(4),
           pair=(0.25, 0.75), claim=1.0, true_loss=_response_loss(4, 1.0, ends=False)),
-    _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _respond_at(16), claim=1.0,
+    _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _make_nprr(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_response_loss(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),
          build=_build_sketch(lambda sketch: sorted(sketch.sketch_map)), relation="any two words",

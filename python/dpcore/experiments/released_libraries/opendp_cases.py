@@ -79,13 +79,13 @@ def _read_counts(release: dict[str, int]) -> list[int]:
     return [release.get("a", 0), release.get("b", 0)]
 
 
-def _make_half(dp: Any) -> Any:
+def _make_laplace(dp: Any) -> Any:
     """Make a measurement that spends epsilon 0.5."""
     return dp.m.make_laplace(*_number_space(dp), scale=2.0)
 
 
 def _make_two_queries(dp: Any) -> Callable[[Any], list[float]]:
-    query = _make_half(dp)
+    query = _make_laplace(dp)
     return lambda queryable: [queryable(query), queryable(query)]
 
 
@@ -282,7 +282,7 @@ CASES: tuple[Case, ...] = (
                                          total_limit=24, value_limit=24), ask=lambda ask: ask("a")),
              ({"a": 5}, {"a": 6})),
     _noise("make_composition of two make_laplace(scale=2)", "combinators/fn.make_composition", 1.0,
-          lambda dp: dp.c.make_composition([_make_half(dp), _make_half(dp)]), _zero_one,
+          lambda dp: dp.c.make_composition([_make_laplace(dp), _make_laplace(dp)]), _zero_one,
           true_loss=1.0),
     _noise("make_adaptive_composition(d_mids=[0.5, 0.5]), two queries",
           "combinators/fn.make_adaptive_composition", 1.0, lambda dp: _compose_queries(dp,
@@ -293,7 +293,7 @@ CASES: tuple[Case, ...] = (
     _noise("make_select_private_candidate(threshold=1, stop_probability=0.1)",
            "combinators/fn.make_select_private_candidate", 1.0, lambda dp: OpenDP(
                dp.c.make_select_private_candidate(
-                   dp.c.make_composition([_make_half(dp), _make_half(dp)]), threshold=1.0,
+                   dp.c.make_composition([_make_laplace(dp), _make_laplace(dp)]), threshold=1.0,
                    stop_probability=0.1), ask=lambda release: release or [-99.0, -99.0]),
            _zero_one, claim=2.0),
     _make_case("make_population_amplification(population_size=50), a sample of 5",

@@ -69,7 +69,7 @@ def audit_package(
         while len(rows) < len(cases):
             path.write_text("")
             options = {"seed": seed, "trials": trials, "slow": slow, "done": list(rows)}
-            reason = _run_process(find_python(package, environments), package, path, options)
+            reason = _run_for_end_reason(find_python(package, environments), package, path, options)
             records = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
             finished = [read_row(record["row"]) for record in records if "row" in record]
             rows |= {row.name: row for row in finished}
@@ -87,7 +87,7 @@ def audit_package(
     return tuple(rows[case.name] for case in cases if case.name in rows)
 
 
-def _run_process(python: str, package: str, path: Path, options: dict[str, Any]) -> str:
+def _run_for_end_reason(python: str, package: str, path: Path, options: dict[str, Any]) -> str:
     """Run the process until it ends or a case exceeds its time limit.
 
     Return the reason of a failure, or "" if there was no failure.
@@ -102,18 +102,18 @@ def _run_process(python: str, package: str, path: Path, options: dict[str, Any])
             stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
         )  # fmt: skip
         try:
-            return _watch_process(process, path, errors)
+            return _wait_for_end_reason(process, path, errors)
         finally:
             _end_process(process)
 
 
-def _watch_process(process: subprocess.Popen[bytes], path: Path, errors: Any) -> str:
+def _wait_for_end_reason(process: subprocess.Popen[bytes], path: Path, errors: Any) -> str:
     size, changed, limit = 0, time.monotonic(), _START_SECONDS
     while process.poll() is None:
         time.sleep(_POLL_SECONDS)
         if path.stat().st_size > size:
             size, changed = path.stat().st_size, time.monotonic()
-            limit = _read_limit(path)
+            limit = _read_time_limit(path)
         if time.monotonic() - changed > limit:
             return f"exceeded its time limit of {limit:g} s"
     if process.returncode < 0:
@@ -124,7 +124,7 @@ def _watch_process(process: subprocess.Popen[bytes], path: Path, errors: Any) ->
     return f"ended the process with status {process.returncode}: {last.strip()}"
 
 
-def _read_limit(path: Path) -> float:
+def _read_time_limit(path: Path) -> float:
     lines = path.read_text(encoding="utf-8").splitlines()
     return float(json.loads(lines[-1]).get("seconds", _START_SECONDS)) if lines else _START_SECONDS
 

@@ -67,14 +67,14 @@ def _build_sum(path: str, **options: Any) -> _Build:
     return build
 
 
-def _build_batch(path: str, key: str, *others: Any, **options: Any) -> _Build:
+def _build_batch(path: str, keyword: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call with many records.
 
     The package adds independent noise to each record, so that one call returns many outputs.
 
     Args:
         path: module and function, such as "math:sqrt".
-        key: name of the argument that contains the records.
+        keyword: name of the argument that contains the records.
         *others: further records, which follow the audited ones.
         **options: further arguments of the function.
     """
@@ -84,7 +84,7 @@ def _build_batch(path: str, key: str, *others: Any, **options: Any) -> _Build:
 
         def draw(x: Any, size: int, rng: Any) -> Any:
             records = np.append(np.full(size, x), others) if others else np.full(size, x)
-            return np.asarray(function(**{key: records}, **options))[:size]
+            return np.asarray(function(**{keyword: records}, **options))[:size]
 
         return draw
 
@@ -109,7 +109,7 @@ def _gaussian_loss(ratio: float, delta: float) -> float:
     return low
 
 
-def _pure_sigma(*arguments: float) -> float:
+def _diffpriv_sigma(*arguments: float) -> float:
     return float(import_attribute("diffpriv_pure:gaussian_sigma")(*arguments))
 
 
@@ -189,7 +189,7 @@ def _build_query(
     return build
 
 
-def _build_group_names() -> Callable[[Any], Any]:
+def _list_group_names() -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns the group names of a table of dwork."""
     schema = import_attribute("dwork.dataschema:DataSchema")
     dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
@@ -280,7 +280,7 @@ def count_cats(outputs: Any) -> Any:
     return np.array([float(output == "cat") for output in outputs])
 
 
-def fit_radius(outputs: Any) -> Any:
+def radius_match_score(outputs: Any) -> Any:
     """Return one score per output. An output consists of a location and a radius.
 
     The score is high if the radius is close to the distance of the location from (0, 0). The first
@@ -350,7 +350,7 @@ CASES: tuple[Case, ...] = (
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
     _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
-          build=lambda: _build_sum("diffpriv_pure:gaussian_noise", sigma=_pure_sigma(1.0, 8.0,
+          build=lambda: _build_sum("diffpriv_pure:gaussian_noise", sigma=_diffpriv_sigma(1.0, 8.0,
           0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
           stated="README, public API: analytic sigma", true_loss=_gaussian_loss(8 / math.sqrt(2 *
           math.log(12.5)), 0.1), trials=4 * 10**6,
@@ -567,7 +567,7 @@ CASES: tuple[Case, ...] = (
           trials=5_000, pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
           cause="the noise is a multiple of a number computed from the data "
           "(language/types.py:197, language/operators.py:71)"),
-    _dwork(name='group_by(by="A").groups', build=_build_group_names, claim=0.3, true_loss=math.inf,
+    _dwork(name='group_by(by="A").groups', build=_list_group_names, claim=0.3, true_loss=math.inf,
            pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
            stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
            reading="release unclear",
@@ -674,7 +674,7 @@ CASES: tuple[Case, ...] = (
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
           build=_build_moves("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
           seconds=300.0, pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf, attack=lambda:
-          import_attribute("dpcore.attacks:Threshold")(score=fit_radius),
+          import_attribute("dpcore.attacks:Threshold")(score=radius_match_score),
           cause="the distance between the input and its output is released as a column "
           "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,

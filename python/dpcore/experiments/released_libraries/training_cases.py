@@ -167,7 +167,7 @@ _STREAM: Final = ([0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
 _MATRIX: Final = "noise_addition.py:143: covariance of the noise; matrix_factorization/{}"
 
 
-def _build_gradients(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
+def _add_grad_noise(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
     """Return a function that builds a mechanism that adds noise to gradients.
 
     The input contains one gradient for each training step.
@@ -237,7 +237,7 @@ def _make_banded(key: int, **options: Any) -> Any:
     return _make_training_plan(**options).noise_addition_transform
 
 
-def _make_buffered_privatizer(key: int) -> Any:
+def _make_buffered_toeplitz(key: int) -> Any:
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
     build = import_attribute(f"{root}:BufferedToeplitz").build
     toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
@@ -281,20 +281,20 @@ def _clip_and_noise(x: Any, size: int, rng: Any) -> Any:
         lambda w, row: (w * row).sum(), batch_argnums=1, l2_clip_norm=1.0
     )
     total = gradient(np.float32(0.0), np.asarray(x, dtype=np.float32))
-    return _build_gradients(_make_privatizer)()(float(total), size, rng)
+    return _add_grad_noise(_make_privatizer)()(float(total), size, rng)
 
 
 _PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
-    _jax(name="gaussian_privatizer(stddev=1.)", build=_build_gradients(_make_privatizer),
+    _jax(name="gaussian_privatizer(stddev=1.)", build=_add_grad_noise(_make_privatizer),
          stated="noise_addition.py:143, docstring; " + _EXACT,
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="gaussian_privatizer(stddev=1.), gradients of type bfloat16", true_loss=math.inf,
-         build=_build_gradients(_make_privatizer, "bfloat16"),
+         build=_add_grad_noise(_make_privatizer, "bfloat16"),
          stated="noise_addition.py:143, docstring; " + _EXACT, cause="noise of the type of the "
          "gradients has eight significant bits, which show the input (noise_addition.py:255)"),
-    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_build_gradients(_make_privatizer),
+    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_add_grad_noise(_make_privatizer),
          pair=([0.0] * 4, [0.5] * 4), stated="noise_addition.py:143, docstring; " + _EXACT,
          relation="an example with gradients of norm .5 in 4 steps is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
@@ -306,20 +306,20 @@ _JAX: Final = (
          pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_noise, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_build_gradients(partial(_make_matrix_privatizer, find=_dense_inverse_and_norm)),
+         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_dense_inverse_and_norm)),
          stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_build_gradients(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
+         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,
-         build=_build_gradients(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
+         build=_add_grad_noise(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="BandMFExecutionPlanConfig(strategy=[.5], column_normalize=True, noise_multiplier=1)",
-         build=_build_gradients(partial(_make_banded, strategy=np.array([0.5]),
+         build=_add_grad_noise(partial(_make_banded, strategy=np.array([0.5]),
          column_normalize=True)), pair=_STREAM, stated=_PLAN,
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(2.0, 0.05),
@@ -355,7 +355,7 @@ def _sum_outputs(outputs: Any, _: Any) -> Any:
     return outputs.sum()
 
 
-def _average_outputs(outputs: Any, _: Any) -> Any:
+def _mean_output_loss(outputs: Any, _: Any) -> Any:
     return outputs.mean()
 
 
@@ -422,7 +422,7 @@ def _clip_norm(optimizer: Any) -> list[float]:
     return [float(optimizer.max_grad_norm)]
 
 
-def _make_secure_step(x: Any) -> Any:
+def _run_secure_step(x: Any) -> Any:
     """Make one step of an optimizer in secure mode, with a parameter in double precision."""
     torch = import_attribute("torch")
     parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
@@ -448,13 +448,13 @@ _OPACUS: Final = (
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1, loss_reduction='sum')",
             build=_build_step(), true_loss=_EXACT_STEP),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), one row added",
-            build=_build_step(loss=_average_outputs, loss_reduction="mean"),
+            build=_build_step(loss=_mean_output_loss, loss_reduction="mean"),
             reading="relation unclear",
             disclosure="https://github.com/meta-pytorch/opacus/issues/571",
             cause="the gradient is divided by the expected batch size, which is computed from the "
             "number of rows (privacy_engine.py:441)"),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), one row without gradient",
-            build=_build_step(loss=_average_outputs, loss_reduction="mean"), pair=([0.0, 0.0],
+            build=_build_step(loss=_mean_output_loss, loss_reduction="mean"), pair=([0.0, 0.0],
             [0.0, 5.0]), relation="one row is replaced by one without a gradient",
             true_loss=_EXACT_STEP),
     _opacus(name="make_private(noise_multiplier=1, max_grad_norm=1), Poisson sampling at rate .5",
@@ -490,7 +490,7 @@ _OPACUS: Final = (
             cause="the norm is infinite, and 0 times infinity is not a number "
             "(optimizers/optimizer.py:453); the package does not say that gradients are finite"),
     _opacus(name="DPOptimizer(secure_mode=True), parameter of type float64", trials=20_000,
-            build=lambda: _make_secure_step, pair=([0.0], [0.0, 1 / 3]),
+            build=lambda: _run_secure_step, pair=([0.0], [0.0, 1 / 3]),
             stated="optimizers/optimizer.py:122: secure against floating-point attacks",
             attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
             disclosure="https://github.com/meta-pytorch/opacus/issues/616",

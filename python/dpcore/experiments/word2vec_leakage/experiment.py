@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...errors import integer, invalid
-from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
+from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, current_style
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...text import Corpus
@@ -200,7 +200,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs = list(product(sizes, range(config.seeds), STARTS))
     # Three consecutive jobs, one per start, share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
-    work, size = partial(_attack_one_start, config, parts), lambda job: round(100 * job[0])
+    work, size = partial(_train_and_attack, config, parts), lambda job: round(100 * job[0])
     done, ended = run_jobs("word2vec leakage", jobs, work, progress, size=size)
     return Result(config, corpus.origin, tuple(chain(*done)), partial=ended)
 
@@ -227,7 +227,7 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
     return halves
 
 
-def _attack_one_start(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
+def _train_and_attack(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
     """Train three embeddings with one choice of first vectors, and run all attacks on them."""
     size, number, start = job
     seed = cell_seed(config.seed, f"{size}/{number}")
@@ -362,14 +362,14 @@ class Result(Tabled[Config]):
             _format_main_table(self),
             "dropped: leading principal directions of each embedding that are removed first, with "
             "its mean vector\n(any attacker can who sees the vectors of many words)",
-            earlier if has_all_sentences(self) else "",
+            earlier if is_comparable_to_earlier(self) else "",
             _format_noise_table(self),
-            _format_sizes_table(self) if self.config.full else "",
+            _format_corpus_sizes(self) if self.config.full else "",
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
-        return self.make_record(
+        return self.make_result_dict(
             corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
         )
 
@@ -382,20 +382,20 @@ class Result(Tabled[Config]):
         picture = drawing.make_canvas(3.6, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
         _draw_anchor_panel(left, self)
-        _draw_word_noise(right, self)
+        _draw_noisy_leakage(right, self)
         made = self.config.data is None
         where = "made-up sentences" if made else self.corpus.partition(": ")[2] or self.corpus
         first = self.cells[0].found
         sizes = f"{first.words:,} held-out words, V = {first.vocabulary:,}"
         picture.suptitle(f"word2vec on disjoint halves; {where}\n{sizes}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_start_legend(), 4)
-        return apply_style(picture)
+        return current_style(picture)
 
 
 Found = Sequence[Leakage]
 
 
-def has_all_sentences(result: Result) -> bool:
+def is_comparable_to_earlier(result: Result) -> bool:
     """Return True if this run can be compared with earlier results.
 
     The earlier results are based on all sentences of one corpus. The result is True if this run
@@ -437,7 +437,7 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 def _format_main_table(result: Result) -> str:
     head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
-    compared = has_all_sentences(result)
+    compared = is_comparable_to_earlier(result)
     rows = [[*head, "single", "study"] if compared else head]
     for name in HALVES:
         cases = [(start, n, True, 0) for n in (0, result.anchored) for start in STARTS]
@@ -535,7 +535,7 @@ def _format_noise_table(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _format_sizes_table(result: Result) -> str:
+def _format_corpus_sizes(result: Result) -> str:
     heads = ["sentences", "V", "held out", *STARTS, "anchors", *STARTS, "dropped", "hashed"]
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):
@@ -580,7 +580,7 @@ def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     drawing.tidy_axes(axes, label, y="share of private words found")
 
 
-def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
+def _draw_noisy_leakage(axes: drawing.Axes, result: Result) -> None:
     noisy = partial(result.found, centred=True)
     levels = [level for level in result.config.epsilons if noisy("hashed", 0, epsilon=level)]
     for start, colour in _START_COLOURS.items():

@@ -27,8 +27,8 @@ from ...progress import Progress
 from ...records import Floats, Ints, Record
 from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from ...text.corpus import Tokeniser, split_text, training_texts, words_of
 from ...text.inference.metrics import Measured
 from ...text.words.embedding import Embedding
@@ -47,7 +47,7 @@ _COSINES_PER_BLOCK: Final = 2**23
 """Number of cosines in a block (64 MiB)."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -78,7 +78,7 @@ def split_in_halves(
         >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], overlap=0.5, rng=1)
         (('a cat', 'a dog'), ('a dog', 'an owl'))
     """
-    share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
+    share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), to_seed(rng)
     halves: dict[tuple[str, ...], str] = {}
     for text in as_texts("texts", texts):
         halves.setdefault(tuple(split_text(tokenise, text)), text)
@@ -94,7 +94,7 @@ def split_in_halves(
     return tuple(kept[row] for row in first), tuple(kept[row] for row in second)
 
 
-@suggest_arguments
+@explain_argument_errors
 def train_word2vec(
     texts: Any,
     *,
@@ -193,7 +193,7 @@ def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> N
     could also release a lock that one of these threads holds.
     """
     stop = require_module("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
-    stop.on_epoch_end = watched.end_epoch
+    stop.on_epoch_end = watched.raise_if_stopped
     running, failures = threading.Lock(), list[BaseException]()
 
     def train() -> None:
@@ -233,7 +233,7 @@ class _WatchedSentences:
         self.stopped = False
         self.sentences, self._bar = sentences, bar
 
-    def end_epoch(self, _: Any) -> None:
+    def raise_if_stopped(self, _: Any) -> None:
         """Raise an error at the end of an epoch if the training was stopped."""
         if self.stopped:
             raise KeyboardInterrupt
@@ -247,7 +247,7 @@ class _WatchedSentences:
             self._bar.advance(len(part))
 
 
-@suggest_arguments
+@explain_argument_errors
 def add_noise(
     embedding: Any,
     epsilon: float,
@@ -291,14 +291,14 @@ def add_noise(
     if clean.real is not None:
         raise errors.invalid("embedding", "one without noise", clean)
     epsilon = errors.real("epsilon", epsilon, low=0.0, open_low=True)
-    with errors.name_in_errors("embedding"):
+    with errors.tag_errors("embedding"):
         rows = MinMax()(clean.vectors)
     domain = MinMax().range(clean.dim)
     # The published scale uses the largest change of one entry for that of the whole vector.
     errors.choice("scale", scale, ("published", "sound"))
     norm: Norm = "linf" if scale == "published" else "l1"
     noise = Laplace(laplace(epsilon, sensitivity(domain, norm).value))
-    drawn = sample(noise, np.zeros(clean.dim), len(clean), rng=seed_of(rng))
+    drawn = sample(noise, np.zeros(clean.dim), len(clean), rng=to_seed(rng))
     return replace(clean, vectors=rows + drawn, claimed=epsilon, real=real_epsilon(noise, domain))
 
 
@@ -412,7 +412,7 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
     return common
 
 
-@suggest_arguments
+@explain_argument_errors
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -449,12 +449,12 @@ def draw_anchors(
         requirement = f"below the number of common words, {len(common):,}: some are to be found"
         raise errors.invalid("anchors", requirement, number)
     words = tuple(
-        common[row] for row in np.random.default_rng(seed_of(rng)).permutation(len(common))
+        common[row] for row in np.random.default_rng(to_seed(rng)).permutation(len(common))
     )
     return words[:number], words[number:]
 
 
-@suggest_arguments
+@explain_argument_errors
 def attack_embedding(
     victim: Any,
     attacker: Any,
@@ -543,11 +543,11 @@ def attack_embedding(
     with threadpool_limits(1):
         if drop:
             victim, attacker = _drop_directions(victim, drop), _drop_directions(attacker, drop)
-        theirs = _scale_rows("attacker", attacker, attacker.words, flat)
-        mine = _scale_rows("victim", victim, chosen, flat)
+        theirs = _unit_rows("attacker", attacker, attacker.words, flat)
+        mine = _unit_rows("victim", victim, chosen, flat)
         if anchor_words:
-            mine = mine @ _find_rotation(victim, attacker, anchor_words, flat)
-        ranks = _count_nearer_words(mine[there >= 0], theirs, there[there >= 0], progress)
+            mine = mine @ _rotation_to_attacker(victim, attacker, anchor_words, flat)
+        ranks = _rank_true_words(mine[there >= 0], theirs, there[there >= 0], progress)
     return Leakage(
         words=len(chosen), unknown=int(np.sum(there < 0)), vocabulary=len(attacker),
         anchors=len(anchor_words), topn=numbers,
@@ -601,7 +601,7 @@ def _drop_directions(embedding: Embedding, drop: int) -> Embedding:
     return replace(embedding, vectors=rows - rows @ leading @ leading.T)
 
 
-def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
+def _unit_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
     """Return the vectors of the given words, scaled to length 1."""
     chosen = list(words)
     rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
@@ -618,7 +618,7 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def _find_rotation(
+def _rotation_to_attacker(
     victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
 ) -> Floats:
     """Compute the orthogonal matrix that maps the victim's anchors to the attacker's ones.
@@ -629,14 +629,14 @@ def _find_rotation(
     there are fewer anchors than dimensions, some singular values are zero up to rounding. The
     directions of these singular values are left out.
     """
-    mine = _scale_rows("victim", victim, anchors, flat)
-    theirs = _scale_rows("attacker", attacker, anchors, flat)
+    mine = _unit_rows("victim", victim, anchors, flat)
+    theirs = _unit_rows("attacker", attacker, anchors, flat)
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
     return np.asarray(left[:, :rank] @ right[:rank])
 
 
-def _count_nearer_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
+def _rank_true_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
     """Return the rank of each true word among the attacker's words, from 1 for the nearest.
 
     Words with the same cosine count as nearer than the true word.

@@ -14,15 +14,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import integer, invalid, message, mistyped, name_in_errors, numeric, tag_error
-from ...mechanisms.declarations import mechanism_attribute
+from ...errors import integer, invalid, message, mistyped, numeric, tag_error, tag_errors
+from ...mechanisms.declarations import optional_attribute
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
+    bound_object,
     check_batches,
     choose_by_length,
     look_up_vectors,
-    owner_of,
     relative_tolerance,
     takes_rng,
 )
@@ -31,7 +31,7 @@ from ...progress import LONG_SECONDS
 from ...records import Ints
 from ...report.shown import Shown
 from ...streams import Generators
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .targets import MANY_VALUES, Target, rank_values
 
 Vectors = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ def encoder_of(encoder: Any) -> Callable[..., Any]:
         need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
         raise mistyped("encode", need, encoder)
     # A method is returned unchanged, because checks and claims read its object.
-    if method is not None or owner_of(encoder) is not None:
+    if method is not None or bound_object(encoder) is not None:
         return function
     wrapped = TextFunction(encoder)
     return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(encoder) else wrapped
@@ -156,7 +156,7 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
     more = {"rng": np.random.default_rng(ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
     total = sum(map(len, parts))
-    with Generators.collect_everywhere():
+    with Generators.collect_from_memory():
         for most in _TIMED_CALL_SIZES:
             # The texts are taken at even steps, because they may be sorted by length.
             texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
@@ -196,7 +196,7 @@ def check_encoder(
     Raises:
         ValueError: if the vector of a text depends on the other texts in the same call.
     """
-    clean = mechanism_attribute(owner_of(encode), "clean")
+    clean = optional_attribute(bound_object(encode), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:
@@ -215,30 +215,30 @@ def check_encoder(
     )
 
 
-def split_given_vectors(
-    encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
+def split_given_by_part(
+    encode: Any, given_vectors: Any, texts: Sequence[str], places: Sequence[Any]
 ) -> list[Vectors]:
     """Return a list with the given vectors of each part of a corpus: train, valid and test.
 
     Args:
-        encode: encoder, which must be None, because the vectors are given in `rows`.
-        rows: vectors, one row for each text, shape (n, d).
+        encode: encoder, which must be None, because the vectors are given in `given_vectors`.
+        given_vectors: vectors, one row for each text, shape (n, d).
         texts: all texts of the corpus.
         places: for each part, the positions of the part's texts in the corpus.
 
     Raises:
-        TypeError: if `encode` is not None, or `rows` does not contain numbers.
-        ValueError: if `rows` does not have one row per text, or an entry is not finite.
+        TypeError: if `encode` is not None, or `given_vectors` does not contain numbers.
+        ValueError: if `given_vectors` does not have one row per text, or an entry is not finite.
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
-    array = check_vectors(rows, range(len(texts)), "vectors")
+    array = check_vectors(given_vectors, range(len(texts)), "vectors")
     return [array[place] for place in places]
 
 
 def check_vectors(rows: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Check that an array has one row of finite numbers per text, and return it as float64."""
-    with name_in_errors(name.partition("(")[0]):
+    with tag_errors(name.partition("(")[0]):
         if has_all(rows, "toarray"):
             raise mistyped(name, "a dense array, which .toarray() makes", rows)
         if is_tensor(rows):
@@ -299,7 +299,7 @@ def subtract_call_mean(vectors: Vectors) -> Vectors:
     return np.asarray(vectors - vectors.mean(axis=0))
 
 
-def summarise_rows(vectors: Vectors) -> Vectors:
+def row_statistics(vectors: Vectors) -> Vectors:
     """Summarise each row by 14 numbers, such as the norms of the row and its share of zeros.
 
     Args:
@@ -326,8 +326,8 @@ def summarise_rows(vectors: Vectors) -> Vectors:
 
 
 def join_views(vectors: Vectors) -> Vectors:
-    """Join `vectors`, `subtract_call_mean(vectors)` and `summarise_rows(vectors)` by columns."""
-    return np.hstack([vectors, subtract_call_mean(vectors), summarise_rows(vectors)])
+    """Join `vectors`, `subtract_call_mean(vectors)` and `row_statistics(vectors)` by columns."""
+    return np.hstack([vectors, subtract_call_mean(vectors), row_statistics(vectors)])
 
 
 TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
@@ -336,13 +336,13 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "row minimum subtracted": subtract_row_minimum,
     "norm-scaled": normalise_rows,
     "call mean subtracted": subtract_call_mean,
-    "row summaries": summarise_rows,
+    "row summaries": row_statistics,
     "rows, call and summaries": join_views,
 }
 """The transforms, by the names that `Attacker` takes."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
     """A classifier (or a regressor) that infers an attribute of texts from transformed vectors.
@@ -398,7 +398,7 @@ class Attacker(Shown):
         return self.name or type(self.estimator).__name__
 
     @property
-    def behind(self) -> str:
+    def transform_name(self) -> str:
         """Name of the transform of this attacker, for reports."""
         if isinstance(self.transform, str):
             return self.transform
@@ -406,13 +406,13 @@ class Attacker(Shown):
         return str(named.__name__)
 
     @property
-    def uses_others(self) -> bool:
+    def is_batch_dependent(self) -> bool:
         """True if the score of a text depends on the other texts in the same encoder call."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
         """Return the name of the classifier and the name of its transform."""
-        return f"{self.classifier}, {self.behind}"
+        return f"{self.classifier}, {self.transform_name}"
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
@@ -443,7 +443,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     return tuple(attackers)
 
 
-@suggest_arguments
+@explain_argument_errors
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     """Return the default attackers for a number of training texts and a number of attribute values.
 
@@ -571,7 +571,7 @@ class FittedAttacker:
     target: Target
     counts: Ints | None = None
 
-    def ranks(self, vectors: Vectors) -> Ints:
+    def rank_values(self, vectors: Vectors) -> Ints:
         """Rank the values of one attribute for each vector, by the scores of this attacker.
 
         The result has shape (n, values). Rank 1 is the value with the highest score. If two scores
@@ -603,9 +603,9 @@ class FittedAttacker:
             ValueError: if the classifier or the transform returns NaN or a wrong shape.
         """
         if self.counts is not None:
-            return np.asarray(self.ranks(vectors).argmin(axis=1)[:, np.newaxis], np.float64)
+            return np.asarray(self.rank_values(vectors).argmin(axis=1)[:, np.newaxis], np.float64)
         rows = _apply_transform(self.attacker, vectors)
-        width, binary = len(self.target.names) // len(self.models), self.target.binary
+        width, binary = len(self.target.names) // len(self.models), self.target.all_binary
         scores_of_models = [_predict_scores(model, rows, binary, width) for model in self.models]
         return np.hstack(
             [self._check(scores, (len(rows), width), "attribute") for scores in scores_of_models]
@@ -630,7 +630,7 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
     return np.asarray(scores == present, np.float64)
 
 
-def choose_encodings(estimator: Any) -> str:
+def encodings_to_fit_on(estimator: Any) -> str:
     """Choose how an estimator uses several encodings of the training texts: all of them, or one.
 
     An encoding is the result of one call of a random encoder. The choices are:
@@ -642,7 +642,7 @@ def choose_encodings(estimator: Any) -> str:
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression, RidgeCV
-        >>> [choose_encodings(model) for model in (LogisticRegression(), RidgeCV(), object())]
+        >>> [encodings_to_fit_on(model) for model in (LogisticRegression(), RidgeCV(), object())]
         ['all', 'one', 'one']
     """
     if isinstance(estimator, NearestMean):
@@ -686,13 +686,13 @@ def fit_attacker(
         TypeError: if an attribute has more than two values and the estimator has no `predict`, or
             if the attribute is a number and the estimator is a classifier.
     """
-    if not target.binary and not find_method(attacker.estimator, "predict"):
+    if not target.all_binary and not find_method(attacker.estimator, "predict"):
         need = "one with predict, for an attribute of more than two values"
         raise mistyped("estimator", need, attacker.estimator)
     if target.is_number and find_method(attacker.estimator, *SCORE_METHODS):
         need = f"a regressor, without {' and '.join(SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
-    used = choose_encodings(attacker.estimator) if copies else "one"
+    used = encodings_to_fit_on(attacker.estimator) if copies else "one"
     # Each encoding comes from a separate call, like the encoding of the attacked texts.
     encodings = [vectors, *(copies if used != "one" else ())]
     rows = [_apply_transform(attacker, encoding) for encoding in encodings]

@@ -12,7 +12,7 @@ from ...errors import integer, invalid, tag_error
 from ...mechanisms.texts import takes_rng
 from ...progress import LONG_SECONDS
 from ...records import Record
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .attackers import ENCODER_STREAM_KEY, Vectors, check_vectors, make_generator
 
 _MAX_COPIES: Final = 10
@@ -23,7 +23,7 @@ this size, the attackers take 2.0 times the CPU time of one encoding; they take 
 encodings of 3,600 x 64."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encodings(Record, word="Encodings"):
     """Number of encodings of each training text, and the reason if this number is 1.
@@ -46,7 +46,7 @@ class Encodings(Record, word="Encodings"):
         return f"each training text {self.copies} times, validation and test texts once"
 
 
-def choose_copy_count(vectors: Vectors) -> int:
+def default_copies(vectors: Vectors) -> int:
     """Return the default number of encodings of each training text, from the size of one encoding.
 
     An encoding is the array of the vectors of all training texts, from one call of a random
@@ -54,7 +54,7 @@ def choose_copy_count(vectors: Vectors) -> int:
     number is smaller, but at least 2.
 
     Example:
-        >>> [choose_copy_count(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
+        >>> [default_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
         [10, 3, 2]
     """
     return int(np.clip(_MAX_COPIED_NUMBERS // vectors.size, _MIN_COPIES, _MAX_COPIES))
@@ -83,7 +83,7 @@ def copy_vectors(
         seconds: run time of the first encoding, in seconds. With None, no attacker learns from
             several encodings, and the texts are not encoded again.
         copies: total number of encodings, with the first encoding. With None, it is the number from
-            `choose_copy_count`, or 1 if the further encodings would take more than 30 s.
+            `default_copies`, or 1 if the further encodings would take more than 30 s.
 
     Returns:
         A pair. The first entry is the list of the further encodings. The second entry is an object
@@ -92,7 +92,7 @@ def copy_vectors(
     Raises:
         ValueError: if `copies` is above 1 and the encoder has no argument `rng`.
     """
-    number = choose_copy_count(first) if copies is None else integer("copies", copies, 1)
+    number = default_copies(first) if copies is None else integer("copies", copies, 1)
     if not takes_rng(encode):
         if copies is not None and number > 1:
             raise invalid("copies", "1 or None for an encoder without rng", copies)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ...calibration import L2Laplace
 from ...mechanisms import Gaussian, Laplace
-from ...mechanisms.declarations import mechanism_attribute
-from ...mechanisms.texts import owner_of, relative_tolerance, row_distances
+from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.texts import bound_object, relative_gaps, relative_tolerance
 from ...packages import has_all
 from ...records import get_optional
 from .attackers import Attacker, Vectors, check_vectors
@@ -25,7 +25,7 @@ LIKELIHOOD: Final = "likelihood"
 """Name of the attacker in reports."""
 
 
-def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
+def compute_log_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
     """Compute the log density of each noisy vector, given each vector without noise.
 
     The function leaves out additive terms that are the same for all vectors without noise.
@@ -40,7 +40,7 @@ def measure_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
         noise.
 
     Example:
-        >>> measure_density(Laplace(0.5), np.ones((1, 2)), np.array([[0.0, 0.0], [1.0, 2.0]]))
+        >>> compute_log_density(Laplace(0.5), np.ones((1, 2)), np.array([[0.0, 0.0], [1.0, 2.0]]))
         array([[-4., -2.]])
     """
     from scipy.spatial.distance import cdist
@@ -98,17 +98,17 @@ class Likelihood:
         self.classes_ = np.unique(truth)
         return self
 
-    def _densities(self, rows: Vectors) -> Iterator[Vectors]:
+    def _log_density_blocks(self, rows: Vectors) -> Iterator[Vectors]:
         size = max(1, _MAX_BLOCK_ENTRIES // len(self.clean))
         for start in range(0, len(rows), size):
-            yield measure_density(self.law, rows[start : start + size], self.clean)
+            yield compute_log_density(self.law, rows[start : start + size], self.clean)
 
     def _score_groups(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
         """Return the log of the sum of densities over each group of training texts, (n, groups)."""
         return np.concatenate(
             [
                 np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
-                for block in self._densities(rows)
+                for block in self._log_density_blocks(rows)
             ]
         )
 
@@ -160,10 +160,10 @@ class LikelihoodMean:
         self._inner.fit(rows, truth)
         return self
 
-    def predict(self, rows: Vectors) -> Vectors:
+    def predict(self, rows: Vectors) -> npt.NDArray[np.float64]:
         """Return the predicted number for each noisy vector, shape (n,)."""
         means = list[Vectors]()
-        for block in self._inner._densities(rows):
+        for block in self._inner._log_density_blocks(rows):
             weights = np.exp(block - block.max(axis=1, keepdims=True))
             means.append(weights @ self._inner.truth / weights.sum(axis=1))
         return np.concatenate(means)
@@ -213,9 +213,9 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
     def read(value: Any, name: str) -> Any:
         return get_optional(_EncoderAttributes, value, name)
 
-    owner = encode if owner_of(encode) is None else owner_of(encode)
+    owner = encode if bound_object(encode) is None else bound_object(encode)
     holder = read(owner, "private") or owner
-    clean, noise = mechanism_attribute(owner, "clean"), read(holder, "noise")
+    clean, noise = optional_attribute(owner, "clean"), read(holder, "noise")
     if type(owner).__name__ == "Sequential" and has_all(owner, "_modules") and len(owner) > 1:
         clean, noise = owner[:-1], owner[-1]
     try:
@@ -255,15 +255,15 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
     return attackers, False
 
 
-def make_likelihood(
-    encode: Any, texts: Sequence[str], places: Sequence[int], width: int, target: Target
+def noise_law_attacker(
+    encode: Any, texts: Sequence[str], positions: Sequence[int], width: int, target: Target
 ) -> tuple[Attacker, ...]:
     """Return a tuple with one attacker that uses the noise density; () if the noise is unknown.
 
     Args:
         encode: the encoder, or a method of the encoder.
         texts: the training texts, which are encoded without noise.
-        places: positions of the texts in the corpus, for error messages.
+        positions: positions of the texts in the corpus, for error messages.
         width: number of columns of the noisy vectors. The result is () if the vectors without noise
             have another number of columns.
         target: the attributes to infer.
@@ -272,12 +272,12 @@ def make_likelihood(
     if noise is None:
         return ()
     law, clean = noise
-    vectors = check_vectors(clean(list(texts)), places, "clean(texts)")
+    vectors = check_vectors(clean(list(texts)), positions, "clean(texts)")
     compared = slice(0, _COMPARED_TEXTS)
-    second = check_vectors(clean(list(texts[compared])), places[compared], "clean(texts)")
+    second = check_vectors(clean(list(texts[compared])), positions[compared], "clean(texts)")
     if vectors.shape[1] != width or second.shape[1] != width:
         return ()
-    if row_distances(vectors[compared], second).max() > relative_tolerance(None, "float16"):
+    if relative_gaps(vectors[compared], second).max() > relative_tolerance(None, "float16"):
         # An encoder in training mode: its vectors are random even without the noise.
         return ()
     kind = LikelihoodMean if target.is_number else Likelihood

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...bounds import limits
 from ...records import Flags, Ints, Record
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .attackers import Attacker, Vectors, fit_attacker, make_generator
 from .targets import Target
 
@@ -189,7 +189,7 @@ class Ranking:
             return compute_mid_ranks(scores)
         return (scores >= self.threshold).astype(np.float64)
 
-    def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
+    def permutation_z_score(self, scores: Vectors, truth: Any, cells: Any) -> float:
         """Compare this measure with its values after random permutations of the true values.
 
         The result is the measure minus its mean over the permutations, divided by its standard
@@ -315,7 +315,7 @@ class Judge:
         return float(self._f1_from_sums(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
 
     @property
-    def ranked_truth(self) -> Any:
+    def numeric_truth(self) -> Any:
         """True values as numbers in [0, 1], one per text, for measures of ranked scores.
 
         The numbers are the codes 0 and 1, or the ranks of the true numbers, scaled to [0, 1].
@@ -332,7 +332,7 @@ class Judge:
         Args:
             scores: scores of the value with code 1, one per text, shape (n,).
         """
-        inside, outside = self._placement_shares(scores)
+        inside, outside = self._delong_placements(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
         quantile = NormalDist().inv_cdf(1.0 - self._tail)
 
@@ -350,14 +350,14 @@ class Judge:
         `floor` has the scores of a baseline for the same texts. The interval is from DeLong et al.
         (1988).
         """
-        pairs = zip(self._placement_shares(scores), self._placement_shares(floor), strict=True)
+        pairs = zip(self._delong_placements(scores), self._delong_placements(floor), strict=True)
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
         variance = sum(float(part.var()) / max(1, part.size - 1) for part in (inside, outside))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * math.sqrt(variance)
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
-    def _placement_shares(self, scores: Vectors) -> tuple[Vectors, Vectors]:
+    def _delong_placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
         """Return shares of negatives below each positive, and of positives above each negative."""
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
@@ -393,7 +393,7 @@ class Judge:
         If there are several attributes, the result is the mean of the shares of the attributes.
         """
         right = (answers == self.truth).sum(axis=1)
-        if self.target.several:
+        if self.target.is_multioutput:
             width = len(self.target.names)
             return self._bootstrap_interval(
                 right[:, np.newaxis], lambda sums: sums[..., 0] / width, True
@@ -469,7 +469,7 @@ class Judge:
         For micro F1, there is one group: the counts are sums over all attributes. For macro F1,
         there is one group per value, and the counts are a sparse matrix.
         """
-        if self.target.binary:
+        if self.target.all_binary:
             actual, predicted = truth == 1, answers == 1
             cells = np.stack([actual & predicted, ~actual & predicted, actual & ~predicted], axis=2)
             return cells.sum(axis=1).astype(np.int64)
@@ -496,7 +496,7 @@ class Judge:
         self, answers: Sequence[Ints], statistic: Callable[[Any], Any]
     ) -> Measured:
         """Compute a bootstrap interval for a statistic of the counts from `_cells`."""
-        if self.target.binary:
+        if self.target.all_binary:
             rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
             return self._bootstrap_interval(rows, statistic)
         from scipy.sparse import hstack
@@ -584,7 +584,7 @@ class Group(Record, word="Group"):
     gap: Measured | None
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record, word="MainTask"):
     """Accuracy of predicting the main labels (the labels of the corpus) from vectors of texts.
@@ -680,7 +680,7 @@ def measure_groups(
         right = answers[:, column] == truth[:, column]
         for code, value in enumerate(values):
             here = truth[:, column] == code
-            if not here.any() or (target.several and code == 0):
+            if not here.any() or (target.is_multioutput and code == 0):
                 continue
             both = None if main is None or here.all() else (main[here], main[~here])
             groups.append(

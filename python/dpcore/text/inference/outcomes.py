@@ -10,7 +10,7 @@ import numpy as np
 
 from ...records import Record
 from ...report.rows import Row
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .metrics import TOP, Measured
 
 _NOT_MEASURED: Final = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
@@ -71,7 +71,7 @@ class Floor(Record, word="Floor"):
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfMeasure(Record, word="OfMeasure"):
     """Result for one measure of scores, with an attacker that was chosen by this measure.
@@ -96,7 +96,7 @@ class OfMeasure(Record, word="OfMeasure"):
     floors: tuple[Floor, ...]
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record, word="Scores"):
     """Measures of how well an attacker's scores separate the two values of an attribute.
@@ -123,7 +123,7 @@ class Scores(Record, word="Scores"):
     wrong_alone: Measured
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RankFigures(Record, word="RankFigures"):
     """Ranks of the true values of test texts among all attribute values, by an attacker's scores.
@@ -190,7 +190,7 @@ class ValueFigures(Record):
         """Pair of a name and a measure that tables show: "accuracy" and its value."""
         return "accuracy", self.accuracy
 
-    def list_shares(self, f1_kind: str) -> list[Row]:
+    def list_accuracy_and_f1(self, f1_kind: str) -> list[Row]:
         """Return two rows of a report, with the accuracy and F1 of this result.
 
         `f1_kind` is a text that describes F1, such as "micro over all attributes".
@@ -200,7 +200,7 @@ class ValueFigures(Record):
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),
         ]
 
-    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
         The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
@@ -252,7 +252,7 @@ class TwoValues(ValueFigures, word="TwoValues"):
             f"{figures.wrong_alone}, at the threshold with none on validation",
         ]
         rows = [("scores", line) for line in lines]
-        return [*rows, *self.list_shares(f"of {names[0]} = {values[0][1]}")]
+        return [*rows, *self.list_accuracy_and_f1(f"of {names[0]} = {values[0][1]}")]
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
         """Return the bars of a chart of this result: accuracy, F1 and AUC.
@@ -277,16 +277,16 @@ class ManyValues(ValueFigures, word="ManyValues"):
         ranking = self.ranking
         top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
         rank = f"mean rank {ranking.mean_rank} of {ranking.known:,} ({ranking.mean_rank.how})"
-        shares = self.list_shares(f"macro over {len(values[0])} values")
+        shares = self.list_accuracy_and_f1(f"macro over {len(values[0])} values")
         return [*shares, ("ranks", f"of the true value: {top}, {rank}")]
 
-    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
         The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
         the measure by which the attacker was chosen.
         """
-        figures, by = ValueFigures.describe_floor(self, floor, measure)
+        figures, by = ValueFigures.baseline_text_and_measure(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
@@ -312,7 +312,7 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
         """Return the accuracy and F1 of this result, over all attributes, as rows of a report."""
-        return self.list_shares("micro over all attributes")
+        return self.list_accuracy_and_f1("micro over all attributes")
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
         """Return the bars of a chart of this result: accuracy, F1, and accuracies per attribute.
@@ -326,7 +326,7 @@ class SeveralAttributes(ValueFigures, word="SeveralAttributes"):
         return [*ValueFigures.list_bars(self, floors), *each]
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberFigures(Record, word="NumberFigures"):
     """Result of an attack on an attribute that is a number, such as an age.
@@ -359,7 +359,7 @@ class NumberFigures(Record, word="NumberFigures"):
         error = f"mean absolute {self.error} ({self.error.how})"
         return [("correlation", correlation), ("error", error)]
 
-    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return the mean absolute error of a baseline as text, and the word "error"."""
         return f"mean absolute error {floor.error:.4f}", "error"
 

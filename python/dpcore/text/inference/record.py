@@ -17,7 +17,7 @@ from ...report.rows import format_epsilon
 from ...results.audit_text import format_claim, format_counts
 from ...results.evidence import put_numerator_first
 from ...results.outputs_audits import OutputsAudit
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from . import outcomes
 from .encodings import Encodings
 from .metrics import Group, MainTask, Measured
@@ -39,7 +39,7 @@ ASSUMING: Final = (
 """Assumptions of the bound. The texts themselves need not be a random sample (see `certify`)."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record, word="ScoredTexts"):
     """Positions, true values and scores of the test texts, from the attacker that was chosen.
@@ -70,7 +70,7 @@ class ScoredTexts(Record, word="ScoredTexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
-    def split_by_truth(self) -> tuple[Any, Any]:
+    def sorted_scores_by_truth(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return two sorted arrays of scores: of the negative test texts, and of the positive ones.
 
         A text is positive if it has the second value of the attribute.
@@ -260,8 +260,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         A baseline is the best inference that does not use the vectors. If there are three measures,
         the result is for the measure with the fewest baselines that are not beaten.
         """
-        left = [self._list_floors_left(self.floors)]
-        left += [self._list_floors_left(measure.floors) for measure in self.measures]
+        left = [self._list_unbeaten_floors(self.floors)]
+        left += [self._list_unbeaten_floors(measure.floors) for measure in self.measures]
         return min(left, key=len)
 
     @property
@@ -272,9 +272,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
-        return tuple(name for name, floors in tests if not self._list_floors_left(floors))
+        return tuple(name for name, floors in tests if not self._list_unbeaten_floors(floors))
 
-    def _list_floors_left(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
+    def _list_unbeaten_floors(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
         leak = self.certified_leak
         return tuple(
             floor.name
@@ -301,7 +301,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         Raises:
             ValueError: if the result is not for exactly one attribute with two values.
         """
-        negative, positive = self.scored.split_by_truth()
+        negative, positive = self.scored.sorted_scores_by_truth()
         below = np.searchsorted(negative, positive, side="left")
         ties = np.searchsorted(negative, positive, side="right") - below
         return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
@@ -322,7 +322,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
                 with two values.
         """
         rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
-        negative, positive = self.scored.split_by_truth()
+        negative, positive = self.scored.sorted_scores_by_truth()
         allowed = int(rate * len(negative))
         if allowed == len(negative):
             return 1.0
@@ -343,7 +343,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def _plot(self, ax: Any) -> Figure:
         return draw_figure(self, ax)
 
-    def _to_figures(self) -> dict[str, Any]:
+    def _derived_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _DERIVED_FIGURES}
 
 
@@ -360,11 +360,11 @@ def list_rows(inference: Inference) -> list[tuple[str, str]]:
         *inference.outcome.list_rows(inference.attributes, inference.values),
         *(("measure", _describe_test(inference, test)) for test in inference.measures),
         *(("floor", _describe_floor(inference, floor)) for floor in inference.floors),
-        *([] if inference.main is None else [("main label", _format_main_task(inference.main))]),
-        *([] if inference.number else [("privacy", _describe_privacy(inference))]),
+        *([] if inference.main is None else [("main label", _main_accuracy_text(inference.main))]),
+        *([] if inference.number else [("privacy", _format_empirical_privacy(inference))]),
         ("certified", _format_certified_bound(inference)),
         *(("attribute", line) for line in each),
-        *(("group", line) for line in _list_groups(inference)),
+        *(("group", line) for line in _group_results(inference)),
         ("texts", _describe_texts(inference)),
         *([] if inference.encodings is None else [("encodings", str(inference.encodings))]),
         *([] if inference.batches is None else [("batches", str(inference.batches))]),
@@ -400,13 +400,13 @@ def _describe_test(inference: Inference, test: OfMeasure) -> str:
     )
 
 
-def _format_main_task(main: MainTask) -> str:
+def _main_accuracy_text(main: MainTask) -> str:
     figures = f"accuracy {main.accuracy}, majority {main.majority:.4f}, gain {main.gain}"
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
 
 def _describe_floor(inference: Inference, floor: Floor) -> str:
-    figures, by = inference.outcome.describe_floor(floor, inference.measure)
+    figures, by = inference.outcome.baseline_text_and_measure(floor, inference.measure)
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
@@ -441,7 +441,7 @@ def _describe_verdict(inference: Inference) -> str:
     return f"no evidence of privacy, because {' and '.join(reasons)}; {sentence}"
 
 
-def _describe_privacy(inference: Inference) -> str:
+def _format_empirical_privacy(inference: Inference) -> str:
     figures = (
         f"1 - X = {inference.empirical_privacy:.4f}, 1 - F = {inference.empirical_privacy_f1:.4f}"
     )
@@ -462,7 +462,7 @@ def _format_certified_bound(inference: Inference) -> str:
     return f"{sentence}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
-def _list_groups(inference: Inference) -> list[str]:
+def _group_results(inference: Inference) -> list[str]:
     lines = []
     for group in inference.groups if len(inference.groups) < MANY_VALUES else ():
         sentence = (
@@ -528,7 +528,7 @@ def draw_figure(inference: Inference, ax: Any = None) -> Figure:
     The plot is drawn on the axes `ax`, or on a new figure if `ax` is None.
     """
     lines = inference.outcome.list_bars(inference.floors)
-    axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
+    axes = drawing.axes_of(ax, drawing.scale_figure_size(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
         axes.plot([measured.low, measured.high], [row, row], color=drawing.cycle_colour(0))
@@ -550,4 +550,4 @@ def draw_figure(inference: Inference, ax: Any = None) -> Figure:
     # The legend is below the axes; inside, it would cover a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)
-    return drawing.get_whole_figure(axes.figure)
+    return drawing.get_root_figure(axes.figure)

@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from ...bounds import predicted
 from ...errors import check_epsilon, choice, confidence_level, delta_level, invalid
-from ...mechanisms.declarations import mechanism_attribute
-from ...mechanisms.texts import owner_of, takes_rng
+from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.texts import bound_object, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
 from ...records import Ints, Pair
 from ...report.plain import register_type
 from ...results.outputs_audits import OutputsAudit
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from . import metrics, outcomes
 from .attackers import (
     Attacker,
@@ -32,19 +32,19 @@ from .attackers import (
     Vectors,
     attackers_of,
     check_encoder,
-    choose_encodings,
     encode_each_part,
     encoder_of,
+    encodings_to_fit_on,
     estimate_seconds,
     fit_attacker,
-    split_given_vectors,
+    split_given_by_part,
 )
 from .encodings import Encodings, copy_vectors
-from .likelihood import is_likelihood, make_likelihood, split_attackers
+from .likelihood import is_likelihood, noise_law_attacker, split_attackers
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, find_threshold, scores_to_answers
 from .outcomes import Floor, OfAttribute, OfMeasure, Scores
 from .record import Inference, ScoredTexts
-from .targets import Kind, Parts, Target, cell_shares, floor_answers, floor_ranks, target_parts
+from .targets import Kind, Parts, Target, floor_answers, positive_shares, prior_ranks, target_parts
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
@@ -108,8 +108,8 @@ def reason_not_certified(target: Target, neighbours: str | None, smallest: int) 
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
     reasons = {
         "a number": target.is_number,
-        "several attributes": target.several,
-        "not binary": not target.binary,
+        "several attributes": target.is_multioutput,
+        "not binary": not target.all_binary,
         "word adjacency": neighbours == "words",
         "neighbours not stated (neighbours='any two texts' certifies)": neighbours is None,
         few: smallest < _MIN_TEXTS_PER_VALUE,
@@ -153,7 +153,7 @@ def certify(
     """
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
-    numerator, event = _choose_threshold_event(*_split_by_truth(*valid), trials, delta, confidence)
+    numerator, event = _numerator_and_event(*_split_by_truth(*valid), trials, delta, confidence)
     names = [
         f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)
     ]
@@ -181,17 +181,17 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
-def _choose_threshold_event(
-    none: Any, some: Any, trials: int, delta: float, confidence: float
+def _numerator_and_event(
+    negatives: Any, positives: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
     """Return the value for the numerator and the event that have the largest predicted bound."""
-    every = np.concatenate([none, some])
+    every = np.concatenate([negatives, positives])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
     ways = [(above, side) for above in (True, False) for side in (1, 0)]
     counts = {
         (above, side): (((rows[:, np.newaxis] >= cuts) == above).sum(axis=0), len(rows))
         for above in (True, False)
-        for side, rows in enumerate((none, some))
+        for side, rows in enumerate((negatives, positives))
     }
     for tail in _LIMIT_TAILS:
         both = ((*counts[above, side], *counts[above, 1 - side]) for above, side in ways)
@@ -203,7 +203,7 @@ def _choose_threshold_event(
     return side, Beyond(float(cuts[cut]), above)
 
 
-@suggest_arguments
+@explain_argument_errors
 def infer(
     encode: Any,
     corpus: Any,
@@ -339,7 +339,7 @@ def infer(
         >>> found.certified
         "not applicable: neighbours not stated (neighbours='any two texts' certifies)"
     """
-    start, seed, confidence = time.perf_counter(), seed_of(rng), confidence_level(confidence)
+    start, seed, confidence = time.perf_counter(), to_seed(rng), confidence_level(confidence)
     function = encoder_of(encode) if vectors is None else None
     target, parts = target_parts(corpus, attribute, kind)
     measures = _measures_for(target, measure)
@@ -354,36 +354,36 @@ def infer(
     if function is None:
         if copies is not None:
             raise invalid("copies", "None where vectors are given", copies)
-        encoded = _Encoded(split_given_vectors(encode, vectors, corpus.texts, parts.rows), [], None)
+        encoded = _Encoded(split_given_by_part(encode, vectors, corpus.texts, parts.rows), [], None)
     else:
         encoded = _encode_parts(function, parts, given_attackers, seed, copies, progress)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     rows = encoded.rows
     if function is not None and (attackers is None or is_likelihood_requested):
         places, width = parts.rows[0].tolist(), rows[0].shape[1]
-        given_attackers += make_likelihood(function, parts.texts[0], places, width, target)
+        given_attackers += noise_law_attacker(function, parts.texts[0], places, width, target)
     if is_likelihood_requested and not any(map(is_likelihood, given_attackers)):
         need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
         raise invalid("attackers", need, attackers)
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
     tried = _fit_all_attackers(given_attackers, encoded, judges[0], progress)
-    cells = _number_cells(parts, "median" if target.is_number else "majority")
+    cells = _number_baseline_groups(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
     best = alone = _find_headline(choices)
-    if best.model.attacker.uses_others:
-        single = [pair for pair in tried if not pair[0].attacker.uses_others]
+    if best.model.attacker.is_batch_dependent:
+        single = [pair for pair in tried if not pair[0].attacker.is_batch_dependent]
         single_choices = _choose_attackers(single, judges[1], measures, cells[1])
         if single_choices:
             alone = _find_headline(single_choices)
         else:
             reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
-    groups = _number_groups(corpus.groups, parts)
+    groups = _test_group_ids(corpus.groups, parts)
     # Each chosen model scores the test texts once, for all measures that chose it.
     models = {id(option.model): option.model for option in choices}
     answered = {
-        key: _score_test_texts(model, rows[2], parts.truth[2]) for key, model in models.items()
+        key: _scores_and_ranks(model, rows[2], parts.truth[2]) for key, model in models.items()
     }
     level = (1.0 - confidence) / 2.0 / len(choices)
     tests = [
@@ -402,7 +402,7 @@ def infer(
         attributes=target.names,
         values=target.values,
         attacker=attacker.classifier,
-        transform=attacker.behind,
+        transform=attacker.transform_name,
         measure=best.measure,
         outcome=outcome,
         floors=tests[[option is best for option in choices].index(True)],
@@ -440,7 +440,7 @@ def _encode_parts(
     progress: bool | None,
 ) -> _Encoded:  # fmt: skip
     """Encode all parts once, and encode the training texts several times if time allows it."""
-    is_used = any(choose_encodings(attacker.estimator) != "one" for attacker in attackers)
+    is_used = any(encodings_to_fit_on(attacker.estimator) != "one" for attacker in attackers)
     total = sum(map(len, parts.texts))
     with Progress("encoding texts", None, progress) as bar:
         if progress is not False:
@@ -473,26 +473,30 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
             raise invalid("measure", f"{CORRELATION!r} for a number, and for nothing else", measure)
         return (CORRELATION,)
     if measure is None:
-        return RANKINGS if target.single else _MEASURE_NAMES[target.several : target.several + 1]
-    if measure in RANKINGS and not target.single:
+        return (
+            RANKINGS
+            if target.is_binary
+            else _MEASURE_NAMES[target.is_multioutput : target.is_multioutput + 1]
+        )
+    if measure in RANKINGS and not target.is_binary:
         need = "accuracy or f1 for several attributes or more values than two"
         raise invalid("measure", need, measure)
     return (measure,)
 
 
-def _score_test_texts(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
+def _scores_and_ranks(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
     """Return scores of the test texts, and the ranks of their true values or None.
 
     Ranks exist only if the attribute has more than two values.
     """
     if model.counts is None:
         return model.scores(vectors), None
-    ranks = model.ranks(vectors)
+    ranks = model.rank_values(vectors)
     answers = ranks.argmin(axis=1).astype(np.float64)[:, np.newaxis]
     return answers, np.take_along_axis(ranks, truth, axis=1)[:, 0]
 
 
-def _number_cells(parts: Parts, name: str) -> list[Cells]:
+def _number_baseline_groups(parts: Parts, name: str) -> list[Cells]:
     """Return, for each part, the cell numbers of the texts for each baseline.
 
     A baseline gives all texts of a cell the same answer. For the first baseline, all texts are in
@@ -547,12 +551,12 @@ def _choose_attackers(
     cuts = np.empty(merits.shape, object)
     for row, (_, scores) in enumerate(tried):
         for column, measure in enumerate(measures):
-            cut = find_threshold(scores, valid.truth, measure) if valid.target.binary else None
+            cut = find_threshold(scores, valid.truth, measure) if valid.target.all_binary else None
             cuts[row, column] = cut
             if measure in (*RANKINGS, CORRELATION):
                 ranking = Ranking(measure, np.nan if cut is None else cut)
                 merits[row, column] = min(
-                    ranking.standardise(scores[:, 0], valid.ranked_truth, cell)
+                    ranking.permutation_z_score(scores[:, 0], valid.numeric_truth, cell)
                     for cell in cells.values()
                 )
             else:
@@ -562,7 +566,7 @@ def _choose_attackers(
     choices = []
     for column, measure in enumerate(measures if tried else ()):
         row, values = int(merits[:, column].argmax()), merits[:, column]
-        error = _measure_error(valid, measure, values[row])
+        error = _standard_error(valid, measure, values[row])
         if likely and values[row] <= values[likely[0]] + error:
             row = likely[0]
         pairs = tuple(zip(names, values.tolist(), strict=True))
@@ -570,7 +574,7 @@ def _choose_attackers(
     return choices
 
 
-def _measure_error(valid: Judge, measure: str, value: float) -> float:
+def _standard_error(valid: Judge, measure: str, value: float) -> float:
     """Return the standard error of a measure on validation; 1 for a standardised measure."""
     if measure in (*RANKINGS, CORRELATION):
         return 1.0
@@ -589,11 +593,11 @@ def _read_inference_claim(
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # If the encoder is a method, the claim belongs to its object.
-    owner = encode if owner_of(encode) is None else owner_of(encode)
-    own = mechanism_attribute(owner, "claim") if claim is None and reason is None else None
+    owner = encode if bound_object(encode) is None else bound_object(encode)
+    own = optional_attribute(owner, "claim") if claim is None and reason is None else None
     if delta is None:
         # An (epsilon, delta) claim that is true could be refuted if its delta were ignored.
-        delta = 0.0 if own is None else mechanism_attribute(owner, "delta")
+        delta = 0.0 if own is None else optional_attribute(owner, "delta")
     claim = own if claim is None else claim
     return None if claim is None else check_epsilon(claim), delta_level(delta)
 
@@ -611,12 +615,12 @@ def _measure_floors(
         more: dict[str, Any] = {}
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
-            units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.ranked_truth, numbers
+            units = Ranking(best.measure, cut).weigh(scores[:, 0]), judge.numeric_truth, numbers
             units = units if groups is None else metrics.sum_by_group(*units, groups)
             more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
             more["level"] = level
         if target.is_number:
-            medians = cell_shares(truth, train, test, np.median)
+            medians = positive_shares(truth, train, test, np.median)
             errors = [abs(guesses - judge.truth[:, 0]) for guesses in (medians, scores[:, 0])]
             gain, more["error"] = judge.mean(errors[0] - errors[1]), float(errors[0].mean())
             floors.append(Floor(name, np.nan, np.nan, gain, **more))
@@ -627,10 +631,10 @@ def _measure_floors(
         }
         figures = judge.accuracy(by["accuracy"]).value, judge.f1(by["f1"]).value
         if target.is_ranked:
-            ranks = floor_ranks(truth, train, test, judge.truth[:, 0], len(target.values[0]))
+            ranks = prior_ranks(truth, train, test, judge.truth[:, 0], len(target.values[0]))
             more |= {"top": float((ranks <= TOP).mean()), "mean_rank": float(ranks.mean())}
         gain = (
-            judge.auc_gain(scores[:, 0], cell_shares(truth, train, test))
+            judge.auc_gain(scores[:, 0], positive_shares(truth, train, test))
             if best.measure in RANKINGS
             else judge.gain(scores_to_answers(scores, best.threshold), by[best.measure])
         )
@@ -638,7 +642,7 @@ def _measure_floors(
     return tuple(floors)
 
 
-def _number_groups(column: Any, parts: Parts) -> Any:
+def _test_group_ids(column: Any, parts: Parts) -> Any:
     """Return the group number of each test text, or None if texts of a group differ in value."""
     if column is None:
         return None
@@ -662,8 +666,8 @@ def _measure_outcome(
         unknown = int((~np.isin(parts.truth[2], values)).sum())
         ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(values), unknown)
         return outcomes.ManyValues(*shares, ranking)
-    if judge.target.several:
-        each = _measure_attributes(parts, judge, answers)
+    if judge.target.is_multioutput:
+        each = _measure_each_attribute(parts, judge, answers)
         return outcomes.SeveralAttributes(*shares, best.threshold, each)
     figures = _measure_scores(judge, best, scores, valid)
     return outcomes.TwoValues(*shares, best.threshold, figures, measures)
@@ -695,12 +699,12 @@ def _list_measures(
             figure = judge.find_rates(scores[:, 0], best.threshold)[0]
         else:
             figure = judge.balanced_accuracy(scores_to_answers(scores, best.threshold))
-        details = attacker.classifier, attacker.behind, best.threshold
+        details = attacker.classifier, attacker.transform_name, best.threshold
         measures.append(OfMeasure(best.measure, *details, figure, floors))
     return tuple(measures)
 
 
-def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
+def _measure_each_attribute(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
     """Return the accuracy and F1 of the answers for each attribute separately."""
     columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):

@@ -44,17 +44,17 @@ class Target:
     values: tuple[tuple[Any, ...], ...]
 
     @property
-    def several(self) -> bool:
+    def is_multioutput(self) -> bool:
         """True if an attacker infers several attributes together."""
         return len(self.names) > 1
 
     @property
-    def single(self) -> bool:
+    def is_binary(self) -> bool:
         """True if an attacker infers exactly one attribute, and this attribute has two values."""
-        return self.binary and not self.several
+        return self.all_binary and not self.is_multioutput
 
     @property
-    def binary(self) -> bool:
+    def all_binary(self) -> bool:
         """True if every inferred attribute has two values."""
         return all(len(values) == 2 for values in self.values)
 
@@ -69,7 +69,7 @@ class Target:
 
         For such an attribute, attackers rank all values.
         """
-        return not (self.binary or self.is_number)
+        return not (self.all_binary or self.is_number)
 
     @property
     def count(self) -> int | None:
@@ -128,7 +128,7 @@ def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target
     if not isinstance(corpus, Corpus):
         # The message does not quote texts of a list, because they may be private.
         raise mistyped("corpus", "a dpcore.text.Corpus", f"a {type(corpus).__name__}")
-    columns = _read_columns(corpus, attribute)
+    columns = _read_attributes(corpus, attribute)
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
     for name, row in zip(SPLITS, rows, strict=True):
         if not row.size:
@@ -136,11 +136,11 @@ def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target
             getattr(corpus, name)
     kept, left_out = _select_texts([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
-    values = [_list_target_values(name, column, kind) for name, column in columns.items()]
+    values = [_distinct_values(name, column, kind) for name, column in columns.items()]
     target = Target(
         tuple(columns), tuple(tuple(column_values.tolist()) for column_values in values)
     )
-    if target.several and not target.binary:
+    if target.is_multioutput and not target.all_binary:
         other = next(
             name
             for name, column_values in zip(columns, values, strict=True)
@@ -159,7 +159,7 @@ def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target
     return target, Parts(texts, tuple(rows), truth, labels, left_out)
 
 
-def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
+def _read_attributes(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
     """Return a dictionary from the name of each inferred attribute to its values, one per text."""
     if isinstance(attribute, str):
         return {attribute: corpus.attribute(attribute)}
@@ -183,7 +183,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
     return {_UNNAMED_COLUMN: made.attribute(_UNNAMED_COLUMN)}
 
 
-def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
+def _distinct_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
     """Return the sorted different values of an attribute; an empty array for a number."""
     is_number = column.dtype.kind == "f"
     if kind is not None:
@@ -269,26 +269,26 @@ def floor_answers(
         array([1, 0, 0])
     """
     count, place, is_present = _find_cells(cells, asked)
-    each = _answer_by_cell(truth, place, count, target, measure)
-    whole = _answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
+    each = _best_answer_by_cell(truth, place, count, target, measure)
+    whole = _best_answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
     return np.vstack([each, whole])[is_present]
 
 
-def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
+def _find_cells(cells: Any, asked_cells: Any) -> tuple[int, Ints, Ints]:
     """Return cell numbers; a cell is a set of texts, such as those with the same main label.
 
     Returns:
         The number of different cells in train; the cell number of each training text; and the cell
-        number of each text in `asked`. All cells that do not occur in train get the next free
+        number of each text in `asked_cells`. All cells that do not occur in train get the next free
         number.
     """
     distinct, place = np.unique(cells, return_inverse=True)
-    places = np.searchsorted(distinct, asked).clip(max=len(distinct) - 1)
-    return len(distinct), place, np.where(distinct[places] == asked, places, len(distinct))
+    places = np.searchsorted(distinct, asked_cells).clip(max=len(distinct) - 1)
+    return len(distinct), place, np.where(distinct[places] == asked_cells, places, len(distinct))
 
 
-def cell_shares(
-    truth: Any, cells: Any, asked: Any, statistic: Callable[[Any], Any] = np.mean
+def positive_shares(
+    truth: Any, cells: Any, asked_cells: Any, statistic: Callable[[Any], Any] = np.mean
 ) -> npt.NDArray[np.float64]:
     """Return, for each text, the share of positive texts among the training texts in the same cell.
 
@@ -297,23 +297,23 @@ def cell_shares(
     Args:
         truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
         cells: cell of each training text, such as its main label.
-        asked: cells of the texts that get a score. If no training text is in a cell, the score is
-            the share over all training texts.
+        asked_cells: cells of the texts that get a score. If a cell has no training text, the score
+            is the share over all training texts.
         statistic: function that computes the score from the true values in a cell, such as
             `np.median`. Defaults to the mean, which is the share.
 
     Example:
         >>> truth = np.array([[1], [1], [0], [0]])
-        >>> cell_shares(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
+        >>> positive_shares(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
         array([0.67, 0.  , 0.5 ])
     """
-    count, place, is_present = _find_cells(cells, asked)
+    count, place, is_present = _find_cells(cells, asked_cells)
     groups = [truth[place == cell, 0] for cell in range(count)]
     answers: npt.NDArray[np.float64] = np.array([*map(statistic, groups), statistic(truth[:, 0])])
     return answers[is_present]
 
 
-def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: int) -> Ints:
+def prior_ranks(truth: Ints, cells: Any, asked_cells: Any, true_values: Ints, values: int) -> Ints:
     """Return the rank of the true value of each text, by the frequency of values in its cell.
 
     A cell is a set of texts, for example all texts with the same main label. Rank 1 is the value
@@ -322,18 +322,18 @@ def floor_ranks(truth: Ints, cells: Any, asked: Any, true_values: Ints, values: 
     Args:
         truth: codes of the true values of the training texts, shape (n, 1).
         cells: cell of each training text, such as its main label.
-        asked: cells of the texts that get a rank, shape (m,). If no training text is in a cell, the
-            frequencies are from all training texts.
+        asked_cells: cells of the texts that get a rank, shape (m,). If a cell has no training text,
+            the frequencies are from all training texts.
         true_values: codes of the true values of these m texts, shape (m,).
         values: number of values. Values that do not occur in the training texts have one common
             rank, after all other values.
 
     Example:
         >>> truth, cells = np.array([[0], [0], [2]]), np.array(list("xxy"))
-        >>> floor_ranks(truth, cells, np.array(list("xyz")), np.array([0, 0, 1]), 3)
+        >>> prior_ranks(truth, cells, np.array(list("xyz")), np.array([0, 0, 1]), 3)
         array([1, 2, 3])
     """
-    count, place, is_present = _find_cells(cells, asked)
+    count, place, is_present = _find_cells(cells, asked_cells)
     counts = np.zeros((count + 1, values), np.int64)
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
@@ -361,11 +361,11 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
     return np.minimum(ranks, int(is_known.sum()) + 1)
 
 
-def _answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
+def _best_answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
     """Return the best answer for each cell (a set of texts), shape (cells, attributes)."""
     counts = np.zeros((cells, truth.shape[1], max(map(len, target.values))), np.int64)
     np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)
-    if measure == "accuracy" or not target.binary:
+    if measure == "accuracy" or not target.all_binary:
         return np.asarray(counts.argmax(axis=2), np.int64)
     positive, size = counts[:, :, 1].ravel(), counts.sum(axis=2).ravel()
     order = np.argsort(-positive / size, kind="stable")

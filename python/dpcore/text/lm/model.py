@@ -25,19 +25,19 @@ from ...records import Floats, Record
 from ...report.plain import encode_value
 from ...report.rows import Row
 from ...report.shown import list_shown_fields
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
-from .rate_search import check_public, search_plan
+from .rate_search import check_public_texts, search_plan
 from .settings import (
     FitPlan,
     Ids,
     Rows,
     TextRows,
-    ignore_order_warnings,
+    ignore_rdp_order_warnings,
     make_accountant,
-    make_vocabulary,
+    vocabulary_without_mask,
 )
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class NextWordModel(FitPlan):
         """Privacy guarantee of the training from Opacus' PRV accountant, or None without noise."""
         if not self.sigma:
             return None
-        with ignore_order_warnings():
+        with ignore_rdp_order_warnings():
             return claim_of(make_accountant(self, self.steps))
 
     @property
@@ -237,7 +237,7 @@ class NextWordModel(FitPlan):
             TypeError: if an argument has a wrong type.
             ValueError: if all texts are left out, or the texts have no words to predict.
         """
-        level, seed = confidence_level(confidence), seed_of(rng)
+        level, seed = confidence_level(confidence), to_seed(rng)
         given_texts = as_texts("texts", texts)
         without = self.known if exclude is None else fingerprint_texts(as_texts("exclude", exclude))
         kept = [
@@ -283,7 +283,7 @@ class NextWordModel(FitPlan):
         """
         return np.concatenate([states for states, _ in self.network.states_of(self._encode(texts))])
 
-    def log_probabilities(self, texts: Any) -> Iterator[Floats]:
+    def next_word_log_probs(self, texts: Any) -> Iterator[Floats]:
         """Yield, for each text, the log probabilities of the next word after each context.
 
         Args:
@@ -318,7 +318,7 @@ class NextWordModel(FitPlan):
                 or `starts` is None and the training texts are not known.
         """
         integer("n", n, 1)
-        draw = np.random.default_rng(seed_of(rng))
+        draw = np.random.default_rng(to_seed(rng))
         if starts is not None:
             rows = [row for row in self._encode(starts) if 0 < row[0] < self.rows.size]
             if not rows:
@@ -343,13 +343,13 @@ class NextWordModel(FitPlan):
             ValueError: if the model was trained without privacy.
         """
         from ...training import OpacusStep
-        from .network import make_network, make_optimizer, record_losses
+        from .network import make_network, record_losses, wrap_for_opacus
 
         if not self.is_private:
             raise invalid("model", "private to have a noisy step (lm.fit with epsilon=)", "plain")
         encode_texts, words = self.rows.encode, self.rows.size
         return OpacusStep(
-            *make_optimizer(make_network(words, self, self.network, private=True), self),
+            *wrap_for_opacus(make_network(words, self, self.network, private=True), self),
             lambda model, texts: record_losses(model, encode_texts(texts)[0], words),
         )
 
@@ -476,7 +476,7 @@ class NextWordModel(FitPlan):
         return self.rows.encode(as_texts("texts", texts))[0]
 
 
-@suggest_arguments
+@explain_argument_errors
 def fit(
     texts: Any,
     valid: Any,
@@ -578,10 +578,10 @@ def fit(
     train, checked = training_texts(texts), as_texts("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
-    public_texts = check_public(rate, public, epsilon)
+    public_texts = check_public_texts(rate, public, epsilon)
     words = _choose_vocabulary(train, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
-    plan = _make_plan(
+    plan = _make_noiseless_plan(
         len(train), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
         lr=lr, hidden=hidden, layers=layers, dropout=dropout,
     )  # fmt: skip
@@ -592,7 +592,7 @@ def fit(
 
     figures: dict[str, Any] = {}
     # The device is read before any draw, because torch seeds the generators of devices in use.
-    place, seed = device_of("cpu" if device is None else device), seed_of(rng)
+    place, seed = device_of("cpu" if device is None else device), to_seed(rng)
     if public_texts:
         plan, figures = search_plan(
             public_texts, len(train), plan, start, rows, place, [seed, 1], progress
@@ -648,10 +648,10 @@ def _choose_vocabulary(
         raise invalid("vocabulary", "that of start, word for word", stated)
     if vocabulary is not None:
         return vocabulary
-    return make_vocabulary(texts, masked)
+    return vocabulary_without_mask(texts, masked)
 
 
-def _make_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
+def _make_noiseless_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
     """Return the settings of a training with defaults, after a check. Noise is not set.
 
     Args:
@@ -725,7 +725,7 @@ def _plan_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, tex
 def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """Return the noise multiplier from Opacus. The result is cached, because this takes 10 s."""
     accounting = require_module("opacus.accountants.utils", "lm.fit with epsilon")
-    with ignore_order_warnings():
+    with ignore_rdp_order_warnings():
         sigma = accounting.get_noise_multiplier(
             target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps,
             accountant="prv",
@@ -743,14 +743,14 @@ def _compute_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:
         return dict.fromkeys(kinds, math.inf)
-    with ignore_order_warnings():
+    with ignore_rdp_order_warnings():
         return {
             name: float(make_accountant(plan, steps, kind).get_epsilon(delta=plan.delta))
             for name, kind in kinds.items()
         }
 
 
-@suggest_arguments
+@explain_argument_errors
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
     """Create canaries: texts of random words, which an audit inserts into the training texts.
 
@@ -796,5 +796,5 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
     shape = integer("many", many, 1, 10**6), integer("words", words, 2, 10**6)
     if not vocabulary_words:
         raise invalid("vocabulary", "one with words", vocabulary)
-    drawn = np.random.default_rng(seed_of(rng)).integers(len(vocabulary_words), size=shape)
+    drawn = np.random.default_rng(to_seed(rng)).integers(len(vocabulary_words), size=shape)
     return [" ".join(vocabulary_words[number] for number in row) for row in drawn]

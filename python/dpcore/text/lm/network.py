@@ -108,7 +108,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         """
         self.eval()
         for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
-            ids, sizes, _ = _pad_with_targets(part, self.words)
+            ids, sizes, _ = _pad_lengths_targets(part, self.words)
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
             for row, padded in zip(part, states, strict=True):
@@ -167,7 +167,7 @@ def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = 
     return network
 
 
-def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
+def wrap_for_opacus(network: Network, plan: FitPlan) -> tuple[Any, Any]:
     """Return the two objects with which Opacus trains a network by DP-SGD.
 
     The first object is a wrapper of the network that computes the gradient of each record. The
@@ -211,7 +211,7 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
         words to predict is 0.
     """
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
-    ids, sizes, targets = _pad_with_targets([rows[number] for number in order], words)
+    ids, sizes, targets = _pad_lengths_targets([rows[number] for number in order], words)
     place = _find_device(model)
     targets = targets.to(place)
     losses = torch.nn.functional.cross_entropy(
@@ -232,7 +232,7 @@ def _split_rows(rows: Rows, size: int) -> list[Rows]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _pad_with_targets(rows: Rows, words: int) -> tuple[Any, Any, Any]:
+def _pad_lengths_targets(rows: Rows, words: int) -> tuple[Any, Any, Any]:
     """Return padded inputs, text lengths and targets (the next words) of rows of word numbers."""
     table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
     for number, row in enumerate(rows):
@@ -324,7 +324,7 @@ def learn_private(
         UserWarning: if a step on the CPU will take several seconds.
     """
     _warn_if_large(network, plan)
-    model, optimizer = make_optimizer(network, plan)
+    model, optimizer = wrap_for_opacus(network, plan)
     accountant = require_module("opacus.accountants", "lm.fit").PRVAccountant()
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
     samplers = require_module("opacus.utils.uniform_sampler", "lm.fit")

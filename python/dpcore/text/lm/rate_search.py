@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import choice, invalid
 from ...mechanisms.texts import as_texts
 from ..corpus import Corpus, training_texts
-from .settings import FitPlan, Rows, TextRows, make_vocabulary
+from .settings import FitPlan, Rows, TextRows, vocabulary_without_mask
 
 _MIN_PUBLIC_TEXTS: Final = 100
 _MAX_HELD_OUT_TEXTS: Final = 400
@@ -27,7 +27,7 @@ _SEARCH_FACTORS: Final = ((4.0, 1.0), (2.0, 1.0), (4.0, 0.25))
 _MAX_SEARCH_SETTINGS: Final = 24
 
 
-def check_public(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
+def check_public_texts(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
     """Check the public texts for a search of training settings, and return them as a tuple.
 
     If `rate` is "fixed", settings are not searched, and the result is ().
@@ -73,11 +73,11 @@ def search_plan(
     read = [public[row] for row in order[: n_held + n_train]]
     # The choice must not depend on words of the private texts, so the vocabulary comes from the
     # public texts.
-    words = make_vocabulary(read, rows.masked) if start is None else start.vocabulary
+    words = vocabulary_without_mask(read, rows.masked) if start is None else start.vocabulary
     own = replace(rows, vocabulary=words)
     numbers, _ = own.encode(read)
     train = [numbers[n_held + row % (len(read) - n_held)] for row in range(n_train)]
-    plan, settings = _search_rate(
+    plan, settings = _tune_count_trials(
         train, numbers[:n_held], own.size, plan, None if start is None else start.network, device,
         seed, progress,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def search_plan(
     return plan, {"settings_tried": settings, **figures}
 
 
-def _search_rate(
+def _tune_count_trials(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip

@@ -89,9 +89,9 @@ class TextRows(Shown):
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
-def make_vocabulary(texts: Sequence[str], masked: str) -> Vocabulary:
+def vocabulary_without_mask(texts: Sequence[str], mask_token: str) -> Vocabulary:
     """Return a vocabulary of the words that occur at least twice in texts, without mask tokens."""
-    kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
+    kept = (" ".join(word for word in text.split() if word != mask_token) for text in texts)
     unmasked = [text for text in kept if text]
     if not unmasked:
         raise invalid("vocabulary", "given where all words of the texts are masked", None)
@@ -149,7 +149,7 @@ def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> A
 
 
 @contextmanager
-def ignore_order_warnings() -> Iterator[None]:
+def ignore_rdp_order_warnings() -> Iterator[None]:
     """Hide the warnings of Opacus about the orders of its RDP accountant."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Optimal order is the")

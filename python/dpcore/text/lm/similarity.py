@@ -18,7 +18,7 @@ from ...records import Floats, Record
 from ...report.plain import encode_value
 from ...report.rows import align_rows
 from ...report.shown import list_shown_fields
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .model import NextWordModel
 
 _MIN_SINGULAR_VALUE: Final = 1e-10
@@ -107,7 +107,7 @@ class Closeness(Record):
         return "\n".join([*lines, _BASELINE_NOTE])
 
 
-@suggest_arguments
+@explain_argument_errors
 def representation_distances(a: Any, b: Any) -> Distances:
     """Compute three distances between two arrays of representations: CKA, PWCCA and Procrustes.
 
@@ -171,7 +171,7 @@ def representation_distances(a: Any, b: Any) -> Distances:
     return Distances(cka, pwcca, procrustes, len(first), columns, (len(s), len(t)))
 
 
-@suggest_arguments
+@explain_argument_errors
 def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
     """Compute distances between two next-word models: weights, states and next-word distributions.
 
@@ -224,7 +224,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         raise invalid("texts", needed, f"{len(states[0]):,} contexts")
     sums = np.zeros(2)
     for p, q in zip(
-        a.log_probabilities(given_texts), b.log_probabilities(given_texts), strict=True
+        a.next_word_log_probs(given_texts), b.next_word_log_probs(given_texts), strict=True
     ):
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
     # By Gibbs' inequality, a mean below 0 is a rounding error.
@@ -246,10 +246,10 @@ def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
             raise invalid(name, needed, model.hidden)
 
 
-def _centre_and_scale(name: str, value: Any) -> Floats:
+def _centre_and_scale(name: str, matrix: Any) -> Floats:
     """Return a copy of an array with centred columns and Frobenius norm 1."""
     requirement = "a matrix of finite numbers with more rows than columns"
-    array = numeric(name, requirement, value)
+    array = numeric(name, requirement, matrix)
     if array.ndim != 2 or not array.size or not len(array) > array.shape[1]:
         raise invalid(name, requirement, array.shape)
     array = array.astype(np.float64)

@@ -108,7 +108,7 @@ def count_char_ngrams(texts: Sequence[str]) -> Any:
     return _count_runs(symbols, np.array(list(map(len, padded))), _CHARACTER_RUNS)
 
 
-def count_places(texts: Sequence[str]) -> Any:
+def mask_place_features(texts: Sequence[str]) -> Any:
     """Count masks and kept words in each text by their positions, with one row per text.
 
     Positions are counted from both ends of the text. Other columns count runs of adjacent masks (or
@@ -140,10 +140,10 @@ def count_places(texts: Sequence[str]) -> Any:
     return _count_pairs(np.concatenate(columns), numbers, (len(texts), width * len(parts)))
 
 
-_VIEWS: Final = (count_word_ngrams, count_char_ngrams, count_places)
+_VIEWS: Final = (count_word_ngrams, count_char_ngrams, mask_place_features)
 
 
-def _weigh_inverse(counts: Any) -> _Floats:
+def _idf_weights(counts: Any) -> _Floats:
     """Return a weight for each column (inverse document frequency).
 
     A column that occurs in many rows has a low weight. A column that does not occur has weight 0.
@@ -195,9 +195,9 @@ class NGramRegression:
             truth: 1 for sensitive texts, 0 for safe texts, shape (n,).
         """
         counts = [count(texts) for count in _VIEWS]
-        self._inverse = [_weigh_inverse(matrix) for matrix in counts]
+        self._inverse = [_idf_weights(matrix) for matrix in counts]
         views = [_weigh_counts(*pair) for pair in zip(counts, self._inverse, strict=True)]
-        self._share = self._choose_factor(views, truth)
+        self._share = self._choose_position_weight(views, truth)
         self._model = _make_regression().fit(_join_views(views, self._share), truth)
         return self
 
@@ -207,7 +207,7 @@ class NGramRegression:
         views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
-    def _choose_factor(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
+    def _choose_position_weight(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
         """Return the factor of the mask positions with the best mean AUC in cross-validation."""
         # Each fold has every third text of each set.
         order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
@@ -223,10 +223,10 @@ class NGramRegression:
         return max(areas, key=lambda share: areas[share])
 
 
-def _join_views(views: Sequence[Any], share: float) -> Any:
+def _join_views(views: Sequence[Any], position_weight: float) -> Any:
     *grams, places = views
     sparse = require_module("scipy.sparse", "redaction.sweep")
-    return sparse.hstack([*grams, share * places]).tocsr()
+    return sparse.hstack([*grams, position_weight * places]).tocsr()
 
 
 def _make_regression() -> Any:

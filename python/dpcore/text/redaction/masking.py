@@ -23,8 +23,8 @@ from ...mechanisms.texts import as_texts
 from ...packages import has_all
 from ...records import get_optional
 from ...report.shown import Shown, name_of
-from ...streams import Rng, check_size, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, check_size, to_seed
+from ...suggestions import explain_argument_errors
 from ..words import Linkage
 
 Levels = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ STYLES: Final[tuple[Style, ...]] = get_args(Style)
 token."""
 
 _MAX_RECORD_WORDS = 2**24
-_WordIds = npt.NDArray[np.int64]
+_RowIds = npt.NDArray[np.int64]
 _LinkageMethod = Literal["places", "kept_places", "bag"]
 _METHOD_TITLES: Final = {
     "places": "length and places",
@@ -109,7 +109,7 @@ def policy_name(policy: Any) -> str:
     return own if isinstance(own, str) else name_of(policy)
 
 
-@suggest_arguments
+@explain_argument_errors
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
     """Call a redaction policy on texts, check the level of each word, and return the levels.
 
@@ -155,7 +155,7 @@ def _check_levels(name: str, stated: Any, words: int) -> Levels:
     return levels
 
 
-@suggest_arguments
+@explain_argument_errors
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
@@ -240,7 +240,7 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     return repeated
 
 
-@suggest_arguments
+@explain_argument_errors
 def redact(
     texts: Any,
     policy: Policy,
@@ -297,7 +297,7 @@ def redact(
     choice("style", style, STYLES)
     if level is not None:
         level = real("level", level, low=0.0, high=1.0)
-    levels = policy_levels(policy, documents, np.random.default_rng(seed_of(rng)))
+    levels = policy_levels(policy, documents, np.random.default_rng(to_seed(rng)))
     if level is None and any(
         (own_levels[np.isfinite(own_levels)] > 0.0).any() for own_levels in levels
     ):
@@ -306,7 +306,7 @@ def redact(
     return mask_words(documents, levels, 0.0 if level is None else level, style)
 
 
-@suggest_arguments
+@explain_argument_errors
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
     """Compute the exact delta of masking random words, for two texts of equal length.
 
@@ -361,7 +361,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     return float(-np.expm1(np.log1p(-kept).sum()))
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
     """Mechanism from a list of texts to the masks that a redaction policy puts on words.
@@ -417,7 +417,7 @@ class PolicyMechanism(Shown):
         """
         texts = as_texts("x", x)
         generator = rng if isinstance(rng, np.random.Generator) else None
-        generator = generator or np.random.default_rng(seed_of(rng))
+        generator = generator or np.random.default_rng(to_seed(rng))
         longest = max(len(split_words(text)) for text in texts)
         width = longest if self.words is None else self.words
         if longest > width:
@@ -446,7 +446,7 @@ class PolicyMechanism(Shown):
         return out
 
 
-@suggest_arguments
+@explain_argument_errors
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
@@ -506,7 +506,7 @@ def policy_mechanism(
     return PolicyMechanism(policy, level, safe, words)
 
 
-@suggest_arguments
+@explain_argument_errors
 def link_redacted(
     originals: Any,
     redacted: Any,
@@ -568,8 +568,8 @@ def link_redacted(
     if len(words_of_originals) < 2:
         raise invalid("originals", "two texts or more", len(words_of_originals))
     outputs = _read_redacted(redacted)
-    rows = _read_truth(truth, len(outputs), len(words_of_originals))
-    find_rows = index_originals(words_of_originals, by)
+    rows = _read_true_rows(truth, len(outputs), len(words_of_originals))
+    find_rows = matching_rows_function(words_of_originals, by)
     keys = list(map(tuple, words_of_originals))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
@@ -583,9 +583,9 @@ def link_redacted(
     return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
 
 
-def index_originals(
+def matching_rows_function(
     words_of_originals: Sequence[Sequence[str]], by: str
-) -> Callable[[Sequence[str]], _WordIds]:
+) -> Callable[[Sequence[str]], npt.NDArray[np.int64]]:
     """Return a function that finds the originals that match a redacted text.
 
     The argument of the function is the list of the words of a redacted text. The result is an array
@@ -603,7 +603,7 @@ def index_originals(
     rows_of_numbers = [[numbers[word] for word in original] for original in words_of_originals]
     index = (_BagIndex if by == "bag" else _PlaceIndex)(rows_of_numbers)
 
-    def find_rows(words: Sequence[str]) -> _WordIds:
+    def find_rows(words: Sequence[str]) -> _RowIds:
         places = [place for place, word in enumerate(words) if word != MASK]
         if any(words[place] not in numbers for place in places):
             return np.empty(0, np.int64)
@@ -625,7 +625,7 @@ def _read_redacted(redacted: Any) -> list[list[str]]:
     return [split_words(text) for text in redacted]
 
 
-def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
+def _read_true_rows(truth: Any, outputs: int, originals: int) -> npt.NDArray[np.int64]:
     if truth is None:
         if outputs != originals:
             raise invalid("redacted", f"one for each of {originals:,} originals", outputs)
@@ -647,7 +647,7 @@ class _PlaceIndex:
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.words = np.array([word for numbers in rows for word in numbers])
 
-    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _RowIds:
         """Return the rows of originals with these words at these places, and with `size` words."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
@@ -669,7 +669,7 @@ class _BagIndex:
                 counts.append(times)
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
-    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+    def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _RowIds:
         """Return the rows of originals that contain each word at least as often as `ids` has it."""
         matches = [
             rows[counts >= times]

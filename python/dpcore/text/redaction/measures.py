@@ -15,7 +15,7 @@ from ...divergence import Estimate, renyi
 from ...packages import require_module
 from ...records import Floats, Ints, Record, frozen_array
 from ...report.shown import Shown
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, encode_each_part
@@ -124,7 +124,7 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 """Names of the measurements."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
     """A redacted test document for which the attack infers the correct set (sensitive or safe).
@@ -227,9 +227,9 @@ class _SparseWeightClassifier:
         model = require_module("sklearn.base", "infer").clone(self.model)
         return _SparseWeightClassifier(model, self.weights)
 
-    def fit(self, rows: Floats, truth: Any) -> None:
+    def fit(self, row_numbers: Floats, truth: Any) -> None:
         """Fit the classifier on the texts with these row numbers."""
-        self.model.fit(self.weights[rows[:, 0].astype(int)], truth)
+        self.model.fit(self.weights[row_numbers[:, 0].astype(int)], truth)
 
     def predict_proba(self, rows: Floats) -> Any:
         """Return the probabilities of the safe set and of the sensitive set for each text."""
@@ -252,7 +252,7 @@ def _make_trees() -> Any:
     return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
 
 
-def _make_set_attackers(
+def _sensitivity_attackers(
     study: Study, features: Features, redacted: Sequence[str], rows: int
 ) -> list[Attacker]:
     """Return the attackers that infer the set of a text: three defaults, and the user's."""
@@ -282,7 +282,7 @@ def _make_row_attacker(attacker: Attacker, columns: Floats) -> Attacker:
     def read(rows: Floats) -> Any:
         return change(columns[rows[:, 0].astype(int)])
 
-    read.__name__ = attacker.behind
+    read.__name__ = attacker.transform_name
     return Attacker(attacker.estimator, read, attacker.classifier)
 
 
@@ -324,7 +324,7 @@ def measure_figures(
         A pair: the measurements, and the report of the main attack. The share of masked words in
         the measurements is NaN, because this function does not know it.
     """
-    attackers = _make_set_attackers(study, features, redacted, len(parts.fit))
+    attackers = _sensitivity_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
     trees = _make_row_attacker(Attacker(_make_trees()), features.vectors)
     counting = [
@@ -344,7 +344,7 @@ def measure_figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
         infer_set(study, parts, counting, seed).accuracy.value,
-        *_measure_label_f1(study, parts, features.frequent), divergences.value, null,
+        *_label_f1_and_floor_f1(study, parts, features.frequent), divergences.value, null,
     )  # fmt: skip
     return figures, attack
 
@@ -366,7 +366,7 @@ def _estimate_set_divergences(
         )  # fmt: skip
 
 
-def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
+def sensitive_safe_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
     """Estimate Renyi divergences between the vectors of sensitive and of safe texts.
 
     The estimates have error bars, certified lower bounds, and a rating of their reliability. The
@@ -378,7 +378,7 @@ def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) 
     )  # fmt: skip
 
 
-def _measure_label_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
+def _label_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
     """Return the macro-F1 of label predictions on safe texts, and of the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan
@@ -409,7 +409,7 @@ def find_exposed(
     model = _make_classifier().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.unfitted_rows[attack.scored.rows], attack.scored.scores[:, 0]
     is_sensitive = study.truth[rows] == 1
-    negative, positive = attack.scored.split_by_truth()
+    negative, positive = attack.scored.sorted_scores_by_truth()
     above = 1.0 - np.searchsorted(negative, scores) / len(negative)
     below = np.searchsorted(positive, scores, side="right") / len(positive)
     errors = np.where(is_sensitive, above, below)

@@ -21,8 +21,8 @@ from ...mechanisms.texts import as_texts
 from ...packages import has_all, require_module
 from ...records import Floats, Record, frozen_array
 from ...report.shown import name_of
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from ..corpus import words_of
 from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words, spread_levels
@@ -79,7 +79,7 @@ class FrozenPolicy(Record):
         return " ".join([self.kind, *changed])
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Random(FrozenPolicy, word="redaction.Random"):
     """Policy that masks randomly chosen words.
@@ -121,7 +121,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
         return [1.0 - rng.random(size) for size in sizes]
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Policy that masks first the words that best distinguish a sensitive set from a safe set.
@@ -216,7 +216,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
         # The rank of a word of a text is at least the rank of each of its parts, so no share is 0.
-        ranks = np.sort(np.concatenate([_highest_ranks(rank, text) for text in texts]))
+        ranks = np.sort(np.concatenate([_rank_of_each_word(rank, text) for text in texts]))
         shares = 1.0 - np.searchsorted(ranks, sizes) / len(ranks)
         return replace(
             self, words=words, weights=model.coef_[0], shares=shares,
@@ -228,10 +228,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
-            return [scores_to_levels(_highest_ranks(rank, text)) for text in documents]
+            return [scores_to_rank_levels(_rank_of_each_word(rank, text)) for text in documents]
         # The share decreases as the weight increases.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
-        return [-_highest_ranks(below, text, -1.0) for text in documents]
+        return [-_rank_of_each_word(below, text, -1.0) for text in documents]
 
 
 def require_words(policy: Any) -> None:
@@ -240,7 +240,7 @@ def require_words(policy: Any) -> None:
         raise invalid("policy", "fitted before it is used: policy.fit(sensitive, safe)", policy)
 
 
-def scores_to_levels(scores: Levels) -> Levels:
+def scores_to_rank_levels(scores: Levels) -> Levels:
     """Convert the scores of the words of a document to levels at which the words are masked.
 
     A redaction at level p (from 0 to 1) masks the words whose level is at most p. The word with the
@@ -248,7 +248,7 @@ def scores_to_levels(scores: Levels) -> Levels:
     document gets the lowest level.
 
     Example:
-        >>> scores_to_levels(np.array([0.1, 2.0]))
+        >>> scores_to_rank_levels(np.array([0.1, 2.0]))
         array([0.75, 0.25])
     """
     levels = np.empty(len(scores))
@@ -256,14 +256,14 @@ def scores_to_levels(scores: Levels) -> Levels:
     return levels
 
 
-def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Levels:
+def _rank_of_each_word(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Floats:
     """Return, for each string between blanks, the highest rank of its words."""
     words = map(words_of, split_words(text))
     ranks = [max((rank.get(part, unknown) for part in word), default=unknown) for word in words]
     return np.array(ranks)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Keywords(FrozenPolicy, word="redaction.Keywords"):
     """Policy that masks the words and phrases of a list.
@@ -299,7 +299,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
         return [_match_phrases(split_words(text), phrases) for text in documents]
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     """Policy that masks the names of a list if they are capitalised ("Will", but not "will").
@@ -337,7 +337,7 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
         return [_match_phrases(split_words(text), phrases, names=True) for text in documents]
 
 
-def _strip_punctuation(word: str) -> str:
+def _normalise_word(word: str) -> str:
     return _OUTER_PUNCTUATION.sub("", word).casefold()
 
 
@@ -347,7 +347,7 @@ def _read_phrases(name: str, stated: Any) -> tuple[str, ...]:
         raise mistyped(name, requirement, stated)
     phrases = as_texts(name, sorted(stated) if isinstance(stated, (set, frozenset)) else stated)
     for place, phrase in enumerate(phrases):
-        if not any(map(_strip_punctuation, split_words(phrase))):
+        if not any(map(_normalise_word, split_words(phrase))):
             raise invalid(f"{name}[{place}]", "a phrase with a letter or a digit", phrase)
     return phrases
 
@@ -359,7 +359,7 @@ def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
     """
     index: _PhraseIndex = {}
     for phrase in phrases:
-        words = tuple(word for word in map(_strip_punctuation, split_words(phrase)) if word)
+        words = tuple(word for word in map(_normalise_word, split_words(phrase)) if word)
         index.setdefault(words[0], []).append(words)
     return index
 
@@ -383,7 +383,7 @@ def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = Fa
     return levels
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spans(FrozenPolicy, word="redaction.Spans"):
     """Policy that masks the words that a function, a spaCy pipeline or a presidio analyzer finds.
@@ -460,7 +460,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
         return spans
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
     """Policy that masks first the words to which a trained neural network gives the highest rank.
@@ -542,8 +542,8 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         """
         sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
         torch = require_module("torch", "redaction.Learned")
-        generator = np.random.default_rng(seed_of(rng))
-        scaled = self._scale_vectors()
+        generator = np.random.default_rng(to_seed(rng))
+        scaled = self._unit_std_vectors()
         vectors = [self._vectors_of(text, scaled)[0] for part in sets for text in part]
         # A repeated word passes through the network once. Single precision halves the time.
         unique, ids = np.unique(np.concatenate(vectors), axis=0, return_inverse=True)
@@ -572,17 +572,17 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document; the result is not random."""
         require_words(self)
-        levels, scaled = [], self._scale_vectors()
+        levels, scaled = [], self._unit_std_vectors()
         for text in documents:
             rows, is_known = self._vectors_of(text, scaled)
-            levels.append(scores_to_levels(np.where(is_known, self._rank(rows), -np.inf)))
+            levels.append(scores_to_rank_levels(np.where(is_known, self._rank(rows), -np.inf)))
         return levels
 
     @property
     def _layer_sizes(self) -> tuple[int, ...]:
         return self.vectors.dim, self.hidden, self.hidden, self.hidden, 1
 
-    def _scale_vectors(self) -> Floats:
+    def _unit_std_vectors(self) -> Floats:
         scaled: Floats = self.vectors.vectors / max(float(self.vectors.vectors.std()), 1e-12)
         return scaled
 

@@ -13,7 +13,7 @@ from ...packages import has_all
 from ...records import Record, Result
 from ...report import figures as drawing
 from ...report.rows import align_rows
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ _NOTES: Final = (
 )
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True)
 class SpanScore(Record, word="SpanScore"):
     """Numbers of predicted and true spans of one entity type, such as "PERSON".
@@ -91,7 +91,7 @@ class SpanScore(Record, word="SpanScore"):
         return self.reached / self.gold if self.gold else np.nan
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     """Precision and recall of spans by entity type; created by `score_spans`.
@@ -134,7 +134,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
         return "\n".join([self._title, table, *(f"note: {note}" for note in _NOTES)])
 
     def _plot(self, ax: Any) -> Figure:
-        axes = drawing.axes_of(ax, drawing.relative_size(1.0, 0.7))
+        axes = drawing.axes_of(ax, drawing.scale_figure_size(1.0, 0.7))
         places = np.arange(len(self.scores), 0, -1)
         for place, name in enumerate(("precision", "recall")):
             hue, heights = drawing.cycle_colour(place), places + 0.12 - 0.24 * place
@@ -161,7 +161,7 @@ def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
     return rows
 
 
-@suggest_arguments
+@explain_argument_errors
 def score_spans(predicted: Any, gold: Any) -> SpanScores:
     """Compute precision and recall of predicted spans, for each entity type.
 

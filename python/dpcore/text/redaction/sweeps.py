@@ -23,8 +23,8 @@ from ...records import Record
 from ...report import figures as drawing
 from ...report.page import page_of_table
 from ...report.rows import Row
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from .. import figure_tables
 from ..corpus import normalise_likeness
 from ..inference import Inference
@@ -68,7 +68,7 @@ _DOCUMENT_NOTE: Final = (
 )
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one redaction policy at one level (requested share of masked words).
@@ -178,7 +178,7 @@ class SweepPoint(Record, word="SweepPoint"):
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     """Measurements of redaction for several policies and levels; created by `sweep`.
@@ -260,14 +260,14 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
 
     def _list_rows(self) -> list[tuple[str, ...]]:
-        return [_SWEEP_HEADER, *map(_list_figures, self.points)]
+        return [_SWEEP_HEADER, *map(_format_figures, self.points)]
 
     def _list_answers(self) -> list[Row]:
         """Return the three questions of the report, each with its answer for every policy."""
         questions = {
-            "Which set is a text from?": _answer_set,
-            "Which document was it?": _answer_document,
-            "Which words stood there?": _answer_words,
+            "Which set is a text from?": _answer_set_inference,
+            "Which document was it?": _describe_linkage,
+            "Which words stood there?": _describe_unmasked_share,
         }
         return [
             (question, " ".join(answer(self.of(name)) for name in self.policies))
@@ -311,7 +311,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         return _draw_sweep(self, ax)
 
 
-@suggest_arguments
+@explain_argument_errors
 def sweep(
     sensitive: Any,
     safe: Any,
@@ -420,9 +420,9 @@ def sweep(
         ...     assert {"fever", "holiday"} & {*found["random", 0].exposed(1)[0].words}
         ...     assert found["random", 1].mean("accuracy") == 0.5
     """
-    start, seed = time.perf_counter(), seed_of(rng)
+    start, seed = time.perf_counter(), to_seed(rng)
     require_module("sklearn", "redaction.sweep")
-    study, repeated = _read_study(
+    study, repeated = _read_study_count_dropped(
         sensitive, safe, public, encode, utility, attackers, errors.confidence_level(confidence)
     )
     named, need = _name_policies(policies), "ascending shares from 0 to 1"
@@ -444,7 +444,7 @@ def sweep(
         )
     keys = dict.fromkeys(key for cells in rounds for key in cells)
     points = tuple(
-        _make_point(*key, [cells[key] for cells in rounds if key in cells]) for key in keys
+        _join_splits(*key, [cells[key] for cells in rounds if key in cells]) for key in keys
     )
     return Sweep(
         points, tuple(np.bincount(study.truth)[::-1].tolist()), repeated,
@@ -454,7 +454,7 @@ def sweep(
     )  # fmt: skip
 
 
-def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) -> SweepPoint:
+def _join_splits(name: str, level: float | None, cells: Sequence[_SplitFigures]) -> SweepPoint:
     if (first := cells[0].first) is None:
         raise errors.invalid("policies", "ones that have levels in every split, or in none", name)
     return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
@@ -486,12 +486,12 @@ class _StudySplit:
         """Measure every policy at every level of this split."""
         cells = {}
         for name, policy in policies.items():
-            for level, cell, share in self._measure_levels(policy, shares):
+            for level, cell, share in self._measure_levels_and_progress(policy, shares):
                 cells[name, level] = cell
                 bar.advance(share)
         return cells
 
-    def _measure_levels(
+    def _measure_levels_and_progress(
         self, policy: Any, shares: Sequence[float]
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy if necessary, and measure it at each level.
@@ -532,7 +532,7 @@ class _StudySplit:
         )
         if self.number:
             return _SplitFigures(figures, None)
-        divergence = measures.estimate_divergence(study, parts, features.vectors, self.seed)
+        divergence = measures.sensitive_safe_divergence(study, parts, features.vectors, self.seed)
         tested = [redacted[row] for row in parts.test]
         methods: Sequence[Any] = ("places", "bag") if self.style == "mask" else ("bag",)
         settings: dict[str, Any] = {"truth": parts.test, "confidence": study.confidence}
@@ -558,7 +558,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
     return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
 
 
-def _read_study(
+def _read_study_count_dropped(
     sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
 ) -> tuple[Study, int]:
     """Check the arguments of `sweep` that concern texts; return them and the number of repeats.
@@ -622,16 +622,16 @@ def _read_share(name: str, value: Any) -> float:
     return errors.real(name, value, low=0.0, high=1.0)
 
 
-def _list_figures(point: SweepPoint) -> tuple[str, ...]:
+def _format_figures(point: SweepPoint) -> tuple[str, ...]:
     kl, d2 = point.mean("divergence").max(axis=0)
-    is_believed, bound = _read_order_two(point)
+    is_believed, bound = _reliability_and_d2_bound(point)
     belief, accuracy = "" if is_believed else "?", point.attack.accuracy
     figures = (
         f"{point.mean('accuracy'):.3f}", figure_tables.format_number(point.sd("accuracy"), 3),
         f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
-        f"{_null_quantile(point):.2f}", f"{bound:.2f}",
+        f"{_null_divergence(point):.2f}", f"{bound:.2f}",
         *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
         figure_tables.format_number(point.mean("utility"), 2),
     )  # fmt: skip
@@ -639,7 +639,7 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
     return point.policy, level, f"{point.mean('masked'):.2f}", *figures
 
 
-def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
+def _reliability_and_d2_bound(point: SweepPoint) -> tuple[bool, float]:
     """Return True if the estimate of D_2 is reliable, and the certified lower bound on D_2.
 
     The two values are from the first split, for the direction with the larger estimate.
@@ -651,11 +651,11 @@ def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
     return bool(divergence.belief[place] == ESTIMATE), float(divergence.certified[place])
 
 
-def _null_quantile(point: SweepPoint, order: int = 1) -> float:
-    return float(np.quantile(point.values("null")[..., order].max(axis=1), 0.95))
+def _null_divergence(point: SweepPoint, order_index: int = 1) -> float:
+    return float(np.quantile(point.values("null")[..., order_index].max(axis=1), 0.95))
 
 
-def _answer_set(points: Sequence[SweepPoint]) -> str:
+def _answer_set_inference(points: Sequence[SweepPoint]) -> str:
     ends = points if len(points) == 1 else (points[0], points[-1])
     rates = [_format_percent(point.mean("accuracy")) for point in ends]
     shares = ", and ".join(f"{r} {_describe_level(p)}" for r, p in zip(rates, ends, strict=True))
@@ -667,7 +667,7 @@ def _answer_set(points: Sequence[SweepPoint]) -> str:
     )
 
 
-def _answer_document(points: Sequence[SweepPoint]) -> str:
+def _describe_linkage(points: Sequence[SweepPoint]) -> str:
     linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
     linkage = linked[-1].linkages[0]
     return (
@@ -677,7 +677,7 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     )
 
 
-def _answer_words(points: Sequence[SweepPoint]) -> str:
+def _describe_unmasked_share(points: Sequence[SweepPoint]) -> str:
     masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
     return (
         f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged "
@@ -696,14 +696,14 @@ def _format_percent(value: float) -> str:
 
 def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     """Plot divergence, attack and linkage against the share of masked words, and the utility."""
-    picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 1.5))
+    picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(report.points[0].mean("utility"))
     for place, name in enumerate(report.policies):
-        _draw_policy(panels, report.of(name), drawing.cycle_colour(place), has_utility)
-    nulls = max(report.points, key=_null_quantile)
+        _draw_policy_curves(panels, report.of(name), drawing.cycle_colour(place), has_utility)
+    nulls = max(report.points, key=_null_divergence)
     ink = drawing.text_colour()
-    panels[0].axhspan(0.0, _null_quantile(nulls), color=ink, alpha=0.15, linewidth=0)
+    panels[0].axhspan(0.0, _null_divergence(nulls), color=ink, alpha=0.15, linewidth=0)
     offset = {"textcoords": "offset points", "fontsize": "small"}
     panels[0].annotate("permuted labels", (0.0, 0.0), (0, 2), **offset)
     panels[1].axhline(report.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
@@ -727,7 +727,7 @@ def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     return figure_tables.finish_panels(picture, panels, panels[1])
 
 
-def _draw_policy(
+def _draw_policy_curves(
     panels: Sequence[Axes], points: Sequence[SweepPoint], hue: Any, has_utility: bool
 ) -> None:
     def mean(name: str) -> Any:
@@ -738,7 +738,7 @@ def _draw_policy(
     spread = np.array([point.sd("divergence").max(axis=0)[1] for point in points])
     panels[0].plot(masked, kl, "--", color=hue, linewidth=1.0)
     panels[0].errorbar(masked, d2, spread, color=hue, linewidth=0.8, elinewidth=0.8)
-    believed, bounds = zip(*map(_read_order_two, points), strict=True)
+    believed, bounds = zip(*map(_reliability_and_d2_bound, points), strict=True)
     for x, y, filled in zip(masked, d2, believed, strict=True):
         face = hue if filled else panels[0].get_facecolor()
         panels[0].plot([x], [y], "o", color=hue, markerfacecolor=face)

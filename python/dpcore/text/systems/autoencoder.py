@@ -19,8 +19,8 @@ from ...errors import choice, delta_level, flag, integer, invalid, numeric
 from ...mechanisms import positive
 from ...mechanisms.texts import Rewriter, as_texts
 from ...packages import torch
-from ...streams import Rng, seed_of, seeded_torch
-from ...suggestions import suggest_arguments
+from ...streams import Rng, seeded_torch, to_seed
+from ...suggestions import explain_argument_errors
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import device_of
 from ..corpus import Vocabulary, training_texts
@@ -221,7 +221,7 @@ class Decoder(torch.nn.Module):
         return [self.words.text(row) for row in torch.cat(words, dim=1).tolist()]
 
 
-def train_autoencoder(
+def train_until_interrupt(
     encoder: Encoder,
     decoder: Decoder,
     transform: Callable[[Any], Any],
@@ -366,7 +366,7 @@ class ADePTModel(TextSystem):
 
     saved_keys = frozenset({"words"})
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self,
         epsilon: float,
@@ -442,7 +442,7 @@ class ADePTModel(TextSystem):
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
-        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        epochs, seed = integer("epochs", epochs, 1), to_seed(rng)
         recipe = make_recipe(epochs, batch, lr, dropout=dropout)
         self.private = self.trained = None
         texts = training_texts(corpus)
@@ -457,14 +457,14 @@ class ADePTModel(TextSystem):
         self.encoder.to(place)
         self.decoder.to(place)
         rows = self.encoder.words(texts)
-        losses, partial = train_autoencoder(
+        losses, partial = train_until_interrupt(
             self.encoder, self.decoder, self.transform, rows, recipe, source, progress
         )
         self.trained = Trained(
             **asdict(recipe), texts=len(texts), cut=self.encoder.truncated(texts), seed=seed,
             losses=losses, partial=partial,
         )  # fmt: skip
-        return self._protect_fitted(texts, pair, progress)
+        return self._set_noise_find_pair(texts, pair, progress)
 
     @property
     def state(self) -> dict[str, Any]:

@@ -25,19 +25,19 @@ from ...mechanisms import positive
 from ...mechanisms.texts import as_texts
 from ...packages import torch
 from ...records import Pair
-from ...streams import Rng, seed_of, seeded_torch
-from ...suggestions import suggest_arguments
+from ...streams import Rng, seeded_torch, to_seed
+from ...suggestions import explain_argument_errors
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of
-from ...torch.private_encoder import PrivateEncoder, transform_of
+from ...torch.private_encoder import PrivateEncoder, as_torch_module
 from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules
 from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
 from . import training
 from .system import Labelling, Saved, TextSystem
-from .training import Bag, Prepared, Recipe, Trained, WordDropout, labels_of, training_part
+from .training import Bag, Prepared, Recipe, Trained, WordDropout, classes_and_codes, training_part
 
 _EXTRACTOR_FOLDER: Final = "extractor"
 """Name of the folder of the extractor inside the folder of a saved model."""
@@ -80,7 +80,7 @@ class TextClassifier(Labelling, Saved):
 
     saved_keys = frozenset({"extractor", "width", "words", "labels", "beside"})
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self,
         dim: int | None,
@@ -122,19 +122,19 @@ class TextClassifier(Labelling, Saved):
         """Create an adversary that is trained against the extractor, or return None."""
         return None
 
-    def _train(
+    def _fit_list_training_texts(
         self, corpus: Any, recipe: Recipe, schedule: Any, rng: Rng, device: Any, progress: Any
     ) -> tuple[str, ...]:
         """Train the extractor and the classifier, and return the training texts."""
         self.trained = None
         ready = None if self.given is not None else self.prepare(corpus)
         part = training_part(corpus) if ready is None else ready.part
-        seed = seed_of(rng)
+        seed = to_seed(rng)
         source = np.random.default_rng(seed)
         # Only an adversary draws from this generator, so the weights are the same with and without
         # it.
         (rival,) = source.spawn(1)
-        labels, truth = labels_of(part)
+        labels, truth = classes_and_codes(part)
         place = device_of("cpu" if device is None else device)
         texts = tuple(part.texts)
         # Weights are drawn on the CPU, so they are the same on every device.
@@ -191,12 +191,12 @@ class TextClassifier(Labelling, Saved):
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
-        kind = (self.unknown, self.min_count, self._reserved_tokens)
+        kind = (self.unknown, self.min_count, self._zero_word_tokens)
         if not isinstance(corpus, Prepared):
             part = training_part(corpus)
             vocabulary = Vocabulary.from_texts(
                 part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
-                reserved=self._reserved_tokens,
+                reserved=self._zero_word_tokens,
             )  # fmt: skip
             return Prepared(part, vocabulary, training.units_of(vocabulary, part.texts), kind)
         if corpus.kind != kind:
@@ -254,7 +254,7 @@ class TextClassifier(Labelling, Saved):
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
-            vocabulary = Vocabulary(state["words"], self.unknown, self._reserved_tokens, ngrams=2)
+            vocabulary = Vocabulary(state["words"], self.unknown, self._zero_word_tokens, ngrams=2)
             self.extractor = self._make_bag(vocabulary).eval()
         else:
             self.extractor = encoder_of(self.given)
@@ -322,7 +322,7 @@ class TextClassifier(Labelling, Saved):
         return super().from_arguments({**arguments, **made_of}, place, config)
 
     @property
-    def _reserved_tokens(self) -> tuple[str, ...]:
+    def _zero_word_tokens(self) -> tuple[str, ...]:
         zeroed = self.dropout is not None and self.dropout.mask == "zero_id"
         # With a token for unknown words, number 0 is this token, as in the study.
         return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
@@ -451,7 +451,7 @@ class DPNR(TextSystem, TextClassifier):
         True
     """
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self,
         dim: int | None = None,
@@ -468,7 +468,7 @@ class DPNR(TextSystem, TextClassifier):
         super().__init__(dim, extractor, dropout, unknown, min_count)
         self.epsilon = positive("epsilon", epsilon)
         self.noise = choice("noise", noise, NOISES)
-        self.transform = transform_of(MinMax() if transform is None else transform)
+        self.transform = as_torch_module(MinMax() if transform is None else transform)
         published = isinstance(self.transform, MinMax)
         self.scale = choice("scale", scale or SCALES[not published], SCALES)
         if self.scale == "published" and not published:
@@ -534,8 +534,8 @@ class DPNR(TextSystem, TextClassifier):
         flag("pair", pair)
         recipe = training.make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
-        texts = self._train(corpus, recipe, schedule, rng, device, progress)
-        return self._protect_fitted(texts, pair, progress)
+        texts = self._fit_list_training_texts(corpus, recipe, schedule, rng, device, progress)
+        return self._set_noise_find_pair(texts, pair, progress)
 
     @property
     def arguments(self) -> dict[str, Any]:

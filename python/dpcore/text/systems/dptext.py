@@ -21,15 +21,15 @@ from ... import calibration, sensitivity
 from ...errors import choice, flag, instance, integer, invalid, mistyped, tag_error
 from ...mechanisms import positive
 from ...packages import torch
-from ...streams import Rng, seed_of, seeded_torch
-from ...suggestions import suggest_arguments
+from ...streams import Rng, seeded_torch, to_seed
+from ...suggestions import explain_argument_errors
 from ...torch import Clip, DPTextNoiseLayer, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ..corpus import Corpus, Vocabulary
 from . import training
 from .autoencoder import RESERVED, Decoder, Encoder, WordNumbers, words_loss
 from .system import Labelling, TextSystem, read_mapping
-from .training import Bag, Recipe, Trained, Units, labels_of, make_recipe, training_part
+from .training import Bag, Recipe, Trained, Units, classes_and_codes, make_recipe, training_part
 
 _EMBEDDING_DIM: Final = 64
 """Number of entries of a word vector in the LSTMs."""
@@ -161,7 +161,7 @@ CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 """Pairs of encoder and decoder, by the values of the argument `extractor` of `DPTextModel`."""
 
 
-def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
+def unique_values(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
     """Return the sorted different values of each named attribute in the texts of `part`.
 
     Raises:
@@ -478,7 +478,7 @@ class DPTextModel(TextSystem, Labelling):
 
     saved_keys = frozenset({"learnt", "words", "labels", "values"})
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self,
         epsilon: float,
@@ -563,12 +563,12 @@ class DPTextModel(TextSystem, Labelling):
             KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
         """
         flag("pair", pair)
-        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        epochs, seed = integer("epochs", epochs, 1), to_seed(rng)
         recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
         self.private = self.trained = self.parts = None
         part = training_part(corpus)
-        self.labels, truth = labels_of(part)
-        self.values = values_of((self.attribute,), part)
+        self.labels, truth = classes_and_codes(part)
+        self.values = unique_values((self.attribute,), part)
         place = device_of("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)
         settings = CODERS[self.extractor].settings
@@ -587,7 +587,7 @@ class DPTextModel(TextSystem, Labelling):
             **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
             partial=ended,
         )  # fmt: skip
-        return self._protect_fitted(texts, pair, progress)
+        return self._set_noise_find_pair(texts, pair, progress)
 
     @property
     def _largest_distance(self) -> float:

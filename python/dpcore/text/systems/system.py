@@ -26,7 +26,7 @@ from ...records import Pair
 from ...report.rows import Row
 from ...report.shown import Shown
 from ...streams import Rng
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.private_encoder import list_rows
@@ -269,7 +269,7 @@ class Saved:
             raise ValueError(names) from None
 
 
-@suggest_arguments
+@explain_argument_errors
 class Labelling:
     """Base class of models that predict the labels of texts.
 
@@ -468,7 +468,7 @@ class TextSystem(Saved, Shown):
         assert self.private is not None
         return self.private
 
-    def _protect_fitted(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
+    def _set_noise_find_pair(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
         """Set up the noise after the fitted encoder, and search the pair with the largest loss.
 
         The search is skipped if Ctrl-C stopped the training.
@@ -483,7 +483,7 @@ class TextSystem(Saved, Shown):
 
     def __repr__(self) -> str:
         """Return one line: arguments, whether the claim is true, and the largest loss found."""
-        worst = "" if self.private is None else self.private.worst_found
+        worst = "" if self.private is None else self.private.worst_pair_text
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:

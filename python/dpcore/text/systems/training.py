@@ -22,7 +22,7 @@ from ...packages import torch
 from ...progress import Progress
 from ...report.shown import Shown
 from ...streams import seeded_torch
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .. import schedules
 from ..corpus import Corpus, Vocabulary
 
@@ -53,7 +53,7 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
 """Allowed ranges of the settings of a training."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
     """Setting that masks random words of a text before a `Bag` computes the vector of the text.
@@ -209,7 +209,7 @@ class Bag(torch.nn.Module):
         (torch.Size([2, 4]), True)
     """
 
-    @suggest_arguments
+    @explain_argument_errors
     def __init__(
         self, vocabulary: Vocabulary, dim: int, dropout: WordDropout | None = None
     ) -> None:
@@ -263,12 +263,12 @@ class Bag(torch.nn.Module):
             float32 vectors, shape `(len(texts), dim)`.
         """
         units = texts if isinstance(texts, Units) else self.units(texts)
-        ids, sizes = self._kept(units)
+        ids, sizes = self._ids_and_sizes_kept(units)
         device = self.embedding.weight.device
         # The offsets are the starts of the texts. A text without units has a vector of zeros.
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
-    def _kept(self, units: Units) -> tuple[Any, Any]:
+    def _ids_and_sizes_kept(self, units: Units) -> tuple[Any, Any]:
         """Draw masks; return the numbers of the remaining units, and how many each text has."""
         if self.dropout is None:
             return units.ids, units.sizes
@@ -646,7 +646,7 @@ def training_part(corpus: Any) -> Corpus:
     return part
 
 
-def labels_of(part: Corpus) -> tuple[Any, Any]:
+def classes_and_codes(part: Corpus) -> tuple[Any, torch.Tensor]:
     """Return the different labels of texts, and an integer code of the label of each text.
 
     The labels are sorted. The codes are an int64 tensor. The code of a text is the position of its

@@ -19,8 +19,8 @@ from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric
 from ...packages import has_all
 from ...records import Floats, Record, set_fields
-from ...suggestions import suggest_arguments
-from ..reading import File, missing_file, open_file
+from ...suggestions import explain_argument_errors
+from ..reading import File, missing_file, read_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
 
@@ -32,7 +32,7 @@ _CANCELLATION_SHARE: Final = 1e-6
 """A squared distance below this share of the largest squared length is computed once more."""
 
 
-@suggest_arguments
+@explain_argument_errors
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
     r"""Read words and their vectors from a JavaScript file with one word per line.
 
@@ -56,7 +56,7 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         ...     word_vectors(file)
         {'in': array([0.5, 1. ]), 'on': array([ 0., -1.])}
     """
-    file = open_file(Path(path), _VECTOR_FORMAT)
+    file = read_file(Path(path), _VECTOR_FORMAT)
     vectors: Vectors = {}
     width = None
     for number, line in file.filled():
@@ -143,7 +143,7 @@ def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64
     return word, vector if is_sound else None
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding(Record):
     """List of words, with one vector for each word.

@@ -22,13 +22,13 @@ from ...errors import choice, flag, instance, integer, invalid, mistyped, real
 from ...mechanisms.texts import as_texts
 from ...progress import Progress
 from ...records import Floats, Ints, Pair, Record
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 from ...tables.table_audit import audit_table
 from ..corpus import training_texts, words_of
 from .embedding import Embedding
-from .losses import measure_words, split_rows
-from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_words, require_rows
+from .losses import kept_shares_supports, split_rows
+from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_squared, require_rows
 from .metric_noise import MetricLaplace, NoisyMechanism, Vickrey
 
 Mapping = Literal["conservative", "aggressive"]
@@ -70,7 +70,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
         scores *= sign * 0.5 * self.epsilon
         return scores
 
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         scores = self._scores_of(numbers)
         scores -= _log_sums(scores)[:, None]
         return scores
@@ -133,7 +133,7 @@ def _log_sums(scores: Floats) -> Floats:
     return sums
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class SanText(MetricExponential):
     """SanText: replaces x by y with probability proportional to exp(-epsilon d(x, y)/2).
@@ -164,7 +164,7 @@ class SanText(MetricExponential):
     """
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class TEM(MetricExponential):
     """Truncated exponential mechanism (TEM), which replaces a word x of a text by a random word y.
@@ -215,7 +215,7 @@ class TEM(MetricExponential):
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: always replaces sensitive words, and replaces other words with probability p.
@@ -306,7 +306,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def _is_sensitive(self) -> npt.NDArray[np.bool_]:
         return np.isin(self.words, self.sensitive)
 
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         rows = self.vectors.distances(numbers)
         rows *= -0.5 * self.epsilon
         rows[:, ~self._is_sensitive] = -np.inf
@@ -318,7 +318,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return rows
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class CusText(TableMechanism):
     """CusText: replaces a word x of a text by a word y from a list of k words near x.
@@ -415,9 +415,9 @@ class CusText(TableMechanism):
     def _nearest_words(self, numbers: Ints, among: Ints) -> Ints:
         """Return the k words of `among` that are nearest to each word; earlier words win ties."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
-        return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
+        return among[nearest_squared(vectors, vectors[:0], numbers, among, depth)[0]]
 
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         vectors, lists = self.vectors.vectors, self._output_lists[numbers]
         there = lists >= 0
         apart = np.linalg.norm(vectors[numbers][:, None] - vectors[lists], axis=2)
@@ -453,7 +453,7 @@ class WordCalibration(Record):
         return f"{self.mechanism!r}: at most {self.loss:g} nats for any two words ({kind})"
 
 
-@suggest_arguments
+@explain_argument_errors
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
     """Find the epsilon at which the largest loss of a word mechanism for two words is `loss`.
 
@@ -511,7 +511,7 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     return WordCalibration(kind(vectors, low, **settings), loss, is_exact=True)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
     """Measurements of one mechanism that replaces words: its privacy loss, and its effect on words.
@@ -559,7 +559,7 @@ class WordFigures(Record):
         )
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordComparison(Record):
     """Comparison of mechanisms with the same largest privacy loss between any two words.
@@ -585,7 +585,7 @@ class WordComparison(Record):
         return "\n".join([title, _COMPARISON_HEADER, *map(str, self.rows)])
 
 
-@suggest_arguments
+@explain_argument_errors
 def compare(
     vectors: Any, loss: float, *, rng: Rng = None, progress: bool | None = None
 ) -> WordComparison:
@@ -617,7 +617,7 @@ def compare(
         >>> found["SanText"].loss, round(found["SanText"].kept, 3), found["SanText"].support
         (2.0, 0.608, 3.0)
     """
-    draws = np.random.default_rng(seed_of(rng))
+    draws = np.random.default_rng(to_seed(rng))
     kinds = (SanText, TEM, MetricLaplace, Vickrey)
     rows: list[WordFigures] = []
     with Progress("comparing mechanisms", 2 * len(kinds) + 1, progress) as bar:
@@ -644,7 +644,7 @@ def _measure_mechanism(
     else:
         # Words at equal steps over the whole vocabulary.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
-    kept, _, support = measure_words(mechanism, words, _COUNTED_DRAWS, seed_of(rng))
+    kept, _, support = kept_shares_supports(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
     inputs = rng.integers(0, size, _N_TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()

@@ -14,15 +14,15 @@ import numpy as np
 
 from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
-from ...calibration.pure import l2_laplace_divergences
+from ...calibration.pure import l2_laplace_renyi_bounds
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level, invalid
-from ...mechanisms.declarations import mechanism_attribute
+from ...mechanisms.declarations import optional_attribute
 from ...records import Floats, Ints, Record
 from ...report.plain import encode_value
 from ...sensitivity import Ball
-from ...streams import Rng, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, to_seed
+from ...suggestions import explain_argument_errors
 
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 
@@ -99,7 +99,7 @@ class TextLoss(Record):
         )
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordReport(Record, word="WordReport"):
     """Measurements of one word of a text, under a mechanism that replaces words at random.
@@ -126,7 +126,7 @@ class WordReport(Record, word="WordReport"):
     loss: float
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
     """Report on one text: which words a mechanism leaves unchanged, and the largest privacy loss.
@@ -221,19 +221,19 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     The method `WordMechanism.text_loss` describes the arguments.
     """
     delta = confidence_level(delta, "delta")
-    first, second, differ = mechanism._read_and_compare(a, b, choice("unknown", unknown, UNKNOWN))
+    first, second, differ = mechanism._find_changes(a, b, choice("unknown", unknown, UNKNOWN))
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
     is_known = pairs.max() < size
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
     # Repeated pairs of words are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
     each = delta if mechanism.has_table else 0.0
-    place_losses = [_compare_words(mechanism, words, each, unknown) for words in distinct]
+    place_losses = [_losses_and_renyi(mechanism, words, each, unknown) for words in distinct]
     losses, at_delta, curves = (np.array(part) for part in zip(*place_losses, strict=True))
     if not mechanism.has_table:
         # At every delta, the noise loses most between the two words with the largest distance.
         worst = distinct[losses.max(axis=1).argmax()]
-        at_delta = np.array(_compare_words(mechanism, worst, delta, unknown)[1])
+        at_delta = np.array(_losses_and_renyi(mechanism, worst, delta, unknown)[1])
     whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
     curve = np.tensordot(counts, curves, 1).max(axis=0)
     bounds = [whole, canonne_kamath_steinke(ORDERS, curve, delta).epsilon]
@@ -266,8 +266,8 @@ def make_text_report(
     """
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
-    seed = None if is_exact else seed_of(rng)
-    kept, ends, support = measure_words(mechanism, inputs, draws, seed)
+    seed = None if is_exact else to_seed(rng)
+    kept, ends, support = kept_shares_supports(mechanism, inputs, draws, seed)
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
@@ -280,35 +280,35 @@ def make_text_report(
     return TextReport(mechanism.name, *words, unknown, strange, is_exact, draws, seed)
 
 
-def _compare_words(
-    mechanism: Any, words: Ints, delta: float, unknown: str
+def _losses_and_renyi(
+    mechanism: Any, pair: Ints, delta: float, unknown: str
 ) -> tuple[Floats, float, Floats]:
     """Return the privacy loss between two words, the loss at delta, and Renyi divergences.
 
     The loss and the divergences have an entry for each direction.
     """
-    is_known = words.max() < len(mechanism.vectors)
+    is_known = pair.max() < len(mechanism.vectors)
     if mechanism.has_table and (is_known or unknown != "keep"):
-        p, q = mechanism.rows_with_unknown(words)
+        p, q = mechanism.log_rows_or_uniform(pair)
         losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
         at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
-        return losses, at_delta, np.array([_renyi_divergences(p, q), _renyi_divergences(q, p)])
+        return losses, at_delta, np.array([_renyi_by_order(p, q), _renyi_by_order(q, p)])
     if is_known:
         # The noise has the same law around the two words, so the losses in the two directions are
         # equal.
-        loss = float(mechanism.epsilon * mechanism._distances(*words[:, None])[0])
+        loss = float(mechanism.epsilon * mechanism._distances(*pair[:, None])[0])
         dim = mechanism.vectors.dim
         noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
         at_delta = min(loss, noise.epsilon(max(0.0, delta - _DELTA_ERROR)))
-        curve = l2_laplace_divergences(ORDERS, loss, dim)
+        curve = l2_laplace_renyi_bounds(ORDERS, loss, dim)
         return np.full(2, loss), at_delta, np.stack([curve, curve])
     # Two unknown words have the same law. Without a table, the loss between an unknown and a known
     # word has no bound.
-    loss = 0.0 if unknown == "uniform" and words[0] == words[1] else np.inf
+    loss = 0.0 if unknown == "uniform" and pair[0] == pair[1] else np.inf
     return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
 
 
-def measure_words(
+def kept_shares_supports(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
     """Measure how a mechanism replaces each of n words.
@@ -325,7 +325,7 @@ def measure_words(
     for part in split_rows(len(numbers), size):
         inputs = numbers[part]
         if mechanism.has_table:
-            weights = np.exp(mechanism.rows_with_unknown(inputs))
+            weights = np.exp(mechanism.log_rows_or_uniform(inputs))
         else:
             drawn = mechanism._draw(inputs.repeat(draws), len(inputs) * draws, seed)
             rows = drawn.reshape(len(inputs), draws)
@@ -350,13 +350,13 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
     if not mechanism.has_table:
         rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
         return np.array([mechanism.epsilon * row.max() for row in rows])
-    if unknown != "uniform" and mechanism_attribute(mechanism, "largest_losses"):
+    if unknown != "uniform" and optional_attribute(mechanism, "largest_losses"):
         losses: Floats = mechanism.largest_losses(numbers)
         return losses
     others = np.arange(size + (unknown == "uniform"))
     for part in split_rows(len(others), size):
-        block = mechanism.rows_with_unknown(others[part])
-        for i, row in enumerate(mechanism.rows_with_unknown(numbers)):
+        block = mechanism.log_rows_or_uniform(others[part])
+        for i, row in enumerate(mechanism.log_rows_or_uniform(numbers)):
             with np.errstate(invalid="ignore"):
                 # NaN marks an output that is impossible under the two words.
                 worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
@@ -398,7 +398,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
     return max(0.0, float(np.nanmax(log_ratios)))
 
 
-def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
+def _renyi_by_order(log_p: Floats, log_q: Floats) -> Floats:
     """Return the Renyi divergences of P from Q at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ... import _core, errors
 from ...mechanisms.texts import Rewriter, as_texts
 from ...records import Floats, Ints, Pair, Record
-from ...streams import Rng, check_size, seed_of
-from ...suggestions import suggest_arguments
+from ...streams import Rng, check_size, to_seed
+from ...suggestions import explain_argument_errors
 from ..corpus import Tokeniser, split_text, words_of
 from ..linkage import list_first_rows, rank_truth, share_interval
 from . import losses
@@ -126,7 +126,7 @@ class WordMechanism(Record):
         """
         inputs = np.array(self._read_words("x", x)[1])
         size = check_size(size, len(inputs))
-        out = self._draw(inputs, size * len(inputs), seed_of(rng))
+        out = self._draw(inputs, size * len(inputs), to_seed(rng))
         return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Ints:
@@ -150,7 +150,7 @@ class WordMechanism(Record):
         if inputs.ndim != 1 or (inputs.size and not 0 <= inputs.min() <= inputs.max() < size):
             raise errors.invalid("numbers", requirement, numbers)
         inputs = np.ascontiguousarray(inputs, np.int64)
-        return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
+        return self._draw(inputs, len(inputs), to_seed(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
         """Create a pair of two inputs. The claim for the pair is epsilon times their distance.
@@ -168,7 +168,7 @@ class WordMechanism(Record):
             ValueError: if a word has no vector, the two inputs have the same words, or the texts
                 have different numbers of words. In the last case, the privacy loss is infinite.
         """
-        first, second, _ = self._read_and_compare(a, b)
+        first, second, _ = self._find_changes(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class WordMechanism(Record):
         outputs, inputs = np.array(flat, object), np.array(numbers, np.int64)
         taken = (inputs < len(self.vectors)) | (unknown != "keep")
         if taken.any():
-            drawn = self._draw(inputs[taken], int(taken.sum()), seed_of(rng))
+            drawn = self._draw(inputs[taken], int(taken.sum()), to_seed(rng))
             outputs[taken] = np.array(self.words, object)[drawn]
         parts = iter(outputs.tolist())
         return [" ".join(islice(parts, length)) for length in lengths]
@@ -374,7 +374,7 @@ class WordMechanism(Record):
             words = [word for word in words if word in rows]
         return words, [rows.get(word, size) for word in words]
 
-    def _read_and_compare(
+    def _find_changes(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the word numbers of two inputs, and a mask of the places with different words."""
@@ -409,7 +409,7 @@ class TableMechanism(WordMechanism):
         Raises:
             ValueError: if `start` or `stop` is out of range.
         """
-        return self._rows_of(require_rows(len(self.vectors), start, stop))
+        return self._log_probabilities(require_rows(len(self.vectors), start, stop))
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
         """Compute the privacy loss of each output: ln(probability on x / probability on x').
@@ -438,7 +438,7 @@ class TableMechanism(WordMechanism):
             raise errors.invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
         total = np.zeros(len(ys))
         for place in np.flatnonzero(first != second):
-            p, q = self._rows_of(np.array([first[place], second[place]]))
+            p, q = self._log_probabilities(np.array([first[place], second[place]]))
             with np.errstate(invalid="ignore"):
                 ratios = p - q
             # Outputs that are impossible under the two words are never drawn and add no loss.
@@ -466,7 +466,7 @@ class TableMechanism(WordMechanism):
             return None
         sums = np.zeros(2)
         for place in changed:
-            p, q = self._rows_of(np.array([first[place], second[place]]))
+            p, q = self._log_probabilities(np.array([first[place], second[place]]))
             sums += [losses.one_sided_loss(p, q, delta), losses.one_sided_loss(q, p, delta)]
         return float(sums.max())
 
@@ -494,16 +494,16 @@ class TableMechanism(WordMechanism):
         """
         return TableWithUnknown(self)
 
-    def rows_with_unknown(self, numbers: Ints) -> Floats:
+    def log_rows_or_uniform(self, numbers: Ints) -> Floats:
         """Compute the log probabilities of all outputs for n words (uniform for unknown words)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
-            rows[has_row] = self._rows_of(numbers[has_row])
+            rows[has_row] = self._log_probabilities(numbers[has_row])
         return rows
 
     @abstractmethod
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         """Return the log probabilities of all outputs for n words, shape `(n, outputs)`."""
 
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
@@ -522,8 +522,8 @@ class TableMechanism(WordMechanism):
         """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
         return lru_cache(maxsize=1)(self._prepare_table_rows)
 
-    def _prepare_table_rows(self, key: bytes) -> _PreparedRows:
-        numbers, outputs = np.frombuffer(key, np.int64), self.shape[1]
+    def _prepare_table_rows(self, number_bytes: bytes) -> _PreparedRows:
+        numbers, outputs = np.frombuffer(number_bytes, np.int64), self.shape[1]
         if outputs > _MAX_ROW_OUTPUTS:
             raise errors.invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
         slots = np.full(self.shape[0] + 1, -1, np.int64)
@@ -531,7 +531,7 @@ class TableMechanism(WordMechanism):
         shape = (len(numbers), outputs)
         thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
         for part in split_rows(*shape):
-            rows = self.rows_with_unknown(numbers[part])
+            rows = self.log_rows_or_uniform(numbers[part])
             _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
         return thresholds, entries, slots
 
@@ -563,7 +563,7 @@ class TableWithUnknown:
 
     def log_rows(self, start: int, stop: int) -> Floats:
         """Compute the log probabilities of all V outputs for the inputs `start` to `stop - 1`."""
-        return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
+        return self.mechanism.log_rows_or_uniform(require_rows(self.shape[0], start, stop))
 
 
 class MetricMechanism(WordMechanism):
@@ -594,7 +594,7 @@ def require_rows(words: int, start: int, stop: int) -> Ints:
     return np.arange(errors.integer("start", start, 0, stop), stop)
 
 
-def nearest_words(
+def nearest_squared(
     rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
 ) -> tuple[Ints, Floats]:
     """Return the points that are nearest to each query vector, and their squared distances.
@@ -618,7 +618,7 @@ def nearest_words(
     return places[at].astype(np.int64), squares[at]
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
     """Success of an attacker who names, for each rewritten text, the most likely original text.
@@ -675,7 +675,7 @@ class Linkage(Record, word="Linkage"):
         return f"{self.right:,} of {texts} linked by {self.by}: {share}"
 
 
-@suggest_arguments
+@explain_argument_errors
 def link(
     mechanism: WordMechanism,
     originals: Sequence[Any],
@@ -742,7 +742,7 @@ def link(
     linked = rank_truth(
         keys,
         np.arange(len(texts)),
-        lambda rows: score_originals(mechanism, different, rewritten[rows]),
+        lambda rows: text_score_matrix(mechanism, different, rewritten[rows]),
         by,
         confidence,
     )
@@ -766,7 +766,7 @@ def read_word_numbers(
     return rows
 
 
-def score_originals(
+def text_score_matrix(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
     """Return a score of each original text for each rewritten text: higher means more likely.
@@ -787,7 +787,7 @@ def score_originals(
     for part in split_rows(len(needed), len(mechanism.vectors)):
         block = needed[part]
         if by_table:
-            rows = mechanism.rows_with_unknown(block)
+            rows = mechanism.log_rows_or_uniform(block)
         else:
             rows = -mechanism.vectors.distances(block)
         slots = np.full(len(mechanism.vectors), -1)

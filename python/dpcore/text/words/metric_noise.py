@@ -12,9 +12,9 @@ import numpy as np
 from ... import _core
 from ...errors import invalid, real
 from ...records import Floats, Ints
-from ...suggestions import suggest_arguments
+from ...suggestions import explain_argument_errors
 from .embedding import Embedding
-from .mechanism import MetricMechanism, TableMechanism, nearest_words
+from .mechanism import MetricMechanism, TableMechanism, nearest_squared
 
 _MAX_BLOCK_NUMBERS: Final = 2**20
 """Approximate number of noisy vector entries in memory at once."""
@@ -78,20 +78,20 @@ class NoisyMechanism(MetricMechanism):
             out = np.where(np.resize(strange, size), uniform, out)
         return out
 
-    def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
+    def _nearest_squared(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
         """Return the `depth` words nearest to each noisy vector, and their squared distances.
 
         In a tie, the word with the lower number comes first.
         """
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
-        return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
+        return nearest_squared(noisy, self.vectors.vectors, queries, points, depth)
 
     @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
         """Return the number of the output word for each noisy vector."""
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
     """Mechanism that adds noise to the vector of a word and outputs the nearest word.
@@ -121,7 +121,7 @@ class MetricLaplace(NoisyMechanism):
     """
 
     def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
-        return self._nearest_words(noisy, 1)[0][:, 0]
+        return self._nearest_squared(noisy, 1)[0][:, 0]
 
 
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
@@ -133,7 +133,7 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
     # Draws are the same as in other dimensions, so no table has to be prepared for them.
     _draw = NoisyMechanism._draw
 
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         # The reshape fails for vectors of more than one dimension.
         line = self.vectors.vectors.reshape(len(self.vectors))
         order = np.argsort(line)
@@ -155,7 +155,7 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
     return np.where(low >= 0.0, beyond, around)
 
 
-@suggest_arguments
+@explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class Vickrey(NoisyMechanism):
     """Mechanism that adds noise to the vector of a word and outputs one of the two nearest words.
@@ -195,7 +195,7 @@ class Vickrey(NoisyMechanism):
         object.__setattr__(self, "t", real("t", self.t, low=0.0, high=1.0))
 
     def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
-        words, squares = self._nearest_words(noisy, 2)
+        words, squares = self._nearest_squared(noisy, 2)
         second = self._share_of_second(*np.sqrt(squares).T)
         return np.where(coins < second, words[:, 1], words[:, 0])
 
@@ -215,7 +215,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     _draw = NoisyMechanism._draw
 
-    def _rows_of(self, numbers: Ints) -> Floats:
+    def _log_probabilities(self, numbers: Ints) -> Floats:
         """Integrate the probabilities of the two nearest words over intervals of the noise."""
         low, high, nearest = self._output_intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
@@ -244,7 +244,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
         cuts = np.unique(np.concatenate([line, *middles]))
         inside = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2.0, [cuts[-1] + 1.0]])
         low, high = np.append(-np.inf, cuts), np.append(cuts, np.inf)
-        return low, high, self._nearest_words(inside[:, None], 2)[0]
+        return low, high, self._nearest_squared(inside[:, None], 2)[0]
 
 
 _LINE_MECHANISMS: Final = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}
