@@ -107,7 +107,6 @@ def test_standard_output_on_a_full_disk_is_an_error(folder, capsys, monkeypatch)
         monkeypatch.setattr("sys.stdout", output)
         with fill_disk():
             assert main(["audit", "half-noise", "--epsilon", "1", "--trials", "1e3", "--json"]) == 3
-        os.ftruncate(output.fileno(), 0)
     assert "error: standard output must be a file that can be written (" in capsys.readouterr()[1]
 
 
