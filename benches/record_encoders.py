@@ -347,7 +347,7 @@ def measure_correct(models: int) -> Iterator[str]:
     class Unmasked(Pooled):
         """The mean over all tokens, padding too."""
 
-        def _encode_batch(self, texts: list[str]) -> Any:
+        def _embed(self, texts: list[str]) -> Any:
             tokens = self.tokenizer(
                 texts, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
             )

@@ -334,7 +334,7 @@ def test_finite_losses_have_no_reason(mechanism, pair):
 
 def surround_noise(**steps):
     """Return a mechanism of one-sided noise with steps before or after it."""
-    return SimpleNamespace(steps=lambda dim: mechanisms.Steps(Exponential(1.0), **steps))
+    return SimpleNamespace(steps=lambda dim: mechanisms.Formula(Exponential(1.0), **steps))
 
 
 def test_inputs_that_a_clip_makes_one(monkeypatch):

@@ -341,7 +341,7 @@ def _stirling_correction(x: int) -> float:
     return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x * x)) / (x * x)) / x
 
 
-def _log_unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
+def _log_unequal_majority(log_p: Logs, log_not_p: Logs) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for the number K of votes for x'.
 
     The n entries vote independently. Entry i votes for x' with probability exp(log_p[i]).
@@ -350,7 +350,7 @@ def _log_unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
     masses = np.full(n + 1, -np.inf)
     masses[0] = 0.0
     for i in range(n):
-        stay = masses[: i + 2] + log_q[i]
+        stay = masses[: i + 2] + log_not_p[i]
         stay[1:] = np.logaddexp(stay[1:], masses[: i + 1] + log_p[i])
         masses[: i + 2] = stay
     tails = (_log_sum(masses[n // 2 + 1 :]), _log_sum(masses[: n // 2 + 1]))

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from .errors import real
-from .mechanisms import LARGEST, ClipStep, DPTextNoise, Laplace, Native, Steps, positive
+from .mechanisms import LARGEST, ClipStep, DPTextNoise, Formula, Laplace, Native, positive
 from .mechanisms.declarations import NATIVE
 from .mechanisms.dptext import Undefined
 from .pairs import dimension, distance, zeros_ones
@@ -53,7 +53,7 @@ def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
-def _ones_factor(norm: Norm, radius: float, dim: int, norm_of_ones: float) -> float:
+def _entry_of_constant_vector(norm: Norm, radius: float, dim: int, norm_of_ones: float) -> float:
     """Compute the entry of a constant vector whose norm is `radius`, up to rounding.
 
     The norm of the vector is never above `radius`, so that clipping to `radius` does not change the
@@ -144,7 +144,7 @@ class Sensitive(System):
         1, `dpcore.pairs.patterns(dim, "one")` returns pairs that differ in a single entry.
         """
         dim = dimension(dim)
-        level = _ones_factor("l1", self.sensitivity, dim, float(dim))
+        level = _entry_of_constant_vector("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))
 
 
@@ -178,16 +178,16 @@ class Clipped(System):
         """
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
-        level = _ones_factor(self.ball, self.clip, dim, share)
+        level = _entry_of_constant_vector(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the two steps of this system: clip the input, then add Laplace noise.
 
         The scale of the noise is ``2 clip / epsilon``, where `clip` is the radius of the clipping.
         """
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
-        return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
+        return Formula(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
 @explain_argument_errors
@@ -221,9 +221,11 @@ class LaplaceMechanism(Sensitive):
     fault: ClassVar[str] = "nothing: the reference that every other system is measured against"
     sound: ClassVar[bool] = True
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the only step: add Laplace noise of scale sensitivity / epsilon to the input."""
-        return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
+        return Formula(
+            Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon))
+        )
 
 
 @explain_argument_errors
@@ -333,7 +335,7 @@ class ADePTScaled(Clipped):
     fault: ClassVar[str] = "nothing: the noise grows with sqrt(dim), as the L1 diameter does"
     sound: ClassVar[bool] = True
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the two steps of this system: clip the input, then add Laplace noise.
 
         The scale of the noise is ``2 clip sqrt(dim) / epsilon``, where `clip` is the radius of the
@@ -342,7 +344,7 @@ class ADePTScaled(Clipped):
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
-        return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
+        return Formula(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
 @explain_argument_errors
@@ -396,9 +398,9 @@ class ADePTReference(System):
         """
         return zeros_ones(dim)
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the only step of this system: add Laplace noise of scale 1 / epsilon."""
-        return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
+        return Formula(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
 @explain_argument_errors
@@ -443,10 +445,10 @@ class DPText(Sensitive):
     fault: ClassVar[str] = "uniform draw on [0, 1) instead of [-1/2, 1/2): loss is infinite"
     sound: ClassVar[bool] = False
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the only step of this system: add faulty noise of scale sensitivity / epsilon."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
-        return Steps(DPTextNoise(scale, self.nan))
+        return Formula(DPTextNoise(scale, self.nan))
 
 
 @explain_argument_errors
@@ -484,13 +486,13 @@ class DPTextRepaired(Sensitive):
     fault: ClassVar[str] = "nothing: with the draw on [-1/2, 1/2) the formula gives Laplace noise"
     sound: ClassVar[bool] = True
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the only step of this system: add Laplace noise of scale sensitivity / epsilon.
 
         The noise is computed from a uniform random number between -1/2 and 1/2.
         """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
-        return Steps(Laplace(scale, "centred"))
+        return Formula(Laplace(scale, "centred"))
 
 
 @explain_argument_errors
@@ -532,13 +534,13 @@ class HalvedOutput(Sensitive):
     fault: ClassVar[str] = "nothing: halving the noisy output is post-processing"
     sound: ClassVar[bool] = True
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the two steps of this mechanism: add Laplace noise, then divide the sum by 2.
 
         The scale of the noise is sensitivity / epsilon.
         """
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
-        return Steps(Laplace(scale), factor=0.5)
+        return Formula(Laplace(scale), factor=0.5)
 
 
 @explain_argument_errors
@@ -569,13 +571,13 @@ class HalfNoise(Sensitive):
     fault: ClassVar[str] = "half the scale that the sensitivity needs: loses 2 epsilon"
     sound: ClassVar[bool] = False
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the only step of this mechanism: add Laplace noise.
 
         The scale of the noise is sensitivity / (2 epsilon), half of the necessary scale.
         """
         scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
-        return Steps(Laplace(scale))
+        return Formula(Laplace(scale))
 
 
 SYSTEMS: tuple[type[System], ...] = (

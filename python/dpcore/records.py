@@ -343,7 +343,7 @@ def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dt
     return copy
 
 
-def _freeze_input(value: Any) -> Any:
+def _read_only_copy_if_array(value: Any) -> Any:
     # Subclasses such as masked arrays hold more than their numbers: they are kept unchanged.
     return frozen_array(value) if type(value) in (np.ndarray, np.memmap) else value
 
@@ -421,8 +421,8 @@ class Pair(Record, word="Pair"):
 
     def __post_init__(self) -> None:
         """Freeze the inputs and check the distance."""
-        object.__setattr__(self, "x", _freeze_input(self.x))
-        object.__setattr__(self, "x_prime", _freeze_input(self.x_prime))
+        object.__setattr__(self, "x", _read_only_copy_if_array(self.x))
+        object.__setattr__(self, "x_prime", _read_only_copy_if_array(self.x_prime))
         distance = real("distance", self.distance, low=0.0, open_low=True)
         object.__setattr__(self, "distance", distance)
 

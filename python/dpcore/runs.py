@@ -22,7 +22,7 @@ from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_smallest_digests
 from .sampling.driver import Done, Range
-from .sampling.rows import doubts_across_audits
+from .sampling.rows import event_rate_change_doubts
 from .suggestions import explain_argument_errors
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
@@ -363,4 +363,4 @@ def _event_rate_notes(runs: list[RunFile]) -> tuple[str, ...]:
         return ()
     counted = [run.done for run in runs if run.done.ranges]
     sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]
-    return doubts_across_audits(sides)
+    return event_rate_change_doubts(sides)

@@ -14,8 +14,8 @@ from scipy import stats
 from dpcore.attacks import additive
 from dpcore.attacks.additive import Additive, AdditiveScore, fit_scores
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.bins import Layout, classes_of_columns
-from dpcore.attacks.grains import EXACT, Grain
+from dpcore.attacks.bins import ColumnBins, classes_of_columns
+from dpcore.attacks.grains import EXACT, Tolerance
 from dpcore.attacks.ratios import (
     cut_even_runs,
     find_indistinct_runs,
@@ -32,11 +32,13 @@ VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
 
 # Bins.
 
-SLACK = Grain(0, absolute=1e-9)
+SLACK = Tolerance(0, absolute=1e-9)
 
 
 def bin_column(values, grain, bins):
-    return Layout.of_sample(values[:, np.newaxis], "values", [grain], bins, np.zeros(1, np.int64))
+    return ColumnBins.of_sample(
+        values[:, np.newaxis], "values", [grain], bins, np.zeros(1, np.int64)
+    )
 
 
 def bins_of(found, values):
@@ -56,7 +58,7 @@ def test_a_small_alphabet_is_all_atoms():
 def test_a_sentinel_in_a_continuum_is_an_atom():
     values = np.random.default_rng(1).normal(size=20000)
     values[:600], values[600:1000] = -1000.0, 0.0
-    found = bin_column(values, Grain(0, absolute=1e-6), 32)
+    found = bin_column(values, Tolerance(0, absolute=1e-6), 32)
     sentinel, zero, rest = symbols_of(found, [-1000.0, 0.0, 0.01])
     assert len({sentinel, zero, 0}) == 3
     assert rest == 0
@@ -67,7 +69,7 @@ def test_a_sentinel_in_a_continuum_is_an_atom():
     assert 32 <= found.edges.size <= 32 + 8 + 4
     # Also where the continuum has a hole around the atom.
     values[1000:] += np.sign(values[1000:])
-    found = bin_column(values, Grain(0, absolute=1e-6), 32)
+    found = bin_column(values, Tolerance(0, absolute=1e-6), 32)
     assert symbols_of(found, [1e-7, 0.1, -0.1, 0.9]).tolist()[1:] == [0, 0, 0]
     assert symbols_of(found, [1e-7])[0] > 0
 
@@ -102,7 +104,7 @@ def test_edges_are_sorted_and_never_near_a_value(values):
 def test_outliers_do_not_melt_a_continuum_into_one_atom():
     values = np.random.default_rng(1).standard_cauchy(100_000)
     # Coarse enough for the middle to be one cluster.
-    found = bin_column(values, Grain(0, absolute=1e-3), 32)
+    found = bin_column(values, Tolerance(0, absolute=1e-3), 32)
     assert found.edges.size > 30
     assert found.symbols.max() == 0
     assert (np.bincount(bins_of(found, values)) / values.size).max() < 0.05
@@ -139,7 +141,7 @@ def test_which_columns_the_inputs_treat_alike(pair, transform, columns, expected
 
 def test_a_layout_spreads_and_flattens():
     sample = np.arange(150)[:, np.newaxis] % [3, 1, 5]
-    found = Layout.of_sample(sample, "values", [SLACK] * 3, 8, np.arange(3))
+    found = ColumnBins.of_sample(sample, "values", [SLACK] * 3, 8, np.arange(3))
     flat = np.arange(2 * found.symbols.size, dtype=float).reshape(2, -1) + 1
     spread = found.split_by_column(flat)
     assert spread.shape == (2, 3, 6)
@@ -251,7 +253,7 @@ LINKED, APART = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
 def patterns_of(rows, rows_prime, coding=additive.code_by_column, **options):
     sample = np.concatenate([rows, rows_prime])
     own = np.arange(rows.shape[1])
-    found = Layout.of_sample(sample, "values", [EXACT] * own.size, 8, own)
+    found = ColumnBins.of_sample(sample, "values", [EXACT] * own.size, 8, own)
     return additive.Patterns.of(rows, rows_prime, found, coding(found, **options))
 
 

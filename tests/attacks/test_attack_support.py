@@ -12,7 +12,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, assert_kept, count_ove
 import dpcore
 from dpcore.attacks import Support, support
 from dpcore.attacks.attack import Goal
-from dpcore.attacks.grains import EXACT, Grain
+from dpcore.attacks.grains import EXACT, Tolerance
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
 from dpcore.attacks.threshold import RowMax, RowMin, Special
 from dpcore.bounds import clopper_pearson
@@ -102,7 +102,7 @@ def test_which_hypotheses_are_tried():
     assert {score.kind for score in found(*odd)[:2]} == {"nan", "inf"}
 
 
-GRAIN = Grain(0, absolute=1e-9)
+GRAIN = Tolerance(0, absolute=1e-9)
 
 
 def widen_range(values, grain):

@@ -23,7 +23,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.attacks import Threshold
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.candidates import OfParts
+from dpcore.attacks.candidates import PartsScore
 from dpcore.attacks.parts import Part, Parts
 from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.bounds import clopper_pearson
@@ -89,7 +89,7 @@ def test_only_a_part_with_few_values_may_be_rare():
     """23 of 1,000 against 5: enough for a part, by luck for one of the scores of plain numbers."""
     sides = np.zeros((2, 1000, 1))
     sides[0, :23] = sides[1, :5] = 1.0
-    part = OfParts(Parts((Part((("entry", 0),), "value"),)), Coordinate(0))
+    part = PartsScore(Parts((Part((("entry", 0),), "value"),)), Coordinate(0))
     plain, of_part = (
         choose_events([one], *sides, Goal(10_000))[0].merit for one in (Coordinate(0), part)
     )

@@ -12,17 +12,17 @@ import pytest
 import dpcore
 from dpcore import _core
 from dpcore.attacks import Discriminant, arrays
-from dpcore.attacks.bins import SHARE, TRANSFORMS, Layout, place_between, transform_columns
+from dpcore.attacks.bins import SHARE, TRANSFORMS, ColumnBins, place_between, transform_columns
 from dpcore.attacks.grains import (
     APART,
     EXACT,
     NEAR,
     SAME,
     THREADS,
-    Grain,
+    Tolerance,
     bin_boundary_indices,
     classify_gaps,
-    find_grains,
+    column_tolerances,
     merge_grains,
     weighted_sum_rounding,
 )
@@ -55,7 +55,13 @@ KINDS = {
     "dense": lambda noise: 1.0 + 1e-13 * noise,
     "subnormal": lambda noise: noise * 5e-323,
 }
-GRAINS = [EXACT, Grain(0, absolute=1e-6), Grain(53, 1.0), Grain(24, 1.0), Grain(8, 0.1, 1e-9)]
+GRAINS = [
+    EXACT,
+    Tolerance(0, absolute=1e-6),
+    Tolerance(53, 1.0),
+    Tolerance(24, 1.0),
+    Tolerance(8, 0.1, 1e-9),
+]
 
 
 def make_column(kind, size):
@@ -181,7 +187,7 @@ def plain_grain(sides):
         # Smaller steps than that of the smallest normal number are not looked for.
         if (own - used) * len(together) >= 40 and step >= -1022:
             return EXACT
-    return Grain(bits, middle)
+    return Tolerance(bits, middle)
 
 
 # The comparisons.
@@ -211,7 +217,7 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         moved = {"values": grains, "differences": pairs}
         moved["sorted"] = [merge_grains(grains)] * len(KINDS)
         for classes in (columns, columns // 3) if transform != "sorted" else (columns,):
-            layout = Layout.of_sample(rows, transform, grains, bins, classes)
+            layout = ColumnBins.of_sample(rows, transform, grains, bins, classes)
             edges, symbols = [], []
             for kind in classes:
                 own = np.flatnonzero(classes == kind)
@@ -228,10 +234,10 @@ def test_bins_of_all_columns_are_those_of_each(transform):
 
 def test_slices_and_threads_change_nothing(monkeypatch):
     rows = GENERATOR.laplace(size=(200, 50))
-    arguments = rows, "values", [Grain(53, 1.0)] * 50, 8, np.arange(50) // 2
-    layout = Layout.of_sample(*arguments)
+    arguments = rows, "values", [Tolerance(53, 1.0)] * 50, 8, np.arange(50) // 2
+    layout = ColumnBins.of_sample(*arguments)
     monkeypatch.setattr(arrays, "SLICE_NUMBERS", 1000)
-    for part, other in zip(layout, Layout.of_sample(*arguments), strict=True):
+    for part, other in zip(layout, ColumnBins.of_sample(*arguments), strict=True):
         assert np.array_equal(part, other)
     values = np.sort(GENERATOR.laplace(size=(300, 2000)), axis=1).ravel()
     ends, grains = np.arange(1, 301) * 2000, (np.full(300, 53), np.ones(300), np.zeros(300))
@@ -247,7 +253,7 @@ def test_grains_of_all_columns_are_those_of_each(dtype):
             rows = np.stack([make_column(kind, size) for kind in KINDS], axis=1)
             sides = rows.astype(dtype)[: size // 3], rows[size // 3 :]
             expected = [plain_grain([side[:, i] for side in sides]) for i in range(len(KINDS))]
-            assert list(find_grains(*sides)) == expected
+            assert list(column_tolerances(*sides)) == expected
 
 
 def test_remainders_are_compared_as_numpys_are():

@@ -15,7 +15,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.attacks.attack import Choice, choose_simple_wide_gap
-from dpcore.attacks.candidates import OfParts
+from dpcore.attacks.candidates import PartsScore
 from dpcore.attacks.parts import Part, Parts
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
 from dpcore.attacks.threshold import Coordinate, RowSum
@@ -174,8 +174,8 @@ def test_a_place_has_the_name_that_the_user_gave(steps, words):
     assert str(Part(tuple(steps), "value")) == words
 
 
-LENGTH = OfParts(Parts((Part((("view", "words"),), "length"),)), Coordinate(0))
-LETTER = OfParts(Parts((Part((), "letter", 0),)), Coordinate(0))
+LENGTH = PartsScore(Parts((Part((("view", "words"),), "length"),)), Coordinate(0))
+LETTER = PartsScore(Parts((Part((), "letter", 0),)), Coordinate(0))
 ATOM = AtAtoms([0], [0.5], [0.7], [-1])
 
 
@@ -184,7 +184,7 @@ ATOM = AtAtoms([0], [0.5], [0.7], [-1])
     (Outside([0.5], [np.inf]), 0.4, "entry 0 < 0.5", "not: entry 0 < 0.5"),
     (Outside([0.0], [1.0]), 0.4, "entry 0 is outside [0, 1]", "not: entry 0 is outside [0, 1]"),
     (ATOM, -0.4, "not: entry 0 equals 0.6", "entry 0 equals 0.6"),
-    (OfParts(Parts((Part((("key", "w"),), "value"),)), ATOM), -0.4, "not: w equals 0.6",
+    (PartsScore(Parts((Part((("key", "w"),), "value"),)), ATOM), -0.4, "not: w equals 0.6",
      "w equals 0.6"),
     (Repeats(0.0), 2.4, "number of entries that repeat another >= 3",
      "number of entries that repeat another < 3"),
@@ -202,7 +202,7 @@ def test_the_plainest_of_the_events_with_a_wide_gap_is_chosen():
     rows = np.array([["b x", "b y"] * 8, ["a x", "a y"] * 8])
     parts = Part((), "letter", 0), Part((("view", "words"), ("place", 0)), "is", "b")
     choices = [
-        Choice(Above(OfParts(Parts((part,)), Coordinate(0)), threshold), "x", 1.0,
+        Choice(Above(PartsScore(Parts((part,)), Coordinate(0)), threshold), "x", 1.0,
                Counts(16, 16, 0, 16))
         for part, threshold in zip(parts, (97.4, 0.4), strict=True)
     ]  # fmt: skip

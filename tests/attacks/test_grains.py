@@ -15,11 +15,11 @@ from dpcore.attacks.grains import (
     EXACT,
     NEAR,
     SAME,
-    Grain,
+    Tolerance,
     bin_boundary_indices,
     classify_gaps,
+    column_tolerances,
     estimate_rounding,
-    find_grains,
     merge_grains,
     weighted_sum_rounding,
 )
@@ -85,7 +85,7 @@ def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
 def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
-    grains = find_grains(rows, rows)
+    grains = column_tolerances(rows, rows)
     assert (grains[0], grains[1].usual_tolerance) == (EXACT, pytest.approx(8 * np.spacing(2.5e9)))
     assert grains[2].usual_tolerance < 1e-14
 
@@ -101,23 +101,23 @@ def test_an_adapter_says_which_format_it_converted():
         == 8
     )
     assert np.array_equal(told, few)
-    assert estimate_rounding(told, told) == Grain(8, 100.25)
+    assert estimate_rounding(told, told) == Tolerance(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
-    fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
-    assert merge_grains([fine, coarse, EXACT]) == Grain(24, 4.0)
+    fine, coarse = Tolerance(53, 1.0), Tolerance(24, 4.0)
+    assert merge_grains([fine, coarse, EXACT]) == Tolerance(24, 4.0)
     assert merge_grains([EXACT, EXACT]) == EXACT
     total = weighted_sum_rounding([fine, coarse])
     assert (total.bits, total.absolute) == (53, fine.usual_tolerance + coarse.usual_tolerance)
     weighted = weighted_sum_rounding([fine, coarse], np.array([0.0, -2.0]))
     assert weighted.absolute == 2 * coarse.usual_tolerance
     # A sum in doubles rounds even what was exact.
-    assert 0.0 < weighted_sum_rounding([Grain(0, 100.0)]).absolute < 1e-12
+    assert 0.0 < weighted_sum_rounding([Tolerance(0, 100.0)]).absolute < 1e-12
 
 
 def test_steps():
-    grain = Grain(53, 1.0)
+    grain = Tolerance(53, 1.0)
     values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
     assert classify_gaps(values, grain).tolist() == [SAME, SAME, APART, APART]
     assert classify_gaps(values, EXACT).tolist() == [SAME, APART, APART, APART]
@@ -126,7 +126,7 @@ def test_steps():
 
 
 def test_a_long_computation_leaves_one_number_where_nothing_is_near():
-    grain = Grain(53, 1.0)
+    grain = Tolerance(53, 1.0)
     atom = 1.0 + np.array([0.0, 100.0, 900.0]) * np.spacing(1.0)
     alone = np.concatenate([[0.5], atom, [1.5]])
     assert classify_gaps(alone, grain).tolist() == [APART, SAME, SAME, APART]
@@ -142,13 +142,13 @@ def test_a_long_computation_leaves_one_number_where_nothing_is_near():
 def test_noise_of_64_last_places_is_no_single_number(name):
     values, _ = sides(FORMATS[name], farthest(name))
     values = np.unique(values.astype(np.float64))
-    assert (classify_gaps(values, Grain(PLACES[name], farthest(name))) != SAME).all()
+    assert (classify_gaps(values, Tolerance(PLACES[name], farthest(name))) != SAME).all()
 
 
 def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
-    assert bin_boundary_indices(np.sort(NOISE[0][:500]), Grain(53, 1.0)).size == 499
+    assert bin_boundary_indices(np.sort(NOISE[0][:500]), Tolerance(53, 1.0)).size == 499
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
-    grain = Grain(8, 1.0)
+    grain = Tolerance(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
     assert 3 <= bin_boundary_indices(middle, grain).size <= 4.0 / (16 * grain.usual_tolerance) + 2
     assert bin_boundary_indices(np.array([1.0]), grain).size == 0

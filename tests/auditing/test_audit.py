@@ -27,7 +27,7 @@ import dpcore
 from dpcore import Counts, Gaussian, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
 from dpcore.exact import vote_log_probabilities
-from dpcore.mechanisms import Steps
+from dpcore.mechanisms import Formula
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
 from dpcore.sampling import driver
 from dpcore.sampling.sources import NativeDraws
@@ -542,7 +542,7 @@ def test_a_subclass_is_audited_by_its_own_call():
         """Inherits the native call, but describes other steps: those are audited."""
 
         def steps(self, dim):
-            return Steps(Laplace(10.0 * self.sensitivity / self.epsilon))
+            return Formula(Laplace(10.0 * self.sensitivity / self.epsilon))
 
     report = dpcore.audit(Quieter(1.0), trials=10_000, rng=1, attack=VOTE)
     assert (report.route, report.verdict) == ("callable", "not refuted by this attack")

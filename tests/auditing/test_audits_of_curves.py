@@ -16,7 +16,7 @@ from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
 from dpcore.claims.trade_off import tangent_eps_delta
 from dpcore.records import Counts
-from dpcore.results.audits import error_limits_of, max_refuted_value
+from dpcore.results.audits import error_limits_of, max_refuted_mu_rho
 
 ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
 PAIR = ([0.0], [1.0])
@@ -164,8 +164,8 @@ def test_a_point_is_below_the_curve_exactly_where_one_event_breaks_a_delta():
 def test_the_certified_parameter_is_where_the_curve_meets_the_point():
     counts = Counts(600, 1000, 250, 1000)
     point = error_limits_of(counts, 0.025)
-    assert max_refuted_value(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
-    rho = max_refuted_value(ZCDP(1.0), (point,))
+    assert max_refuted_mu_rho(GDP(1.0), (point,)) == pytest.approx(mu_lower(counts), rel=1e-9)
+    rho = max_refuted_mu_rho(ZCDP(1.0), (point,))
     assert point[1] < ZCDP(rho * 0.999).trade_off(point[0])
     assert point[1] >= ZCDP(rho * 1.001).trade_off(point[0])
 
@@ -175,8 +175,8 @@ def test_equal_scores_certify_nothing_in_either_direction():
     counts = Counts(30, 1000, 30, 1000)
     for event in (counts, counts.complement(), counts.swapped(), counts.complement().swapped()):
         assert mu_lower(event) == 0.0
-        assert max_refuted_value(GDP(1.0), (error_limits_of(event, 0.025),)) == 0.0
-        assert max_refuted_value(ZCDP(1.0), (error_limits_of(event, 0.025),)) == pytest.approx(0.0)
+        assert max_refuted_mu_rho(GDP(1.0), (error_limits_of(event, 0.025),)) == 0.0
+        assert max_refuted_mu_rho(ZCDP(1.0), (error_limits_of(event, 0.025),)) == pytest.approx(0.0)
     scores = np.random.default_rng(34).normal(size=(2, 4000))
     report = dpcore.audit_outputs(*scores, rows="independent", claim=GDP(0.1), rng=1)
     assert report.refuted is False

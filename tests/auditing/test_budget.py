@@ -22,7 +22,7 @@ from dpcore.auditing import forecast, run
 from dpcore.auditing.pair_choice import parse_pair, plan_rounds
 from dpcore.pairs import L1, Box, search
 from dpcore.results.audit_json import format_call
-from dpcore.sampling.sources import Course
+from dpcore.sampling.sources import TimeLog
 
 PAIR = ([0.0], [1.0])
 FOUR = [dpcore.Pair([0.0], [y]) for y in (0.25, 0.5, 0.75, 1.0)]
@@ -56,7 +56,7 @@ def clock(monkeypatch):
         NOW.seconds += 1e-6
         return NOW.seconds
 
-    monkeypatch.setattr(run, "Course", lambda bar: Course(bar, look))
+    monkeypatch.setattr(run, "TimeLog", lambda bar: TimeLog(bar, look))
     return look
 
 
@@ -173,7 +173,9 @@ def test_a_budget_counts_the_workers(kind, clock):
 
 def test_native_draws_and_tools_have_a_budget_too(monkeypatch):
     # Whatever is timed takes a ten-thousandth of a second.
-    monkeypatch.setattr(run, "Course", lambda bar: Course(bar, itertools.count(0.0, 1e-4).__next__))
+    monkeypatch.setattr(
+        run, "TimeLog", lambda bar: TimeLog(bar, itertools.count(0.0, 1e-4).__next__)
+    )
     laplace, options = dpcore.Laplace(1.0), {"claim": 1.0, "rng": 1, "threads": 1}
     for attack in (MajorityVote(), Threshold()):
         report = audit(laplace, seconds=0.02, attack=attack, **options)
@@ -237,7 +239,7 @@ def test_the_least_budget_that_an_error_names_is_enough(clock):
 
 def test_the_command_line_takes_seconds(run, monkeypatch):
     ticks = itertools.count(0.0, 1e-4).__next__
-    monkeypatch.setattr("dpcore.auditing.run.Course", lambda bar: Course(bar, ticks))
+    monkeypatch.setattr("dpcore.auditing.run.TimeLog", lambda bar: TimeLog(bar, ticks))
     arguments = "audit half-noise --epsilon 1 --dim 1 --threads 1 --seed 1 --seconds"
     status, out, _ = run(f"{arguments} .02")
     assert (status, "0.02 s gave " in out) == (1, True)

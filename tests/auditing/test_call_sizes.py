@@ -125,7 +125,7 @@ def test_a_tool_that_greets_one_input_gives_no_verdict():
 
 
 def make_draws(mechanism, pair=UNIT, block=1000):
-    return call_sizes.Heard(mechanism, pair, 1, block, ())
+    return call_sizes.TimedDraws(mechanism, pair, 1, block, ())
 
 
 def find_notes(mechanism, audits, seed):
@@ -147,7 +147,7 @@ def test_sound_mechanisms_have_no_note(mechanism):
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda fn: fn.__name__)
 def test_sound_mechanisms_have_no_note_in_200_audits(mechanism):
     if mechanism in (words, places):
-        draws = [call_sizes.Heard(mechanism, UNIT, seed, 1000, ()) for seed in range(200)]
+        draws = [call_sizes.TimedDraws(mechanism, UNIT, seed, 1000, ()) for seed in range(200)]
         assert not any(call_sizes.compare_call_sizes(draw, 8192)[0] for draw in draws)
     else:
         assert find_notes(mechanism, 200, 1000) == []

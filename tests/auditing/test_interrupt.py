@@ -195,7 +195,9 @@ def run_early():
 def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch):
     whole = run_early()
     assert (whole.trials, whole.partial) == (400, False)
-    codes = {getattr(early_stop.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
+    codes = {
+        getattr(early_stop.SequentialAudit, name).__code__ for name in ("run", "_count", "_keep")
+    }
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, run_early))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -212,7 +214,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
 
 
 def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
-    original, made = early_stop.Sequence._count, []
+    original, made = early_stop.SequentialAudit._count, []
 
     def count(self, *arguments):
         made.append(arguments)
@@ -220,7 +222,7 @@ def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(early_stop.Sequence, "_count", count)
+    monkeypatch.setattr(early_stop.SequentialAudit, "_count", count)
     first = run_early()
     assert first.partial
     assert first.trials == 2 * BLOCK

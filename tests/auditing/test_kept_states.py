@@ -11,7 +11,7 @@ from shared_randomness import audited, noise
 
 import dpcore
 from dpcore import Pair
-from dpcore.mechanisms.callables import call_mechanism
+from dpcore.mechanisms.callables import rows_of_one_call
 from dpcore.sampling import sources
 from dpcore.sampling.sources import CallableDraws, Place
 from dpcore.streams import COUNT, PILOT
@@ -197,10 +197,10 @@ def test_a_buffer_filled_again_changes_nothing(kind, stop):
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_are_ours_alone(kind):
     buffer, rng = Buffer(kind), np.random.default_rng(1)
-    first = call_mechanism(buffer, [0.0], 8, rng)
+    first = rows_of_one_call(buffer, [0.0], 8, rng)
     before = first.copy()
     assert not any(np.shares_memory(first, array) for array in buffer.kept.values())
-    call_mechanism(buffer, [0.0], 8, rng)
+    rows_of_one_call(buffer, [0.0], 8, rng)
     assert np.array_equal(first, before)
 
 
@@ -217,7 +217,7 @@ def test_what_the_caller_keeps_is_copied_and_what_is_fresh_is_not():
         return outputs[:, np.newaxis]
 
     rng = np.random.default_rng(1)
-    outputs = call_mechanism(keeping, [0.0], 8, rng)
+    outputs = rows_of_one_call(keeping, [0.0], 8, rng)
     assert np.array_equal(outputs, kept_arrays[0])
     assert not np.shares_memory(outputs, kept_arrays[0])
-    assert call_mechanism(fresh, [0.0], 8, rng).ctypes.data == addresses[0]
+    assert rows_of_one_call(fresh, [0.0], 8, rng).ctypes.data == addresses[0]

@@ -27,7 +27,7 @@ from shared_resumed import allow
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Additive, Auto, Histogram, Support, Threshold
-from dpcore.attacks.candidates import OfParts, differing_parts, presence_parts
+from dpcore.attacks.candidates import PartsScore, differing_parts, presence_parts
 from dpcore.attacks.classifier import LinearScore
 from dpcore.attacks.parts import Part, Parts, cache_parts
 from dpcore.attacks.products import SignProducts
@@ -488,7 +488,7 @@ def scores():
         [{"seen", 3}, {4}] * 9,
     ):
         array = answer_rows("outputs", rows, "rows")
-        yield OfParts(differing_parts(array, array[::-1], "outputs")[0], Coordinate(0))
+        yield PartsScore(differing_parts(array, array[::-1], "outputs")[0], Coordinate(0))
 
 
 @pytest.mark.parametrize("score", list(scores()), ids=str)
@@ -503,12 +503,12 @@ def test_a_score_of_parts_answers_as_the_inner_one():
         def __call__(self, rows):
             return rows[:, 0]
 
-    score = OfParts(Parts((Part((), "length"),)), Inner())
+    score = PartsScore(Parts((Part((), "length"),)), Inner())
     assert (score.merged, score.cost, score.own) == (True, 28, 3)
     check_messages(AttributeError, [(lambda: score.nothing, "", "nothing")])
     check_messages(TypeError, [
-        (lambda: OfParts(None, Inner()), "parts", "a Parts"),
-        (lambda: OfParts(score.parts, None), "score", "a callable"),
+        (lambda: PartsScore(None, Inner()), "parts", "a Parts"),
+        (lambda: PartsScore(score.parts, None), "score", "a callable"),
     ])  # fmt: skip
     check_messages(ValueError, [
         (lambda: Part((), "colour"), "measure", "one of 'kind'"),
@@ -526,7 +526,7 @@ def test_a_score_of_parts_answers_as_the_inner_one():
 ], ids=["pair", "triple", "sum", "all"])  # fmt: skip
 def test_a_score_of_parts_names_the_parts(score, words):
     parts = Part((), "length"), Part((("key", "k"),), "there"), Part((("entry", 1),), "value")
-    assert str(OfParts(Parts(parts), score)) == words
+    assert str(PartsScore(Parts(parts), score)) == words
 
 
 def test_parts_are_read_once_while_remembered():

@@ -16,7 +16,7 @@ from dpcore import Counts, Laplace
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.bounds.canaries import gaussian_q_from_p, guesses_power
-from dpcore.bounds.power import AUTO_FACTOR, certifies, loss_of_noise_factor, trials_for
+from dpcore.bounds.power import AUTO_FACTOR, certifies, scaled_noise_epsilon, trials_for
 
 SIGNIFICANCE = 1e-3
 
@@ -107,7 +107,7 @@ def test_a_plan_with_delta_is_found_whatever_the_seed():
 def test_a_factor_is_a_loss():
     assert dpcore.plan(1.0, factor=0.9).trials == dpcore.plan(1.0, true_epsilon=1.0 / 0.9).trials
     # With a delta, of Gaussian noise: its whole curve is known.
-    true = loss_of_noise_factor(1.0, 0.9, 1e-3)
+    true = scaled_noise_epsilon(1.0, 0.9, 1e-3)
     mass = 0.02
     found = dpcore.plan(1.0, factor=0.9, delta=1e-3, mass=mass)
     assert (found.true_epsilon, found.mass_prime) == (true, gaussian_q_from_p(mass, true, 1e-3))

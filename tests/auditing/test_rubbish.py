@@ -21,7 +21,7 @@ from shared_examples import examples
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, attacks, bounds, events, exact, pairs, published
-from dpcore.mechanisms import ClipStep, Steps
+from dpcore.mechanisms import ClipStep, Formula
 from dpcore.mechanisms.declarations import NATIVE
 from dpcore.published import SYSTEMS
 
@@ -109,7 +109,7 @@ CASES = {
     "Counts": (Counts, {"k": 1, "n": 2, "k_prime": 1, "n_prime": 2},
      ["k", "n", "k_prime", "n_prime"]),
     "Clip": (ClipStep, {"norm": "l1", "radius": 1.0}, ["norm", "radius"]),
-    "Steps": (Steps, {"noise": Laplace(1.0)}, ["noise", "clip", "factor"]),
+    "Formula": (Formula, {"noise": Laplace(1.0)}, ["noise", "clip", "factor"]),
     "Vote": (events.Vote, {"threshold": [0.5], "towards": [1.0]}, ["threshold", "towards", "vote"]),
     "Vote()": (events.Vote([0.5, 0.5], [1.0, -1.0]), {}, ["outputs"]),
     "Vote.from_dict": (events.Vote.from_dict, {}, ["record"]),

@@ -18,7 +18,7 @@ from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import run
 from dpcore.auditing.forecast import Forecast
 from dpcore.pairs import L1, Box, explore, search
-from dpcore.sampling.sources import Course
+from dpcore.sampling.sources import TimeLog
 
 PAIR = ([0.0], [1.0])
 STEPS = ["probe", "fit", "count", "report"]
@@ -190,11 +190,11 @@ def test_the_forecast_goes_to_stderr_unless_progress_is_false(monkeypatch, show)
     ticks = itertools.count(0.0, 9.0)
 
     def slow(*arguments, **options):
-        course = Course(*arguments, **options)
+        course = TimeLog(*arguments, **options)
         course.clock = ticks.__next__
         return course
 
-    monkeypatch.setattr(run, "Course", slow)
+    monkeypatch.setattr(run, "TimeLog", slow)
     for stream in (Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stream)
         found = audit(Counting(), PAIR, trials=100, claim=1.0, rng=1, progress=show)
@@ -250,7 +250,7 @@ def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
 
 def test_the_time_of_a_call_is_no_time_of_its_outputs():
     # A process starts in .2 s; an output takes 1 ms.
-    course = Course()
+    course = TimeLog()
     assert course.fixed_and_output_seconds() == (0.0, 0.0)
     course.record_call(2, 0.202)
     assert course.fixed_and_output_seconds() == pytest.approx((0.0, 0.101))

@@ -17,7 +17,7 @@ import pytest
 import dpcore
 from dpcore.attacks import Threshold
 from dpcore.attacks.classifier import LinearScore
-from dpcore.attacks.grains import Grain
+from dpcore.attacks.grains import Tolerance
 from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
 from dpcore.auditing.column_screen import (
@@ -26,7 +26,7 @@ from dpcore.auditing.column_screen import (
     choose_columns,
     fit_diagonal_score,
 )
-from dpcore.auditing.wide_outputs import OfEntries, is_wide, widen_score
+from dpcore.auditing.wide_outputs import EntriesScore, is_wide, widen_score
 from dpcore.progress import Progress
 from dpcore.records import PartsRead
 
@@ -162,15 +162,15 @@ def test_scores_of_chosen_columns_read_and_name_the_true_entries(score, text):
     np.testing.assert_array_equal(widened(rows), score(rows.reshape(6, 12)[:, entries]))
     again = pickle.loads(pickle.dumps(widened))
     assert again == widened
-    grains = [Grain(53, float(i)) for i in range(12)]
+    grains = [Tolerance(53, float(i)) for i in range(12)]
     assert widened.rounding(grains) == score.rounding([grains[i] for i in entries])
 
 
 def test_entries_are_checked():
     with pytest.raises(ValueError, match=r"^entries must be an array of numbers at least 0"):
-        OfEntries([], RowSum())
+        EntriesScore([], RowSum())
     with pytest.raises(TypeError, match=r"^score must be a callable columns -> scores"):
-        OfEntries([0], 1.0)
+        EntriesScore([0], 1.0)
 
 
 @pytest.mark.usefixtures("wide")

@@ -16,7 +16,7 @@ from shared_extras import needs
 import dpcore
 from dpcore import _core, errors
 from dpcore.cli import options
-from dpcore.cli.audits import SYSTEMS, open_cluster
+from dpcore.cli.audits import SYSTEMS, connect_to_dask_cluster
 from dpcore.cli.endings import Usage, reraise_as_usage
 
 ARGUMENTS = [
@@ -116,12 +116,12 @@ def test_workers_that_are_killed_while_they_start_are_waited_for(monkeypatch):
     monkeypatch.setattr("distributed.Client", Client)
     before = dask.config.get(key)
     for address, sent in (("local:2", "n_workers"), ("tcp://here:8786", "address")):
-        with open_cluster(address) as client:
+        with connect_to_dask_cluster(address) as client:
             assert isinstance(client, Client)
             assert dask.config.get(key) == "5 minutes" != before
         assert dask.config.get(key) == before
         assert sent in given.pop()
-    with open_cluster(None) as client:
+    with connect_to_dask_cluster(None) as client:
         assert (client, given) == (None, [])
 
 

@@ -11,7 +11,7 @@ from shared_extras import data
 
 from dpcore.experiments import corpora
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
-from dpcore.text.corpus import normalise_likeness
+from dpcore.text.corpus import fold_case_and_blanks
 
 LABELS = ("value", "null")
 
@@ -99,8 +99,8 @@ def test_two_sets_share_no_text(tmp_path):
     (folder / "abstracts.csv").write_text("\n".join(lines), encoding="utf-8")
     sets = corpora.read_two_sets(Config(data=tmp_path))
     assert (len(sets.sensitive), len(sets.rest), sets.dropped) == (119, 300, 1)
-    assert not set(map(normalise_likeness, sets.sensitive)) & set(
-        map(normalise_likeness, sets.rest)
+    assert not set(map(fold_case_and_blanks, sets.sensitive)) & set(
+        map(fold_case_and_blanks, sets.rest)
     )
     assert len(corpora.read_two_sets(Config(data=tmp_path, trials=100)).sensitive) == 100
     (folder / "abstracts.csv").write_text("\n".join(lines[:100] + lines[121:]), encoding="utf-8")

@@ -18,9 +18,9 @@ from dpcore.mechanisms import (
     PRIMITIVES,
     ClipStep,
     DPTextNoise,
+    Formula,
     Identity,
     Laplace,
-    Steps,
     Uniform,
 )
 from dpcore.mechanisms.declarations import NATIVE, is_native
@@ -34,15 +34,15 @@ DIMS = [1, 2, 3, 8, 32, 49, 128, 1000]
 @pytest.mark.parametrize(
     ("system", "dim", "expected"),
     [
-        (published.LaplaceMechanism(0.5, 2.0), 3, Steps(Laplace(4.0))),
-        (published.ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l2", 3.0))),
-        (published.ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l1", 3.0))),
-        (published.ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), ClipStep("l2", 3.0))),
-        (published.ADePTReference(4.0), 128, Steps(Laplace(0.25))),
-        (published.DPText(0.5, 2.0, "keep"), 3, Steps(DPTextNoise(4.0, "keep"))),
-        (published.DPTextRepaired(0.5, 2.0), 3, Steps(Laplace(4.0, "centred"))),
-        (published.HalvedOutput(0.5, 2.0), 3, Steps(Laplace(4.0), factor=0.5)),
-        (published.HalfNoise(0.5, 2.0), 3, Steps(Laplace(2.0))),
+        (published.LaplaceMechanism(0.5, 2.0), 3, Formula(Laplace(4.0))),
+        (published.ADePT(2.0, 3.0), 4, Formula(Laplace(3.0), ClipStep("l2", 3.0))),
+        (published.ADePTClipL1(2.0, 3.0), 4, Formula(Laplace(3.0), ClipStep("l1", 3.0))),
+        (published.ADePTScaled(2.0, 3.0), 4, Formula(Laplace(6.0), ClipStep("l2", 3.0))),
+        (published.ADePTReference(4.0), 128, Formula(Laplace(0.25))),
+        (published.DPText(0.5, 2.0, "keep"), 3, Formula(DPTextNoise(4.0, "keep"))),
+        (published.DPTextRepaired(0.5, 2.0), 3, Formula(Laplace(4.0, "centred"))),
+        (published.HalvedOutput(0.5, 2.0), 3, Formula(Laplace(4.0), factor=0.5)),
+        (published.HalfNoise(0.5, 2.0), 3, Formula(Laplace(2.0))),
     ],
 )
 def test_steps_are_those_published(system, dim, expected):
@@ -115,12 +115,12 @@ def test_only_the_exact_types_are_native():
     others = [Quiet(1.0), *namesakes, Laplace, ClipStep("l1", 1.0), lambda x, size: x, None]
     assert not any(map(is_native, others))
     with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
-        Steps(Quiet(1.0))
+        Formula(Quiet(1.0))
 
 
 def test_primitives_are_frozen_hashable_and_do_only_their_noise():
     for noise in (Laplace(1.0), Identity(), Uniform(0.0, 1.0)):
-        assert noise.steps(7) == Steps(noise, None, 1.0)
+        assert noise.steps(7) == Formula(noise, None, 1.0)
         assert hash(noise) == hash(dataclasses.replace(noise))
     with pytest.raises(dataclasses.FrozenInstanceError):
         Laplace(1.0).scale = 2.0

@@ -20,7 +20,7 @@ from dpcore.report.card import make_card
 from dpcore.report.shown import Shown, record_to_html
 
 WORKINGS = (
-    "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.grains.Grain",
+    "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.grains.Tolerance",
     "dpcore.attacks.attack.Choice", "dpcore.attacks.attack.Goal", "dpcore.attacks.words.Rows",
     "dpcore.pytest_plugin.Settings",
     "dpcore.divergence.points.", "dpcore.divergence.estimation.", "dpcore.experiments.running.",

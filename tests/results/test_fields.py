@@ -37,7 +37,7 @@ def test_of_every_field_is_told_how_it_is_read_and_merged(cls):
 
 def test_what_is_worked_out_together_is_worked_out():
     wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is mark_merged}
-    assert set(audits._merge_dependent_fields(FIRST, SECOND, "fixed")) == wanted
+    assert set(audits._merge_interdependent_fields(FIRST, SECOND, "fixed")) == wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

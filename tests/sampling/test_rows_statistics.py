@@ -15,8 +15,8 @@ from dpcore.sampling import rows as checks
 from dpcore.sampling.columns import ranks_and_codes, split_by_kind
 from dpcore.sampling.rows import (
     Calls,
+    Constants,
     Pieces,
-    Same,
     compare_near_rows,
     constant_columns,
     list_piece_edges,
@@ -114,7 +114,7 @@ def test_parts_keep_every_number():
 
 
 def call(value, rows=32):
-    return Same(rows, (np.array([True]),), (np.array([value]),))
+    return Constants(rows, (np.array([True]),), (np.array([value]),))
 
 
 def seen(*calls, name="mine", side=0):
@@ -301,7 +301,7 @@ def test_pieces_with_few_expected_hits_or_misses_say_nothing():
     for hits in (0, 1000):
         assert checks.dispersion_p_value([in_order([(1000, hits)] * 20)]) == 1.0
     assert checks.dispersion_p_value([in_order([(1000, 0)] * 20 + [(1000, 49)])]) == 1.0
-    levels = in_order([(2, 1)] * 512).statistics()
+    levels = in_order([(2, 1)] * 512).chi_squared()
     assert min(levels) == 5  # 32 parts of 2 trials each: 32 hits expected
     assert [freedom for _, freedom in levels.values()] == [15, 7, 3, 1]
 

@@ -13,7 +13,7 @@ from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.attacks.classifier import Features, Linear
 from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
-from dpcore.events.event import Held, numpy_of, round_up_to_format, score_held
+from dpcore.events.event import Batch, numpy_of, round_up_to_format, score_held
 from dpcore.events.every_coordinate import Intervals
 from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import hash_outputs
@@ -71,7 +71,7 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
     array = numpy_of(tensor)
     scores = score(array)
     finite = np.unique(scores[np.isfinite(scores)])
-    held = Held(tensor.to(device))
+    held = Batch(tensor.to(device))
     monkeypatch.setattr(type(score), "compiled", False, raising=False)
     assert score_held(score, held) is not None
     # At values of the score itself and beside them: there an order of summing would show.
@@ -103,29 +103,29 @@ def test_votes_are_counted_as_numpy_counts(kind, special, device):
             for vote in ("x", "x_prime"):
                 event = Vote(threshold, signs, vote)
                 seen, known = (
-                    event.count_inside(Held(tensor.to(device)), ""),
+                    event.count_inside(Batch(tensor.to(device)), ""),
                     event.count_inside(array, ""),
                 )
                 assert (seen.hits, seen.nan) == (known.hits, known.nan)
                 assert np.array_equal(seen.answers, event(array))
     one = Vote([0.1], [-1])
-    seen = one.count_inside(Held(tensor[:, 0].to(device)), "")
+    seen = one.count_inside(Batch(tensor[:, 0].to(device)), "")
     assert seen.hits == one.count_inside(array[:, 0], "").hits
     with pytest.raises(ValueError, match=r"^outputs of it must be of shape \(size, 1\), got"):
-        one.count_inside(Held(tensor.to(device)), "it")
+        one.count_inside(Batch(tensor.to(device)), "it")
 
 
 def test_an_order_of_summing_is_no_matter():
     """The control: torch's own sums differ from the score's, and are settled."""
     tensor = outputs_of("float64", False, rows=4000, dim=100)
     score = RowSum()
-    held = score_held(score, Held(tensor))
+    held = score_held(score, Batch(tensor))
     exact = score(tensor.numpy())
     assert (held.values != exact).any()
     edges = np.unique(exact)[::50]
     rough = (held.values[:, None] >= edges).sum(axis=0).tolist()
     assert rough != (exact[:, None] >= edges).sum(axis=0).tolist()
-    assert list(Curve(score, edges)(Held(tensor))) == (exact[:, None] >= edges).sum(0).tolist()
+    assert list(Curve(score, edges)(Batch(tensor))) == (exact[:, None] >= edges).sum(0).tolist()
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
@@ -152,14 +152,14 @@ def test_other_events_and_scores_see_an_array():
     twice = Above(lambda outputs: 2.0 * np.asarray(outputs)[:, 1], 0.3)
     for event in (inside, Never(), own, twice):
         work = TallyRows(event, "m", (Watch(Hits(event), 99),), 0)
-        left, right = work(Held(tensor), 0), work(array, 0)
+        left, right = work(Batch(tensor), 0), work(array, 0)
         assert (left.hits, left.nan, left.watched) == (right.hits, right.nan, right.watched)
 
     class Other(RowSum):
         def __call__(self, outputs):
             return -super().__call__(outputs)
 
-    assert score_held(Other(), Held(tensor)) is None
+    assert score_held(Other(), Batch(tensor)) is None
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64", "int64"])
@@ -168,12 +168,12 @@ def test_rows_are_compared_as_those_of_an_array(kind):
     tensor[:, 2] = tensor[0, 2]
     if kind != "int64":
         tensor[:, 4] = torch.nan
-    held, array = Held(tensor), numpy_of(tensor)
+    held, array = Batch(tensor), numpy_of(tensor)
     first, second = constant_columns(held), constant_columns(array)
     assert first.rows == second.rows
     assert np.array_equal(first.columns[0], second.columns[0])
     assert np.array_equal(first.values[0], second.values[0], equal_nan=True)
-    assert constant_columns(Held(tensor[:, :2])) is None is constant_columns(array[:, :2])
+    assert constant_columns(Batch(tensor[:, :2])) is None is constant_columns(array[:, :2])
     for needed in (0.0, 13.0, 300.0):
         assert (
             hash_outputs(held, needed, False).digests == hash_outputs(array, needed, False).digests

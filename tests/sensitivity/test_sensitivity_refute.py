@@ -41,7 +41,7 @@ from dpcore.sensitivity import (
     sensitivity,
 )
 from dpcore.sensitivity.refutation import Refutation, refute
-from dpcore.sensitivity.search import Space
+from dpcore.sensitivity.search import Pairs
 
 C = 10.0
 
@@ -164,7 +164,7 @@ def test_neighbours_of_a_ball_relation(relation, expected):
 
 
 def test_vectors_too_far_apart_are_drawn_together_to_the_radius():
-    space = Space(Box(-9, 9, 2), L2(2.5))
+    space = Pairs(Box(-9, 9, 2), L2(2.5))
     x, x_prime = space.fit(np.zeros(2), np.array([6.0, 8.0]))
     assert (x.tolist(), x_prime.tolist()) == ([0.0, 0.0], [1.5, 2.0])
     assert space.fit(np.zeros(2), np.array([0.5, 0.0]))[1].tolist() == [0.5, 0.0]

@@ -11,7 +11,7 @@ import pytest
 from shared_messages import check_messages
 
 from dpcore.text import Corpus, Vocabulary, split, words_of
-from dpcore.text.corpus import normalise_likeness
+from dpcore.text.corpus import fold_case_and_blanks
 
 
 def small():
@@ -143,7 +143,7 @@ def count_divided(made, groups):
 
 def crossing(corpus):
     """Count the texts that are in two parts or more."""
-    return count_divided(corpus, map(normalise_likeness, corpus.texts))
+    return count_divided(corpus, map(fold_case_and_blanks, corpus.texts))
 
 
 @pytest.mark.parametrize("seed", range(40))

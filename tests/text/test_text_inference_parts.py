@@ -17,8 +17,8 @@ from dpcore.experiments.corpora import read_corpus
 from dpcore.text import TfidfSVD
 from dpcore.text.inference import TRANSFORMS, Attacker, infer, usual
 from dpcore.text.inference.metrics import (
-    Judge,
     Ranking,
+    Truth,
     _measure_gap,
     find_threshold,
     permutation_p_value,
@@ -63,7 +63,7 @@ def test_f1_is_that_of_scikit_learn():
     for target, values, average in ((ONE, 2, "binary"), (TWO, 2, "micro"), (THREE, 3, "macro")):
         shape = (80, len(target.names))
         truth, answers = rng.integers(0, values, (2, *shape))
-        judge = Judge(truth, target, "f1", 0.95, 1)
+        judge = Truth(truth, target, "f1", 0.95, 1)
         flat = [one if one.shape[1] > 1 else one[:, 0] for one in (truth, answers)]
         expected = metrics.f1_score(*flat, average=average)
         found = judge.f1(answers)
@@ -75,7 +75,7 @@ def test_the_bootstrap_is_that_of_whole_rows():
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 2, (60, 2))
     answers = np.where(rng.random((60, 2)) < 0.8, truth, 1 - truth)
-    found = Judge(truth, TWO, "f1", 0.9, 1).f1(answers)
+    found = Truth(truth, TWO, "f1", 0.9, 1).f1(answers)
     rows = rng.integers(0, 60, (4000, 60))
     slow = np.quantile([f1_of(truth[row], answers[row]) for row in rows], [0.05, 0.95])
     assert [found.low, found.high] == pytest.approx(slow, abs=0.012)
@@ -83,14 +83,14 @@ def test_the_bootstrap_is_that_of_whole_rows():
 
 def test_the_gain_in_accuracy_is_an_exact_sign_test():
     truth, answers, floor = np.random.default_rng(3).integers(0, 2, (3, 50, 1))
-    gain = Judge(truth, ONE, "accuracy", 0.95, 1).gain(answers, floor)
+    gain = Truth(truth, ONE, "accuracy", 0.95, 1).gain(answers, floor)
     won = int(((answers == truth) & (floor != truth)).sum())
     apart = int((answers != floor).sum())
     limits = binomtest(won, apart).proportion_ci(0.95, "exact")
     assert gain.value == pytest.approx((answers == truth).mean() - (floor == truth).mean())
     assert gain.low == pytest.approx(apart * (2 * limits.low - 1) / 50)
     assert gain.high == pytest.approx(apart * (2 * limits.high - 1) / 50)
-    same = Judge(truth, ONE, "accuracy", 0.95, 1).gain(floor, floor)
+    same = Truth(truth, ONE, "accuracy", 0.95, 1).gain(floor, floor)
     assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
 
 
@@ -267,13 +267,13 @@ def test_areas_and_their_intervals_are_those_of_the_definition():
         rng = np.random.default_rng(seed)
         truth = np.repeat([0, 1], (30, 10))
         scores = rng.normal(size=40) + 1.0 * truth
-        area = Judge(truth[:, np.newaxis], target, "auc", 0.95, 1).auc(scores)
+        area = Truth(truth[:, np.newaxis], target, "auc", 0.95, 1).auc(scores)
         assert area.value == pytest.approx(compute_area(scores, truth))
         # Phi(1 / sqrt(2)).
         missed += not area.low <= 0.76025 <= area.high
     # The variance is an approximation: a little more than 5 % is allowed, twice as much is not.
     assert missed < 0.1 * runs
-    judge = Judge(np.array([[0], [0], [1]]), target, "auc", 0.95, 1)
+    judge = Truth(np.array([[0], [0], [1]]), target, "auc", 0.95, 1)
     perfect = judge.auc(np.array([0.0, 0.1, 1.0]))
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert 0.1 < perfect.low < 0.9
@@ -287,7 +287,7 @@ def test_gains_in_area_hold_their_level_where_scores_share_no_or_much_noise(shar
         rng = np.random.default_rng(seed)
         common, own = math.sqrt(shared) * rng.normal(size=100), math.sqrt(1.0 - shared)
         one, other = (truth + common + own * rng.normal(size=100) for _ in range(2))
-        gain = Judge(truth[:, np.newaxis], target, "auc", 0.9, 1).auc_gain(one, other)
+        gain = Truth(truth[:, np.newaxis], target, "auc", 0.9, 1).auc_gain(one, other)
         assert gain.value == pytest.approx(compute_area(one, truth) - compute_area(other, truth))
         # Both areas are the same, so that the gain is 0; each end misses it in 5 of 100 runs.
         missed += not gain.low <= 0.0 <= gain.high

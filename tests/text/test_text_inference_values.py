@@ -11,7 +11,7 @@ from shared_inference import Centroids, corpus
 from dpcore.text import Corpus
 from dpcore.text.inference import Attacker, infer
 from dpcore.text.inference.attackers import NearestMean, usual
-from dpcore.text.inference.metrics import Judge
+from dpcore.text.inference.metrics import Truth
 from dpcore.text.inference.targets import Target, prior_ranks
 
 
@@ -180,7 +180,7 @@ def test_the_interval_of_a_macro_f1_of_values_with_one_text_holds_it():
 def test_a_text_whose_value_training_lacks_counts_against_its_answer_alone():
     """The last text is answered rightly with a value beyond the three: it has no group."""
     truth, answers = (np.array(one)[:, np.newaxis] for one in ([0, 1, 2, 3, 3], [0, 2, 2, 1, 3]))
-    found = Judge(truth, Target(("a",), (("x", "y", "z"),)), "f1", 0.95, 1).f1(answers)
+    found = Truth(truth, Target(("a",), (("x", "y", "z"),)), "f1", 0.95, 1).f1(answers)
     assert found.value == pytest.approx((1.0 + 0.0 + 2.0 / 3.0) / 3.0)
 
 
@@ -351,7 +351,7 @@ def test_intervals_of_a_correlation_hold_it():
         rng = np.random.default_rng(seed)
         truth = rng.normal(size=60)
         scores = 0.6 * truth + 0.8 * rng.normal(size=60)
-        judge = Judge(truth[:, np.newaxis], target, "correlation", 0.95, 1)
+        judge = Truth(truth[:, np.newaxis], target, "correlation", 0.95, 1)
         found = judge.correlation(scores)
         # Spearman's for a normal correlation of .6: 6 / pi asin(.3).
         missed += not found.low <= 0.58187 <= found.high
@@ -360,7 +360,7 @@ def test_intervals_of_a_correlation_hold_it():
     perfect = judge.correlation(truth)
     assert (perfect.value, perfect.high) == (pytest.approx(1.0), pytest.approx(1.0))
     assert judge.correlation(np.zeros(60)).value == 0.0
-    few = Judge(truth[:3, np.newaxis], target, "correlation", 0.95, 1).correlation(truth[:3])
+    few = Truth(truth[:3, np.newaxis], target, "correlation", 0.95, 1).correlation(truth[:3])
     assert few.low == -1.0
 
 

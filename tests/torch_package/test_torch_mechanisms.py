@@ -345,7 +345,7 @@ def test_a_forgotten_attention_mask_is_refused(tmp_path):
     model, tokenizer = tiny_bert(tmp_path)
 
     class Unmasked(Pooled):
-        def _encode_batch(self, texts):
+        def _embed(self, texts):
             tokens = self.tokenizer(texts, padding=True, truncation=True, max_length=16)
             return self.model(torch.tensor(tokens["input_ids"])).last_hidden_state.mean(dim=1)
 

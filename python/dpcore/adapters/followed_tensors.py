@@ -471,7 +471,7 @@ class TensorFollower:
         generator = names.pop("generator", None)
         if self.is_fixed_by_seed(generator):
             return function(*args, **named)
-        loc, scale = _read_parameters(name, args, names)
+        loc, scale = _location_and_scale_of_draw(name, args, names)
         # The original function determines shape, type and device.
         target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
@@ -540,7 +540,7 @@ class TensorFollower:
         return function(*args, **named)
 
 
-def _read_parameters(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+def _location_and_scale_of_draw(name: str, args: Any, named: dict[str, Any]) -> tuple[Any, Any]:
     """Return the location and scale of a draw by a torch function with these arguments."""
     if name.startswith("randn"):
         return 0.0, 1.0

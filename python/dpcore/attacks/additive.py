@@ -34,8 +34,8 @@ from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
-from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, largest_magnitude
-from .grains import find_grains
+from .bins import TRANSFORMS, ColumnBins, classes_of_columns, float_blocks, largest_magnitude
+from .grains import column_tolerances
 from .ratios import (
     cut_even_runs,
     find_indistinct_runs,
@@ -96,7 +96,7 @@ class Coding(NamedTuple):
     sizes: Ints
 
 
-def code_by_column(layout: Layout) -> Coding:
+def code_by_column(layout: ColumnBins) -> Coding:
     """Return the rule for keys of patterns: each column adds a digit or a random number.
 
     The key is a whole number that identifies the pattern of an output. The pattern states the kind
@@ -117,7 +117,7 @@ def code_by_column(layout: Layout) -> Coding:
     return Coding(keys, None, sizes)
 
 
-def code_class_counts(layout: Layout, classes: Ints) -> Coding | None:
+def code_class_counts(layout: ColumnBins, classes: Ints) -> Coding | None:
     """Return the rule for keys that count the kinds of value in each class of columns.
 
     The key is a whole number that identifies the pattern of an output. A kind of value is, for
@@ -138,7 +138,7 @@ def code_class_counts(layout: Layout, classes: Ints) -> Coding | None:
     return Coding(layout.flatten_columns(adds).astype(np.uint64), None, sizes)
 
 
-def _symbol_numbers_and_counts(layout: Layout) -> tuple[Ints, Ints]:
+def _symbol_numbers_and_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
     """Assign numbers from 0 to the symbols of each column.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
@@ -200,7 +200,7 @@ class Patterns(NamedTuple):
     sizes: tuple[int, int]
 
     @classmethod
-    def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
+    def of(cls, rows: Array, rows_prime: Array, layout: ColumnBins, coding: Coding) -> Patterns:
         """Count the outputs with each pattern, and leave out patterns that occur only once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
@@ -266,7 +266,7 @@ class Patterns(NamedTuple):
         return np.unique((digits * radices).sum(axis=1), return_inverse=True)[1]
 
 
-def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
+def _independent_parts(coding: Coding, layout: ColumnBins, samples: list[Array]) -> list[Part]:
     """Divide the columns with symbols into sets that do not depend on each other.
 
     Two columns are in one set if they are dependent on x or on x'.
@@ -284,7 +284,7 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
 
-def _bin_letters_and_n_letters(layout: Layout) -> tuple[Ints, Ints]:
+def _bin_letters_and_n_letters(layout: ColumnBins) -> tuple[Ints, Ints]:
     """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
     The bins of ordinary values have four letters, one for each quarter of these bins. Each other
@@ -297,7 +297,7 @@ def _bin_letters_and_n_letters(layout: Layout) -> tuple[Ints, Ints]:
     return letters, letters.max(axis=1) + 1
 
 
-def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
+def _pattern_keys(rows: Array, layout: ColumnBins, coding: Coding) -> Words:
     keys = np.empty(len(rows), dtype=np.uint64)
     for part, block in float_blocks(rows):
         _core.pattern_keys(block, layout.core_arguments(coding.keys), keys[part])
@@ -366,12 +366,12 @@ class Pilot:
         self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
         most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
         heads = [side[:most] for side in self.sides]
-        self.grains = find_grains(*heads)
+        self.grains = column_tolerances(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.own = np.arange(self.columns)
-        self.layouts: dict[tuple[str, bytes], Layout] = {}
+        self.layouts: dict[tuple[str, bytes], ColumnBins] = {}
 
-    def layout(self, transform: str, classes: Ints) -> Layout:
+    def layout(self, transform: str, classes: Ints) -> ColumnBins:
         """Return the bins for the columns of the pilot outputs (first draws) after a transform.
 
         Columns with equal numbers in `classes` have the same bins. A second call with the same
@@ -379,11 +379,11 @@ class Pilot:
         """
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
-            self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
+            self.layouts[key] = ColumnBins.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
     def count_group_bins(
-        self, layout: Layout, keys: Words, patterns: Words, groups: Ints
+        self, layout: ColumnBins, keys: Words, patterns: Words, groups: Ints
     ) -> list[Floats]:
         """Count the values of the pilot outputs in each bin, separately for each group of patterns.
 
@@ -476,7 +476,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 
 
 def _fit_given_patterns(
-    pilot: Pilot, layout: Layout, patterns: Patterns, classes: Ints
+    pilot: Pilot, layout: ColumnBins, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
     """Yield up to three scores of the patterns, from the simplest to the most detailed.
 
@@ -624,8 +624,8 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
     @classmethod
     def of(
-        cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
-        weights: Floats,
+        cls, layout: ColumnBins, keys: Words, patterns: Words, groups: Ints,
+        pattern_weights: Floats, weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
         """Return the score with the given bins and weights.
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..records import Array, Flags, Floats, Ints
-from .grains import APART, NEAR, Grain, classify_gaps, tolerances_at
+from .grains import APART, NEAR, Tolerance, classify_gaps, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
@@ -46,7 +46,7 @@ class Atoms(NamedTuple):
     counts: Ints
 
 
-def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
+def atoms_of(values: Floats, grain: Tolerance, least: int | None = None) -> Atoms:
     """Return the values of positive probability (the atoms) of a column, each as an interval.
 
     A cluster consists of values that may be the same real number, computed with different rounding
@@ -85,7 +85,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     return Atoms(lows - reach, highs + reach, counts[is_cluster].astype(np.int64))
 
 
-def may_have_atoms(ordered: Floats, grains: Sequence[Grain], least: int | None = None) -> Flags:
+def may_have_atoms(ordered: Floats, grains: Sequence[Tolerance], least: int | None = None) -> Flags:
     """Return a bool for each column: False if the column has no frequent value (no atom).
 
     The result is False if the column does not contain a group of `least` values that are close to

@@ -31,9 +31,9 @@ from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import read_both_sides
-from .bins import Marks, choose_thresholds, place_between, sorted_no_nan
-from .candidates import OfParts, read_candidates
-from .grains import EXACT, Grain, estimate_rounding, find_grains
+from .bins import Thresholds, choose_thresholds, place_between, sorted_no_nan
+from .candidates import PartsScore, read_candidates
+from .grains import EXACT, Tolerance, column_tolerances, estimate_rounding
 from .parts import DERIVED, Part, Parts, cache_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
@@ -140,27 +140,27 @@ class Choice:
         return Never() if self.merit == -math.inf else self.event
 
 
-def column_grains(*sides: Array) -> tuple[Grain, ...]:
+def column_grains(*sides: Array) -> tuple[Tolerance, ...]:
     """Return the grain of each column of outputs: the distance by which rounding may move a value.
 
     The tuple is empty if the outputs are not rows of numbers.
     """
     rows = read_both_sides(*map(np.asarray, sides))
-    return () if rows is None else find_grains(*rows)
+    return () if rows is None else column_tolerances(*rows)
 
 
-def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
+def part_grains(score: Any, *sides: Array) -> tuple[Tolerance, ...]:
     """Return the rounding tolerance of each number (part) of an output that a score reads.
 
     A part is, for example, the length of a string. The tuple is empty if the score reads whole
     outputs.
     """
-    parts = score.parts.parts if isinstance(score, OfParts) else ()
+    parts = score.parts.parts if isinstance(score, PartsScore) else ()
     grains = _grains_by_part(parts, *sides)
     return tuple(grains[part] for part in parts)
 
 
-def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
+def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Tolerance]:
     """Return the rounding tolerance (the grain) of each part of outputs.
 
     Counts and flags are exact. For other numbers, the grain is estimated from the outputs.
@@ -172,17 +172,18 @@ def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
     return grains
 
 
-def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
-    """Return the distance by which rounding errors may move the values of a score (the grain).
+def score_tolerance(
+    score: Any, grains: Sequence[Tolerance], values: Floats, values_prime: Floats
+) -> Tolerance:
+    """Return the distance by which rounding errors may move the values of a score.
 
-    If the attribute `merged` of the score is True, the result is `EXACT`: rounding does not change
-    the score. If the score has a method `rounding`, this method computes the result from `grains`,
-    the rounding distances of the columns that the score reads. For other scores, the result is
-    estimated from the values of the score on x and x' and from the largest of `grains`.
+    If the attribute `merged` of the score is True, rounding does not change it: the result is
+    `EXACT`. A method `rounding` of the score computes the result from `grains`, the tolerances of
+    the columns. Otherwise it is estimated from the values on x and x' and the largest of `grains`.
     """
     if score_attribute(score, "merged"):
         return EXACT
-    rounding: Callable[[Sequence[Grain]], Grain] | None = score_attribute(score, "rounding")
+    rounding: Callable[[Sequence[Tolerance]], Tolerance] | None = score_attribute(score, "rounding")
     if rounding is not None and grains:
         return rounding(grains)
     own = estimate_rounding(values, values_prime)
@@ -214,7 +215,7 @@ def choose_events(
     sides, events = (outputs, outputs_prime), []
     grains = column_grains(*sides)
     with cache_parts():
-        parts = [score.parts.parts if isinstance(score, OfParts) else () for score in scores]
+        parts = [score.parts.parts if isinstance(score, PartsScore) else () for score in scores]
         together = Parts(tuple(dict.fromkeys(itertools.chain(*parts))))
         for side in sides if together.parts else ():
             together(side)
@@ -222,13 +223,13 @@ def choose_events(
         for score, read in zip(scores, parts, strict=True):
             values, values_prime = (scores_of(score, side) for side in sides)
             own = tuple(of_parts[part] for part in read) or grains
-            grain = score_grain(score, own, values, values_prime)
+            grain = score_tolerance(score, own, values, values_prime)
             events.append(best_threshold(score, values, values_prime, grain, goal))
     return events
 
 
 def best_threshold(
-    score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
+    score: Score, values: Floats, values_prime: Floats, grain: Tolerance, goal: Goal
 ) -> Choice:
     """Return the event "the score is above (or below) a threshold" with the largest expected bound.
 
@@ -252,7 +253,7 @@ def best_threshold(
 
 
 def best_of_sketches(
-    score: Score, side: Sketch, side_prime: Sketch, marks: Marks, goal: Goal
+    score: Score, side: Sketch, side_prime: Sketch, marks: Thresholds, goal: Goal
 ) -> Choice:
     """Choose the best threshold for a score whose values are given only as histograms.
 
@@ -335,7 +336,7 @@ def choose_simple_wide_gap(
     chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=usual)
     event, kinds = chosen.event, {side.dtype.kind for side in sides}
     # A float array may hold fractions in later draws. Entries of objects keep their type.
-    is_kept = kinds <= {*"bui"} or (isinstance(event.score, OfParts) and not kinds <= {*"buif"})
+    is_kept = kinds <= {*"bui"} or (isinstance(event.score, PartsScore) and not kinds <= {*"buif"})
     if is_kept and score_attribute(event.score, "alone"):
         values = np.concatenate([scores_of(event.score, side) for side in sides])
         if (values == np.rint(values)).all():
@@ -395,7 +396,7 @@ def _choose_event(
         # No event has a positive merit: count at least an event that does not depend on rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
     # A flag has at most two thresholds; it gains less by chance than the best of many thresholds.
-    is_flag = isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
+    is_flag = isinstance(score, PartsScore) and points.size <= _MAX_FLAG_THRESHOLDS
     free = _UNPENALISED_CAUTIONS if is_flag else 0
     merits = merits - _LOWERED_CAUTION_PENALTY * max(0, lowered - free)
     which, place = divmod(int(np.argmax(merits)), points.size)

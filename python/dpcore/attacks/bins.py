@@ -18,7 +18,7 @@ from ..pairs.differences import is_exact_in_float64
 from ..records import Array, Flags, Floats, Ints, Pair, frozen_array
 from . import arrays
 from .arrays import Words
-from .grains import APART, EXACT, SAME, THREADS, Grain, classify_gaps, transformed_roundings
+from .grains import APART, EXACT, SAME, THREADS, Tolerance, classify_gaps, transformed_roundings
 
 SHARE: Final = 0.381966011250105
 """Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
@@ -71,7 +71,7 @@ def largest_magnitude(*sides: Array) -> float:
     return largest
 
 
-class Marks(NamedTuple):
+class Thresholds(NamedTuple):
     """Thresholds of a score, with a rounding tolerance for each threshold.
 
     Args:
@@ -85,7 +85,7 @@ class Marks(NamedTuple):
     points: Floats
     lows: Floats
     highs: Floats
-    grain: Grain
+    grain: Tolerance
 
     @property
     def all(self) -> tuple[Floats, Floats, Floats]:
@@ -100,17 +100,17 @@ class Marks(NamedTuple):
         edges = np.unique(np.concatenate(self.all))
         return edges[np.isfinite(edges)]
 
-    def join_others(self, others: Sequence[Marks]) -> Marks:
+    def join_others(self, others: Sequence[Thresholds]) -> Thresholds:
         """Return one object with the thresholds of this object and of all objects in `others`."""
         parts = [self, *others]
         lows, points, highs = np.concatenate([part.all for part in parts], axis=1)
         points, first = np.unique(points, return_index=True)
         if all(part.lows is part.points for part in parts):
-            return Marks(points, points, points, self.grain)
-        return Marks(points, lows[first], highs[first], self.grain)
+            return Thresholds(points, points, points, self.grain)
+        return Thresholds(points, lows[first], highs[first], self.grain)
 
 
-def choose_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
+def choose_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Thresholds:
     """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
     A threshold lies between two values of the score. These values usually differ by more than the
@@ -147,14 +147,14 @@ def choose_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT
     order = np.argsort(points, kind="stable")
     points = points[order]
     if clean == gaps.size:
-        return Marks(points, points, points, grain)
+        return Thresholds(points, points, points, grain)
     # Between two copies of one number, rounding can remove every count of an event.
     moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.tolerances(points))
     tolerance = np.where(order < clean, 0.0, moved)
-    return Marks(points, points - tolerance, points + tolerance, grain)
+    return Thresholds(points, points - tolerance, points + tolerance, grain)
 
 
-def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
+def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Floats:
     """Return thresholds that no value of a score can cross because of rounding errors.
 
     If no such threshold exists, return other thresholds of the score.
@@ -238,7 +238,7 @@ def _take_runs(values: Array, sizes: Ints, which: Ints) -> Array:
     return np.asarray(values[np.repeat(shifts, taken) + np.arange(taken.sum())])
 
 
-class Layout(NamedTuple):
+class ColumnBins(NamedTuple):
     """The bins of each column of the outputs, in the form that the Rust core reads.
 
     Args:
@@ -264,8 +264,8 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_sample(
-        cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Ints
-    ) -> Layout:
+        cls, sample: Array, transform: str, grains: Sequence[Tolerance], bins: int, classes: Ints
+    ) -> ColumnBins:
         """Divide the range of each column of a sample of outputs into bins.
 
         Args:

@@ -27,7 +27,7 @@ from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .arrays import SLICE_NUMBERS, chi_square_deviate, chi_square_deviates, rank_columns
-from .objects import ABSENT, DELIMITERS, WORD, Bunch, Strings, is_hashable, parse_number, view_item
+from .objects import ABSENT, DELIMITERS, WORD, Items, Strings, is_hashable, parse_number, view_item
 from .parts import (
     DERIVED,
     JointParts,
@@ -42,7 +42,7 @@ from .parts import (
     rows_within_memory,
 )
 
-Steps = tuple[tuple[str, Any], ...]
+Formula = tuple[tuple[str, Any], ...]
 _Deviates = list[tuple[Part, float]]
 
 _COMPARED_OUTPUTS: Final = 2**13
@@ -308,7 +308,7 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
     return np.concatenate(flat)
 
 
-def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) -> None:
+def _explore_node(node: Node, steps: Formula, screen: _ColumnScreen, name: str) -> None:
     """Compare every part of a node: the values of all outputs at one place.
 
     Then compare the parts of the nodes inside this node, such as the fields of a record.
@@ -332,10 +332,10 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
             _explore_node(inner, (*steps, step), screen, name)
 
 
-def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
+def _unread_letters(held: Items | Array, texts: Strings | None) -> int:
     """Return the number of characters in the middle of long strings that no part reads."""
     columns = [texts]
-    if isinstance(held, Bunch):
+    if isinstance(held, Items):
         kinds = {objects.TEXT, objects.BYTES} & set(held.present)
         columns = [held.placed_texts(kind)[1] for kind in sorted(kinds)]
     long = [column for column in columns if column is not None and column.items is not None]
@@ -345,10 +345,10 @@ def _unread_letters(held: Bunch | Array, texts: Strings | None) -> int:
 
 
 def _parts_of_node(
-    held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
+    held: Items | Array, texts: Strings | None, steps: Formula, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node, without those of inner nodes, and numbers of omitted parts."""
-    if isinstance(held, Bunch):
+    if isinstance(held, Items):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
         yield from _measures_of_texts(texts, steps)
@@ -363,10 +363,10 @@ def _parts_of_node(
 
 
 def _presence_type_length_parts(
-    held: Bunch | Array, texts: Strings | None, steps: Steps, name: str
+    held: Items | Array, texts: Strings | None, steps: Formula, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node that state presence, type or length."""
-    if isinstance(held, Bunch):
+    if isinstance(held, Items):
         kinds = held.present
         yield from _yield_type_flags(held, steps)
         if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
@@ -378,13 +378,13 @@ def _presence_type_length_parts(
 
 
 def _steps_into_node(
-    held: Bunch | Array, texts: Strings | None
+    held: Items | Array, texts: Strings | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield each node inside a node (such as a field), with the step that leads to it."""
-    if isinstance(held, Bunch):
+    if isinstance(held, Items):
         yield from _list_child_objects(held)
     elif texts is not None:
-        yield from _parsed_views_of_texts(Bunch(held.tolist()))
+        yield from _parsed_views_of_texts(Items(held.tolist()))
     elif held.ndim > 1:
         indexes = np.ndindex(held.shape[1:])
         yield from ((("entry", index), held[(slice(None), *index)]) for index in indexes)
@@ -392,7 +392,7 @@ def _steps_into_node(
         yield from ((("field", name), held[name]) for name in held.dtype.names or ())
 
 
-def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
+def _parts_of_array(array: Array, steps: Formula) -> Iterator[Part]:
     """Yield the parts of an array of numbers or times with one dimension."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
@@ -404,7 +404,7 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
     yield from _parts_of_numbers(values, bits, 2, steps)
 
 
-def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Iterator[Part]:
+def _parts_of_numbers(values: Array, bits: int, words: int, steps: Formula) -> Iterator[Part]:
     """Yield the parts of a column of numbers: the value, 32-bit words, bits and remainders.
 
     The moduli of the remainders are at most the spread of the column.
@@ -426,7 +426,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
             yield Part(steps, "modulo", modulus)
 
 
-def _measures_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
+def _measures_of_texts(texts: Strings, steps: Formula) -> Iterator[Part | int]:
     """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
@@ -444,7 +444,7 @@ def _measures_of_texts(texts: Strings, steps: Steps) -> Iterator[Part | int]:
         yield Part(steps, "number")
 
 
-def _yield_type_flags(bunch: Bunch, steps: Steps) -> Iterator[Part]:
+def _yield_type_flags(bunch: Items, steps: Formula) -> Iterator[Part]:
     """Yield the parts that state whether an object is present, and its type."""
     kinds = bunch.present
     if objects.MISSING in kinds:
@@ -460,7 +460,7 @@ def _yield_type_flags(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     yield from (Part(steps, "form", form) for form, _ in forms[1:_MAX_FORMS])
 
 
-def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
+def _parts_of_objects(bunch: Items, steps: Formula, name: str) -> Iterator[Part | int]:
     """Yield the parts of Python objects: those that suit the types of the objects."""
     kinds = bunch.present
     yield from _yield_type_flags(bunch, steps)
@@ -478,10 +478,10 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
         yield _make_object_code_part(bunch.items_of_kind(objects.OTHER)[1], steps, name)
     for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
-            yield from _member_counts(bunch, kind, measure, steps)
+            yield from _member_counters(bunch, kind, measure, steps)
 
 
-def _yield_value_flags(items: list[Any], steps: Steps) -> Iterator[Part | int]:
+def _yield_value_flags(items: list[Any], steps: Formula) -> Iterator[Part | int]:
     """Yield the flags "the value is ..." for the most frequent values, if values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
@@ -489,7 +489,7 @@ def _yield_value_flags(items: list[Any], steps: Steps) -> Iterator[Part | int]:
         yield max(0, len(table) - _MAX_NAMED_MEMBERS)
 
 
-def _member_counts(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
+def _member_counters(bunch: Items, kind: int, measure: str, steps: Formula) -> Iterator[Part | int]:
     """Yield the parts that count members of sets or sequences.
 
     They count a member that occurs in several outputs, or the floats in an interval.
@@ -516,7 +516,7 @@ def _distinct_members(row: Any) -> set[Any]:
         return {member for member in row if is_hashable(member)}
 
 
-def _find_dense_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
+def _find_dense_intervals(values: Floats, rows: int, steps: Formula) -> Iterator[Part]:
     """Yield the intervals that contain most float members, on a sequence of finer grids."""
     values = values[np.isfinite(values)]
     if not values.size:
@@ -534,7 +534,7 @@ def _find_dense_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[P
                     yield Part(steps, "near", (low, low + unit))
 
 
-def _list_child_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def _list_child_objects(bunch: Items) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield each place of sequences, each key of mappings and each view, with its objects.
 
     A view is another form of an object, such as the numbers that occur in a text.
@@ -589,7 +589,7 @@ def _has_changing_key_order(rows: list[list[Any]]) -> bool:
     return False
 
 
-def _parsed_views_of_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def _parsed_views_of_texts(bunch: Items) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to strings: JSON, fields, words, and numbers in the text."""
     looked = bunch.items_of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
@@ -612,7 +612,7 @@ def _is_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
-def _make_object_code_part(values: list[Any], steps: Steps, name: str) -> Part:
+def _make_object_code_part(values: list[Any], steps: Formula, name: str) -> Part:
     """Return the part that gives a number to each distinct object without parts.
 
     Raises:
@@ -628,7 +628,7 @@ def _make_object_code_part(values: list[Any], steps: Steps, name: str) -> Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfParts(Record, word="OfParts"):
+class PartsScore(Record, word="OfParts"):
     """A score that is computed from numbers (parts) of each output: ``score(parts(outputs))``.
 
     Args:
@@ -640,7 +640,7 @@ class OfParts(Record, word="OfParts"):
 
     Example:
         >>> from dpcore.attacks.parts import Part
-        >>> score = OfParts(Parts((Part((), "length"),)), lambda columns: columns[:, 0])
+        >>> score = PartsScore(Parts((Part((), "length"),)), lambda columns: columns[:, 0])
         >>> score(np.array(["a", "abc"])).tolist()
         [1.0, 3.0]
     """
@@ -766,21 +766,21 @@ def read_candidates(
     ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
-        made += [OfParts(parts.select([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
+        made += [PartsScore(parts.select([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
     if not regular:
         made += _list_value_flags(parts, made)
         together, joint = screen.joint.read_columns()
         joint_sides = joint[: screen.split], joint[screen.split :]
         for score in attack.joint(*joint_sides) if together.parts else ():
             used = together.select(score.entries.tolist())
-            made.append(OfParts(used, replace(score, entries=np.arange(len(used.parts)))))
+            made.append(PartsScore(used, replace(score, entries=np.arange(len(used.parts)))))
     # A user's own score reads only whole outputs, not their parts.
     own = {id(rows) for rows in candidates}
     made = [rows for rows in made if id(rows.score) not in own]
     return (*candidates, *dict.fromkeys(made)), read
 
 
-def _list_value_flags(parts: Parts, made: list[OfParts]) -> list[OfParts]:
+def _list_value_flags(parts: Parts, made: list[PartsScore]) -> list[PartsScore]:
     """Return flags such as "the word is 'yes'" for places where a score reads a letter or length.
 
     The flag and the letter often give equally good events, and the flag is easier to read.
@@ -788,13 +788,13 @@ def _list_value_flags(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
     steps = {candidate.parts.parts[0].steps for candidate in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
-    return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
+    return [PartsScore(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
 
 
-def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
+def _narrow_to_part(parts: Parts, score: Score) -> PartsScore:
     """Return the score as a score of parts; keep only one part if the score reads only one."""
     alone = score_attribute(score, "alone")
     if alone is None:
-        return OfParts(parts, score)
+        return PartsScore(parts, score)
     entry, inner = alone()
-    return OfParts(parts.select([entry]), inner)
+    return PartsScore(parts.select([entry]), inner)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import choice, instance, integer, invalid
-from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
+from ..events.event import Batch, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from ..suggestions import explain_argument_errors
@@ -26,7 +26,7 @@ from . import arrays
 from .arrays import Merged, has_few_distinct, read_numbers
 from .atoms import atoms_of, loose_of, take_head_rows
 from .attack import CrossScored, NumericAttack
-from .grains import Grain, find_grains, weighted_sum_rounding
+from .grains import Tolerance, column_tolerances, weighted_sum_rounding
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -113,7 +113,7 @@ class LinearScore(Record, word="LinearScore"):
         """Approximate time to compute this score, in nanoseconds per output, on a usual machine."""
         return 30 + int(self.entries.size)
 
-    def rounding(self, grains: tuple[Grain, ...]) -> Grain:
+    def rounding(self, grains: tuple[Tolerance, ...]) -> Tolerance:
         """Return how far this score can move if rounding errors move the entries of the output.
 
         `grains` states, for each entry of the output, the distance by which rounding may move it.
@@ -187,7 +187,7 @@ class Discriminant(NumericAttack):
             return []
         width = min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS)
         most = max(_MIN_MOMENT_ROWS, _MAX_MOMENT_PRODUCTS // width**2)
-        entries, sides = _find_varying_columns([rows[:most], rows_prime[:most]])
+        entries, sides = _select_varying_columns([rows[:most], rows_prime[:most]])
         if entries.size < 2 or min(map(len, sides)) < 8:
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
@@ -244,7 +244,7 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
     return scores[-1], values[0], values[1]
 
 
-def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
+def _select_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
     """Return the numbers of the columns that vary, and their values on x and on x'.
 
     NaN and infinities are replaced by the mean of the column. If more than 512 columns vary, those
@@ -385,7 +385,7 @@ class Features(Record, word="Features"):
                 values[near] = np.floor(values[near] / unit + _GRID_OFFSET) * unit
         return made
 
-    def on_device(self, outputs: Held) -> Any:
+    def on_device(self, outputs: Batch) -> Any:
         """Compute the features of outputs on their device (such as a GPU), and return a tensor.
 
         Return None if the number of entries of an output differs from the number of entries of
@@ -426,7 +426,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
         The function from outputs to features.
     """
     sides = take_head_rows(rows), take_head_rows(rows_prime)
-    grains = find_grains(*sides)
+    grains = column_tolerances(*sides)
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):
@@ -449,7 +449,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
     return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
 
 
-def _grid_width(values: Floats, grain: Grain) -> float:
+def _grid_width(values: Floats, grain: Tolerance) -> float:
     """Return the width of the grid to which the values of an entry are rounded.
 
     The width is at least 4 rounding tolerances, so that few values lie near a boundary. If
@@ -509,7 +509,7 @@ class Linear(Merged, word="Linear"):
 
         return _score_chunks(outputs, self.features, sum_features)
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute the log odds of outputs on their device (such as a GPU), or return None.
 
         The result is None if the outputs do not have the number of entries that the features need.

@@ -1,7 +1,7 @@
 """Estimates of the distance by which rounding may have moved the numbers of a column.
 
 Two sums that compute the same real number may give floats that differ in their last places. The
-input may determine which of the two sums the code computes. A `Grain` states the distance within
+input may determine which of the two sums the code computes. A `Tolerance` is the distance within
 which two numbers of a column may be the same real number. This distance depends on the format to
 which the column was rounded and on the magnitude of the number. Near 0, it depends on the magnitude
 of the terms of a sum. Numbers that were never rounded (integers, multiples of a fixed step) are
@@ -50,7 +50,7 @@ def use_threads(threads: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Grain:
+class Tolerance:
     """The rounding tolerance of a column: how far rounding may move one of its numbers.
 
     Args:
@@ -87,10 +87,10 @@ class Grain:
         return float(self.tolerances(self.middle))
 
 
-EXACT: Final = Grain(0)
+EXACT: Final = Tolerance(0)
 
 
-def tolerances_at(grains: Sequence[Grain], values: Floats) -> Floats:
+def tolerances_at(grains: Sequence[Tolerance], values: Floats) -> Floats:
     """Return the rounding tolerance of every number in several columns.
 
     A tolerance is the distance by which rounding may move a number. Row i of `values` contains
@@ -113,7 +113,7 @@ def _float64_spacing(magnitude: Any) -> Any:
     return np.spacing(np.minimum(magnitude, np.nextafter(LARGEST, 0.0)))
 
 
-def find_grains(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
+def column_tolerances(rows: Array, rows_prime: Array) -> tuple[Tolerance, ...]:
     """Estimate the rounding tolerance (the grain) of each column, from outputs on x and on x'."""
     sides, columns = (rows, rows_prime), rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
@@ -131,7 +131,7 @@ def find_grains(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
             values, values_prime = (_take_columns(side, places) for side in sides)
             grains = _core.judge_columns(values, values_prime, are_floats, own, most, threads)
             bits[places], middles[places] = grains
-    return tuple(map(Grain, bits.tolist(), middles.tolist()))
+    return tuple(map(Tolerance, bits.tolist(), middles.tolist()))
 
 
 def _take_columns(rows: Array, places: Places) -> Floats:
@@ -145,62 +145,64 @@ def _c_order_floats(values: Array) -> Floats:
     return np.require(values, np.float64, ("C", "A"))
 
 
-def estimate_rounding(values: Array, values_prime: Array) -> Grain:
+def estimate_rounding(values: Array, values_prime: Array) -> Tolerance:
     """Estimate the rounding tolerance (the grain) of one column, from its values on x and on x'."""
     if not values.size and not values_prime.size:
         return EXACT
-    return find_grains(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
+    return column_tolerances(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
-def merge_grains(grains: Sequence[Grain]) -> Grain:
+def merge_grains(grains: Sequence[Tolerance]) -> Tolerance:
     """Return a rounding tolerance (a grain) not smaller than the tolerance of any column."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
-    return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
+    return Tolerance(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
-def _grain_fields_as_arrays(grains: Sequence[Grain]) -> tuple[Ints, Floats, Floats]:
+def _tolerance_arrays(grains: Sequence[Tolerance]) -> tuple[Ints, Floats, Floats]:
     """Return the fields `bits`, `middle` and `absolute` of grains as three arrays."""
     bits = np.array([grain.bits for grain in grains], np.int64)
     floats = np.array([(grain.middle, grain.absolute) for grain in grains]).reshape(-1, 2).T
     return bits, floats[0].copy(), floats[1].copy()
 
 
-def _largest_rounding_moves(grains: Sequence[Grain]) -> Floats:
+def _largest_rounding_moves(grains: Sequence[Tolerance]) -> Floats:
     """Return, for each column, how much rounding of its number can change a float64 sum."""
-    bits, middles, absolutes = _grain_fields_as_arrays(grains)
+    bits, middles, absolutes = _tolerance_arrays(grains)
     places = PLACES * _float64_spacing(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
     return np.asarray(np.maximum(absolutes + own, places))
 
 
-def weighted_sum_rounding(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
+def weighted_sum_rounding(grains: Sequence[Tolerance], weights: Floats | None = None) -> Tolerance:
     """Return the rounding tolerance of a float64 sum of columns, optionally with weights.
 
     It is the sum of the tolerances of all columns, each multiplied by the magnitude of its weight.
     """
     each = _largest_rounding_moves(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
-    return Grain(_FLOAT64_BITS, 0.0, float(total))
+    return Tolerance(_FLOAT64_BITS, 0.0, float(total))
 
 
-def transformed_roundings(grains: Sequence[Grain], transform: str) -> tuple[Ints, Floats, Floats]:
+def transformed_roundings(
+    grains: Sequence[Tolerance], transform: str
+) -> tuple[Ints, Floats, Floats]:
     """Return the rounding tolerances of columns after a transform, as three arrays.
 
-    The arrays contain the fields `bits`, `middle` and `absolute` of `Grain`, one entry per column.
+    The arrays contain the fields `bits`, `middle` and `absolute` of the tolerance of each column.
     The transform is "values" (no change), "differences" (of neighbouring columns) or "sorted" (the
     entries of each row in increasing order).
     """
     if transform == "sorted":
         grains = [merge_grains(grains)] * len(grains)
-    bits, middles, absolutes = _grain_fields_as_arrays(grains)
+    bits, middles, absolutes = _tolerance_arrays(grains)
     if transform == "differences":
         moves = _largest_rounding_moves(grains)
         bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
     return bits, middles, absolutes
 
 
-def classify_gaps(ordered: Floats, grain: Grain) -> npt.NDArray[np.int8]:
+def classify_gaps(ordered: Floats, grain: Tolerance) -> npt.NDArray[np.int8]:
     """Classify the difference between each two neighbouring values of a sorted array.
 
     - `SAME`: the two values are the same real number. They are equal, or both lie in a cluster that
@@ -218,7 +220,7 @@ def classify_gaps(ordered: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     return _core.steps_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))
 
 
-def bin_boundary_indices(ordered: Floats, grain: Grain) -> Places:
+def bin_boundary_indices(ordered: Floats, grain: Tolerance) -> Places:
     """Return the indices i for which two bins may meet between sorted values i and i + 1.
 
     For each such index, values i and i + 1 are different real numbers, not one number with

@@ -27,7 +27,7 @@ from .arrays import Merged, read_numbers
 from .atoms import Atoms, atoms_of, loose_of, take_head_rows
 from .attack import ScoreAttack
 from .bins import place_between
-from .grains import Grain, bin_boundary_indices, estimate_rounding, find_grains
+from .grains import Tolerance, bin_boundary_indices, column_tolerances, estimate_rounding
 from .objects import as_hashable
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
@@ -125,7 +125,7 @@ class Letters(Record, word="Letters"):
         The frequent values and the bins are numbered. A float that is a frequent value is converted
         to the number of this value. Any other float is converted to the number of its bin.
         """
-        edges, labels, sizes = zip(*(column.edges_and_bins(bins) for column in shown), strict=True)
+        edges, labels, sizes = zip(*(column.label_intervals(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
@@ -265,7 +265,7 @@ class RealColumn(NamedTuple):
 
     values: Floats
     atoms: Atoms
-    grain: Grain
+    grain: Tolerance
 
     @property
     def has_non_atoms(self) -> bool:
@@ -282,7 +282,7 @@ class RealColumn(NamedTuple):
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
-    def edges_and_bins(self, bins: int) -> tuple[Floats, Ints, int]:
+    def label_intervals(self, bins: int) -> tuple[Floats, Ints, int]:
         """Divide the range of this column into intervals, and number its frequent values and bins.
 
         Each frequent value is an interval. The other values are divided into quantile bins, and a
@@ -318,7 +318,7 @@ def atoms_by_column(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Find the frequent values of each column of pilot outputs (first draws) on x and on x'."""
     sides = take_head_rows(rows), take_head_rows(rows_prime)
     columns = []
-    for *both, grain in zip(*(side.T for side in sides), find_grains(*sides), strict=True):
+    for *both, grain in zip(*(side.T for side in sides), column_tolerances(*sides), strict=True):
         values = arrays.finite_values(*both)
         columns.append(RealColumn(values, atoms_of(values, grain), grain))
     return columns

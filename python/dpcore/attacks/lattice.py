@@ -429,7 +429,7 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
     for side, sign in ((0, 1.0), (1, -1.0)):
         merit = _log_ratio_lower_limit(fine[side], fine[1 - side]) - place
         likely = _likely_cuts(table, first, last, side)
-        _rule_out_cuts(merit, likely, sign * trace, variance)
+        _set_weak_cuts_minus_inf(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
             if promises[cut] == -np.inf:
@@ -450,7 +450,7 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
     return cuts
 
 
-def _rule_out_cuts(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
+def _set_weak_cuts_minus_inf(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
     """Set the expected bound of cuts without significant evidence to minus infinity, in place."""
     is_visible = (
         likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])

@@ -1,6 +1,6 @@
 """Python objects in outputs: functions that read numbers, strings and entries from many objects.
 
-A `Bunch` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A kind
+A `Items` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A kind
 is a class of types, such as numbers, strings or sequences. A bunch groups its objects by kind once.
 Therefore each function needs only one pass over the objects of one kind.
 """
@@ -253,7 +253,7 @@ def _count_equal(row: Any, value: Any) -> int:
         return 0
 
 
-class Bunch:
+class Items:
     """One Python object for each output: the object at the same place of every output.
 
     A place is, for example, one key of a dictionary.
@@ -404,7 +404,7 @@ class Bunch:
         """Return the entry of each nested sequence in this bunch at an index such as `(1, 0)`."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
-            items = Bunch(items).entries_at_place(place)
+            items = Items(items).entries_at_place(place)
         return items
 
     @functools.cached_property

@@ -35,7 +35,7 @@ from .objects import (
     SET,
     TEXT,
     WORD,
-    Bunch,
+    Items,
     Strings,
     form_of,
 )
@@ -340,19 +340,19 @@ def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
     return texts.parse_as_numbers() if part.measure == "number" else np.nan
 
 
-def read_part(held: Bunch | Array, texts: Strings | None, part: Part, out: Floats) -> None:
+def read_part(held: Items | Array, texts: Strings | None, part: Part, out: Floats) -> None:
     """Read one real number (a part) from each output, and write the numbers to the array `out`.
 
     `out` has shape `(size,)` and must be filled with NaN before the call. An entry stays NaN if the
     output has no such number. `held` and `texts` are the result of `open_node`.
     """
-    if isinstance(held, Bunch):
+    if isinstance(held, Items):
         _read_objects(held, part, out)
     else:
         _read_array(held, texts, part, out)
 
 
-def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
+def _read_objects(bunch: Items, part: Part, out: Floats) -> None:
     """Write the values of a part of Python objects to `out`.
 
     `out` stays NaN for objects to which the measure of the part does not apply.
@@ -655,15 +655,15 @@ def rows_within_memory(outputs: Array, max_rows: int) -> int:
     return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, bytes_per_output(outputs)))))
 
 
-def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
+def open_node(node: Node) -> tuple[Items | Array, Strings | None]:
     """Prepare the objects at one place of all outputs, so that numbers can be read from them.
 
-    The first result is a `Bunch` if the objects are Python objects, otherwise the array of the
+    The first result is a `Items` if the objects are Python objects, otherwise the array of the
     objects. If the array contains strings, the second result is an object with these strings.
     Otherwise it is None.
     """
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
-        return Bunch(list(node)), None
+        return Items(list(node)), None
     if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
         # Raw bytes are read as strings of bytes.
         node = np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
@@ -671,11 +671,11 @@ def open_node(node: Node) -> tuple[Bunch | Array, Strings | None]:
     return node, Strings.of_array(node) if is_text else None
 
 
-def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
+def _take_step(held: Items | Array, kind: str, which: Any) -> Node | None:
     """Return the objects to which a step leads, one per output, or None if no output has one."""
     if kind == "view":
-        return (held if isinstance(held, Bunch) else Bunch(held.tolist())).convert_items(which)
-    if isinstance(held, Bunch):
+        return (held if isinstance(held, Items) else Items(held.tolist())).convert_items(which)
+    if isinstance(held, Items):
         if kind == "field" and not isinstance(which, str):
             return None
         readers: dict[str, Any] = {"entry": held.entries_at_index, "place": held.entries_at_place}

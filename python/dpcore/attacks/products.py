@@ -23,7 +23,7 @@ from .arrays import Places, has_few_distinct, read_numbers
 from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
-from .grains import Grain, bin_boundary_indices, estimate_rounding
+from .grains import Tolerance, bin_boundary_indices, estimate_rounding
 from .ratios import to_fixed_point
 from .threshold import Special
 from .triples import best_pair_and_triple, find_empty_box, has_3_to_8_entries, make_table
@@ -87,7 +87,7 @@ def medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
     return Frame(entries_kept.astype(np.int64), cuts, centres, scales, many > 0.0)
 
 
-def _column_stats(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
+def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float, float] | None:
     """Return four numbers for a column, or None if the column is constant.
 
     They are the value at which the sign changes, the median, the spread, and 1 if the column has
@@ -336,7 +336,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
 
-    def rounding(self, grains: Sequence[Grain]) -> Grain:
+    def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far this score can move if rounding errors move the entries of the output.
 
         The result is for the worst case, in which every centred and scaled entry is 16 or -16.
@@ -344,7 +344,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         """
         moved = np.array([grains[i].usual_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
-        return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
+        return Tolerance(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`; never NaN."""

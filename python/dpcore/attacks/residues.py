@@ -192,7 +192,7 @@ class Residues(NumericAttack):
         wide = _find_wide_columns(sides)
         if wide.size:
             residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
-            scores += _all_and_best_column(residues, wide)
+            scores += _scores_of_all_and_best(residues, wide)
         if rows.shape[1] > 1:
             best = _best_table([_row_sum_residues(side) for side in sides])
             if best.total_divergence > 0.0:
@@ -231,7 +231,7 @@ def _row_sum_residues(rows: Array) -> Ints:
     return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON_MULTIPLE)
 
 
-def _all_and_best_column(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
+def _scores_of_all_and_best(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield a score of all informative columns, and a score of the most informative column.
 
     Each score comes with its estimated divergence between x and x'.

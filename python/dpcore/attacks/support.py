@@ -25,8 +25,8 @@ from .arrays import Merged, Words, read_both_sides, read_numbers
 from .atoms import Atoms, atoms_of, may_have_atoms, take_head_rows
 from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
-from .candidates import OfParts, presence_parts
-from .grains import PLACES, Grain, find_grains, merge_grains, tolerances_at
+from .candidates import PartsScore, presence_parts
+from .grains import PLACES, Tolerance, column_tolerances, merge_grains, tolerances_at
 from .parts import Parts, cache_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
 
@@ -380,7 +380,7 @@ class Support(NumericAttack):
                 return one
         return replace(
             rare_values,
-            event=replace(rare_values.event, score=OfParts(parts, rare_values.event.score)),
+            event=replace(rare_values.event, score=PartsScore(parts, rare_values.event.score)),
         )
 
     fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
@@ -388,7 +388,7 @@ class Support(NumericAttack):
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Make a score for each property that the pilot outputs have, such as "an entry is NaN"."""
         sides = rows, rows_prime
-        grains = find_grains(*sides)
+        grains = column_tolerances(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
             if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
                 yield Special(kind)
@@ -403,7 +403,7 @@ class Support(NumericAttack):
         yield from _score_one_sided(*sides, grains)
 
 
-def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
+def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Tolerance]) -> Iterator[Outside]:
     """Yield the score of the entries whose values on x leave the widened range of x'.
 
     An entry that does not leave its range gets no limits.
@@ -420,7 +420,7 @@ def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> It
         yield Outside(lows, highs)
 
 
-def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Floats]:
+def _widen_ranges(columns: Floats, grains: Sequence[Tolerance]) -> tuple[Floats, Floats]:
     """Return the lower and upper end of each column's range, widened at each end.
 
     Each end moves outwards by 1.38 times the distance between the outermost value and the eighth
@@ -446,7 +446,7 @@ def _widen_ranges(columns: Floats, grains: Sequence[Grain]) -> tuple[Floats, Flo
     return lows, highs
 
 
-def _make_repeat_score(grains: Sequence[Grain]) -> Repeats:
+def _make_repeat_score(grains: Sequence[Tolerance]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = merge_grains(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
@@ -464,7 +464,7 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
 
 
 def _columns_with_atoms(
-    sides: tuple[Array, Array], grains: Sequence[Grain], least: int | None = None
+    sides: tuple[Array, Array], grains: Sequence[Tolerance], least: int | None = None
 ) -> list[int]:
     """Return the indices of the columns that may have atoms (values of positive probability)."""
     columns: list[int] = []
@@ -484,7 +484,7 @@ class _OneSidedAtom(NamedTuple):
 
 
 def _find_one_sided_atoms(
-    rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
+    rows: Array, rows_prime: Array, column: int, grain: Tolerance, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
     """Return all atoms of a column, and a list of the atoms that occur on one input only."""
     own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
@@ -504,7 +504,7 @@ def _find_one_sided_atoms(
 
 
 def _score_one_sided_rows(
-    rows: Array, rows_prime: Array, grains: Sequence[Grain]
+    rows: Array, rows_prime: Array, grains: Sequence[Tolerance]
 ) -> Iterator[AtRows]:
     """Yield the score of rows of floats that occur repeatedly on one input and never on the other.
 
@@ -563,7 +563,7 @@ def _mask_rows_with_unique_entry(distinct_rows: Array, times: Array, rows: Array
     return own
 
 
-def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
+def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Tolerance]) -> Words:
     """Return the hashes of the rows that are not near any row of the other input.
 
     Two rows are near if every entry differs by rounding at most. Rows are compared in full only if
@@ -591,7 +591,9 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
     return np.array(atoms_kept, np.uint64)
 
 
-def _score_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
+def _score_one_sided(
+    rows: Array, rows_prime: Array, grains: Sequence[Tolerance]
+) -> Iterator[AtAtoms]:
     """Yield one score of the atoms that occur on one input only.
 
     At most 16 atoms of x and 16 atoms of x' are used, the most frequent ones.
@@ -639,7 +641,7 @@ def find_rare_values(
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
         return None
-    grains = find_grains(*rows)
+    grains = column_tolerances(*rows)
     columns = enumerate(grains)
     columns_of_atoms = [
         _find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns
@@ -648,7 +650,7 @@ def find_rare_values(
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid naturally repeat, about as often as the neighbouring values.
-        repeated = [_atoms_with_odd_counts(*rows, i, grain) for i, grain in enumerate(grains)]
+        repeated = [_local_count_outliers(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
@@ -670,7 +672,7 @@ def find_rare_values(
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
-def _atoms_with_odd_counts(rows: Array, rows_prime: Array, column: int, grain: Grain) -> Atoms:
+def _local_count_outliers(rows: Array, rows_prime: Array, column: int, grain: Tolerance) -> Atoms:
     """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.
@@ -726,8 +728,8 @@ def _find_rare_part(
     if rare_values is None:
         return None
     own = sides[0 if rare_values.direction == "x" else 1]
-    event = replace(rare_values.event, score=OfParts(part, rare_values.event.score))
+    event = replace(rare_values.event, score=PartsScore(part, rare_values.event.score))
     if part.parts[0].is_flag:
         is_set = bool((own[rare_values.event(own)] > SHARE).any())
-        event = Above(OfParts(part, Coordinate(0)), SHARE, "above" if is_set else "below")
+        event = Above(PartsScore(part, Coordinate(0)), SHARE, "above" if is_set else "below")
     return replace(rare_values, event=event)

@@ -16,15 +16,15 @@ import numpy as np
 
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, vector
-from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
+from ..events.event import Batch, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, Record, frozen_array, set_fields
 from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, Places, read_both_sides, read_numbers
 from .attack import ScoreAttack
-from .candidates import OfParts
-from .grains import Grain, find_grains, merge_grains, tolerances_at, weighted_sum_rounding
+from .candidates import PartsScore
+from .grains import Tolerance, column_tolerances, merge_grains, tolerances_at, weighted_sum_rounding
 from .parts import Parts
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
@@ -79,12 +79,12 @@ class Coordinate(Record, word="Coordinate"):
         """Return the entry of each output as float64, shape `(size,)`. NaN stays NaN."""
         return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the outputs' device, or return None if the entry does not exist."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
-    def rounding(self, grains: Sequence[Grain]) -> Grain:
+    def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far rounding errors can move this score.
 
         `grains` states how far rounding errors can move each entry of the output.
@@ -158,7 +158,7 @@ class Closer(Record, word="Closer"):
         """True if the Rust code of dpcore computes this score faster than torch on a CPU."""
         return self.norm == "l1"
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the outputs' device, or return None if their length is wrong."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
@@ -188,7 +188,7 @@ class Closer(Record, word="Closer"):
         sizes = float(shift.sum()), float(np.abs(shift).sum()), float(np.linalg.norm(apart))
         return as_float64(like, apart), sizes
 
-    def rounding(self, grains: Sequence[Grain]) -> Grain:
+    def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far rounding errors can move this score.
 
         `grains` states how far rounding errors can move each entry of the output.
@@ -205,7 +205,7 @@ class OfRow(Record):
 
     __slots__ = ()
 
-    def rounding(self, grains: Sequence[Grain]) -> Grain:
+    def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far rounding errors can move this score.
 
         `grains` states how far rounding errors can move each entry of the output. The result is the
@@ -230,7 +230,7 @@ class RowSum(OfRow, word="RowSum"):
         [3.0, 7.0]
     """
 
-    def rounding(self, grains: Sequence[Grain]) -> Grain:
+    def rounding(self, grains: Sequence[Tolerance]) -> Tolerance:
         """Return how far rounding errors can move the sum of an output's entries.
 
         `grains` states how far rounding errors can move each entry.
@@ -251,7 +251,7 @@ class RowSum(OfRow, word="RowSum"):
                     scores[part] += rows[part, i]
         return scores
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.row_norm_bounds() if entries else 0.0
@@ -280,7 +280,7 @@ class RowMin(OfRow, word="RowMin"):
         """Return the smallest entry of each output, shape `(size,)`."""
         return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
@@ -306,7 +306,7 @@ class RowMax(OfRow, word="RowMax"):
         """Return the largest entry of each output, shape `(size,)`."""
         return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
@@ -501,10 +501,12 @@ def minus_zero_scores(
         A tuple with this score. It is empty if the pilot outputs do not contain -0.0.
     """
     sides = outputs, outputs_prime
-    read = itertools.chain(*(score.parts.parts for score in scores if isinstance(score, OfParts)))
+    read = itertools.chain(
+        *(score.parts.parts for score in scores if isinstance(score, PartsScore))
+    )
     parts = tuple(dict.fromkeys(part for part in read if part.measure in _SIGNED_MEASURES))
     regular = all(side.dtype.kind in "buif" for side in sides)
-    score: Score = NegativeZeros() if regular else OfParts(Parts(parts), NegativeZeros())
+    score: Score = NegativeZeros() if regular else PartsScore(Parts(parts), NegativeZeros())
     return (score,) if (regular or parts) and any(score(side).any() for side in sides) else ()
 
 
@@ -627,7 +629,7 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
         return [0]
     most = max(_MIN_SCREENED_ROWS, _SCREENED_NUMBERS // dim)
     sides = rows[:most], rows_prime[:most]
-    merits, grains = np.zeros(dim), find_grains(*sides)
+    merits, grains = np.zeros(dim), column_tolerances(*sides)
     for part, columns in arrays.column_blocks(*sides):
         ordered = [np.sort(side, axis=1) for side in columns]
         held = np.stack([side.shape[1] - np.isnan(side).sum(axis=1) for side in ordered], axis=1)
@@ -637,11 +639,11 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
             if sizes.all():
                 numbers = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
                 own = [grains[i] for i in places[same]]
-                merits[places[same]] = _max_log_ratios(numbers, own, (len(sides[0]), len(sides[1])))
+                merits[places[same]] = _max_ratios(numbers, own, (len(sides[0]), len(sides[1])))
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
-def _max_log_ratios(ordered: list[Floats], grains: list[Grain], rows: tuple[int, int]) -> Floats:
+def _max_ratios(ordered: list[Floats], grains: list[Tolerance], rows: tuple[int, int]) -> Floats:
     """Return the log ratio of the probabilities of each column's best half-line on x and x'.
 
     Four standard errors are subtracted, because the largest of many estimates is too large.

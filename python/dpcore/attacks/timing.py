@@ -333,7 +333,7 @@ def _yield_column_sets(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[
         # If the output never changes, only the latency is informative.
         return
     yield (*entries, Latency())
-    telling = _rank_by_latency(entries, rows, sides)
+    telling = _top_two_by_latency_gap(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
         yield OutputGroup(telling[0], _find_even_edges(first, _MAX_VALUE_GROUPS)), Latency()
@@ -356,7 +356,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
     return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
 
 
-def _rank_by_latency(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
+def _top_two_by_latency_gap(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
     """Return the entries, at most two, for which latencies of equal outputs differ most.
 
     The medians of the latencies on x and on x' are compared.

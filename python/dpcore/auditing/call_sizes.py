@@ -29,7 +29,7 @@ from typing import Final
 
 import numpy as np
 
-from ..attacks.grains import find_grains
+from ..attacks.grains import column_tolerances
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_unbatched, make_generator
 from ..records import Array, Floats
@@ -37,7 +37,7 @@ from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
 from ..streams import PROBE
 from .pilot import represent_value
-from .randomness import Heard
+from .randomness import TimedDraws
 
 _MAX_CALLS: Final = 64
 _MIN_CALLS: Final = 24
@@ -84,7 +84,7 @@ def choose_call_count_and_rows(block: int, trials: int) -> tuple[int, int]:
     return (calls if calls >= _MIN_CALLS and rows > 1 else 0), rows
 
 
-def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Test if the distribution of an output depends on the number of outputs in a mechanism call.
 
     The test compares outputs of calls for one output with outputs of calls for many outputs.
@@ -130,7 +130,7 @@ def compare_call_sizes(draws: Heard, trials: int) -> tuple[tuple[str, ...], tupl
     )
 
 
-def _draw_samples(draws: Heard, calls: int, rows: int) -> list[Array]:
+def _draw_samples(draws: TimedDraws, calls: int, rows: int) -> list[Array]:
     """Return four samples for each input, one after the other in one array.
 
     The samples are the outputs of calls of size 1, and the first, middle and last rows of calls
@@ -163,7 +163,7 @@ def _columns_and_tolerances(outputs: Array) -> tuple[Floats, Floats]:
     for column in columns[:: -(-len(columns) // _MAX_COLUMNS) or 1]:
         numbers.extend([column] if column.dtype.kind in "buif" else _categories_and_numbers(column))
     table = np.column_stack(numbers).astype(np.float64)
-    bits = [grain.bits or 53 for column in numbers for grain in find_grains(*[column[:, None]] * 2)]
+    bits = [g.bits or 53 for column in numbers for g in column_tolerances(*[column[:, None]] * 2)]
     return table, np.maximum(_MIN_SLACK, 2.0 ** (4.0 - np.array(bits)))
 
 

@@ -71,7 +71,7 @@ def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int
 
 
 @dataclass
-class Sequence:
+class SequentialAudit:
     """State of an audit that can stop early: it stops as soon as the claim is refuted.
 
     The audit counts trials in slices (ranges of trials). The audit can choose a new event for each
@@ -464,17 +464,17 @@ _STATE: Final = {
     "label": int,
     "said": tuple[PartsRead | None, tuple[str, ...], tuple[SeenOutput, ...]],
 }
-"""Names and types of the entries that `Sequence.to_dict` returns."""
+"""Names and types of the entries that `SequentialAudit.to_dict` returns."""
 
 
 def read_state(held: Mapping[str, Any]) -> dict[str, Any]:
     """Check and decode the stored state of an audit that stops as soon as the claim is refuted.
 
     Args:
-        held: the stored state as plain data, as returned by `Sequence.to_dict`.
+        held: the stored state as plain data, as returned by `SequentialAudit.to_dict`.
 
     Returns:
-        The decoded entries of the state by name, as `Sequence.restore` needs them.
+        The decoded entries of the state by name, as `SequentialAudit.restore` needs them.
 
     Raises:
         TypeError: if an entry is of the wrong type.

@@ -25,12 +25,12 @@ from ..attacks.attack import (
     column_grains,
     merit_of,
     part_grains,
-    score_grain,
     score_ns,
+    score_tolerance,
     unrounded_merit_limit,
 )
-from ..attacks.bins import Marks, choose_thresholds, largest_magnitude, sorted_no_nan
-from ..attacks.grains import Grain
+from ..attacks.bins import Thresholds, choose_thresholds, largest_magnitude, sorted_no_nan
+from ..attacks.grains import Tolerance
 from ..attacks.parts import cache_parts
 from ..bounds.tail import find_tail_index_and_bound
 from ..events.event import LARGEST, Above, Score, scores_of
@@ -257,7 +257,7 @@ def _choose_fastest_near_best(choices: list[Choice]) -> Choice:
     return min(good, key=score_ns)
 
 
-def _extend_into_tail(choice: Choice, values: Sides, grain: Grain, goal: Goal) -> Choice | None:
+def _extend_into_tail(choice: Choice, values: Sides, grain: Tolerance, goal: Goal) -> Choice | None:
     """Find a threshold further out in the tail of a score that predicts a larger bound.
 
     The prediction uses straight lines that are fitted to the tail.
@@ -333,7 +333,7 @@ def choose_by_cross_fitting(
     if crossed is None:
         return None
     score, *values = crossed
-    grain = score_grain(score, column_grains(wholes[0][0], wholes[1][0]), *values)
+    grain = score_tolerance(score, column_grains(wholes[0][0], wholes[1][0]), *values)
     choice = best_threshold(score, values[0], values[1], grain, goal)
     return replace(choice, farther=_extend_into_tail(choice, (values[0], values[1]), grain, goal))
 
@@ -361,7 +361,7 @@ def _choose_in_tail(
     for choice in (chosen, *others[:_MAX_OTHER_TAILS]):
         score = choice.event.score
         values = scores_of(score, sides[0]), scores_of(score, sides[1])
-        grain = score_grain(score, part_grains(score, *sides) or grains, *values)
+        grain = score_tolerance(score, part_grains(score, *sides) or grains, *values)
         farther = _extend_into_tail(choice, values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
@@ -497,7 +497,7 @@ def _choose_best_threshold(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def list_thresholds(score: Any, outputs: Sides, values: Sides) -> Marks:
+def list_thresholds(score: Any, outputs: Sides, values: Sides) -> Thresholds:
     """Return possible thresholds on a score: numbers between the values of the score on outputs.
 
     Args:
@@ -506,5 +506,5 @@ def list_thresholds(score: Any, outputs: Sides, values: Sides) -> Marks:
         values: values of the score on these outputs.
     """
     grains = part_grains(score, *outputs) or column_grains(*outputs)
-    grain = score_grain(score, grains, *values)
+    grain = score_tolerance(score, grains, *values)
     return choose_thresholds(sorted_no_nan(values[0]), sorted_no_nan(values[1]), grain)

@@ -19,7 +19,7 @@ from ..mechanisms.callables import Repeated, make_generator
 from ..mechanisms.declarations import inputs_of, is_native, optional_attribute
 from ..pairs.differences import inputs_equal
 from ..records import Pair, frozen_array
-from ..sampling.sources import Course
+from ..sampling.sources import TimeLog
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
@@ -36,7 +36,7 @@ class _Forms(NamedTuple):
 
     mechanism: Any
     seed: int
-    course: Course
+    course: TimeLog
     side: int
     passed: Any
     other: Any
@@ -56,7 +56,7 @@ class _Forms(NamedTuple):
 
 
 @contextmanager
-def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[None]:
+def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> Iterator[None]:
     """Add advice to an error of the `with` block, if the mechanism needs arrays instead of lists.
 
     The mechanism is called twice: with the input as the audit passes it, and with a float64 array
@@ -66,7 +66,7 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
     try:
         yield
     except Exception as error:
-        for forms in _lists_and_arrays(mechanism, pair, seed, course):
+        for forms in _both_input_forms(mechanism, pair, seed, course):
             wants_floats = isinstance(forms.other, np.ndarray) and forms.can_answer(forms.other)
             if wants_floats and not forms.can_answer(forms.passed):
                 name, dtype = _name_form(forms.passed), ""
@@ -81,13 +81,13 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: Course) -
         raise
 
 
-def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[str, ...]:
+def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> tuple[str, ...]:
     """Call a mechanism with a list and with an array of the same numbers, and compare the outputs.
 
     Returns:
         A tuple of one sentence if the outputs differ, else an empty tuple.
     """
-    for forms in _lists_and_arrays(mechanism, pair, seed, course):
+    for forms in _both_input_forms(mechanism, pair, seed, course):
         try:
             answer, other = (forms.draw_output(x) for x in (forms.passed, forms.other))
             differ = not _are_nearly_equal(answer, other) and _are_nearly_equal(
@@ -104,7 +104,7 @@ def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: Course) ->
     return ()
 
 
-def _lists_and_arrays(mechanism: Any, pair: Pair, seed: int, course: Course) -> Iterator[_Forms]:
+def _both_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> Iterator[_Forms]:
     """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
     Native noises, commands and adapters are left out, because they treat the two forms alike.

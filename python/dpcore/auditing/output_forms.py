@@ -15,16 +15,16 @@ import numpy as np
 from ..errors import show, tag_error
 from ..mechanisms import answers
 from ..mechanisms.callables import (
-    call_mechanism,
     explain_failures,
     is_unbatched,
     make_generator,
     makes_tensors,
+    rows_of_one_call,
 )
 from ..records import Array, Pair
 from ..report.shown import name_of
 from ..sampling.driver import Source
-from ..sampling.sources import Course, Place
+from ..sampling.sources import Place, TimeLog
 from ..streams import PROBE
 
 _PROBE_ROWS: Final = 2
@@ -52,7 +52,7 @@ all calls show it in at most one of 2^40 audits."""
 
 
 def find_form(
-    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+    mechanism: Any, pair: Pair, seed: int, course: TimeLog, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     """Find the shape of one mechanism output, the names of its fields, and its column names.
 
@@ -88,7 +88,7 @@ def find_form(
 
 
 def _read_shape_and_names(
-    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+    mechanism: Any, pair: Pair, seed: int, course: TimeLog, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     name = f"outputs of {name_of(mechanism)}"
 
@@ -116,7 +116,7 @@ def _read_shape_and_names(
         if is_unbatched(mechanism):
             rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
         for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
+            more = rows_of_one_call(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
             course.add_outputs(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)

@@ -24,7 +24,7 @@ from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_non_neighbours
 from ..records import Pair
 from ..sampling.driver import Source
-from ..sampling.sources import Course
+from ..sampling.sources import TimeLog
 from ..streams import PILOT
 from .event_choice import draw_first_outputs, select_event, select_wide_event
 from .wide_outputs import is_wide, read_wide
@@ -303,7 +303,7 @@ def choose_pair(
     pilot: int,
     trials: int,
     seed: int,
-    course: Course,
+    course: TimeLog,
 ) -> tuple[Pair, Searched | None]:
     """Choose the pair of inputs on which the audit is expected to certify the largest bound.
 

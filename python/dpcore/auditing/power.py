@@ -14,7 +14,7 @@ from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
 from ..bounds.canaries import gaussian_q_from_p, gdp_epsilon, guesses_for
-from ..bounds.power import gaussian_event, loss_of_noise_factor, trials_for
+from ..bounds.power import gaussian_event, scaled_noise_epsilon, trials_for
 from ..claims.trade_off import Claim, tangent_eps_delta
 from ..errors import check_epsilon, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
@@ -26,13 +26,13 @@ from ..report.shown import name_of
 from ..results.evidence import per_distance, put_numerator_first
 from ..results.planned import Plan, median_ratio_rates
 from ..sampling.rows import list_doubts
-from ..sampling.sources import Course
+from ..sampling.sources import TimeLog
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, to_seed
 from ..suggestions import explain_argument_errors
 from .arguments import collect_arguments
 from .pilot import PilotDraws
-from .request import Request, request_of, settle_request
+from .request import Request, choose_request_pair, request_of
 
 _LAPLACE_EVENT_MASS: Final = 0.5
 """Probability that Laplace noise is positive. This half-line is the most probable event whose
@@ -248,7 +248,7 @@ def _compute_true_loss(
     factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
     if claim == 0.0:
         raise invalid("claim", "above 0 where factor is given: no noise is enough for it", claim)
-    loss = loss_of_noise_factor(claim, factor, delta)
+    loss = scaled_noise_epsilon(claim, factor, delta)
     if not claim < loss < math.inf:
         raise invalid("factor", "one that makes a difference in double precision", factor)
     return loss
@@ -400,7 +400,7 @@ def _plan_from_pilots(
             # An audit with more trials chooses a better event, up to the draws that a pilot may
             # take.
             aim = size
-            while last and pilots.is_plan_twice_pilots and aim < _EVENTS_PER_ROUND * size:
+            while last and pilots.is_plan_at_least_twice_pilots and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
                 pilots = look(size, aim, turn)
             # An audit with fewer trials chooses a worse event. Check if its own event is good
@@ -528,7 +528,7 @@ class Pilots:
         return careful <= max(self.seen[0].n / _PILOTS_PER_TRIAL, _CLOSE_PLAN_RATIO * face)
 
     @property
-    def is_plan_twice_pilots(self) -> bool:
+    def is_plan_at_least_twice_pilots(self) -> bool:
         """True if the planned audit has at least twice as many trials as the trial audits.
 
         The trial audits are the small audits that chose the events of this object. An audit with
@@ -630,7 +630,7 @@ def run_eight_pilots(
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     arguments = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
     with Progress("", None, progress, alive=arguments.executor is None, by_call=True) as bar:
-        return _fit_events(settle_request(request_of(arguments, Course(bar))), size, seed)
+        return _fit_events(choose_request_pair(request_of(arguments, TimeLog(bar))), size, seed)
 
 
 def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:

@@ -28,13 +28,13 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.grains import find_grains, tolerances_at
+from ..attacks.grains import column_tolerances, tolerances_at
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_unbatched
 from ..report.shown import name_of
 from ..sampling.replay import encode_rows
-from ..sampling.sources import CallableDraws, Course, Place
+from ..sampling.sources import CallableDraws, Place, TimeLog
 from ..sampling.workers import find_where_tasks_run
 from ..streams import PROBE, Generators, threads_of
 
@@ -72,14 +72,14 @@ Draw = Callable[[int, int], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Heard(CallableDraws):
+class TimedDraws(CallableDraws):
     """Object that draws outputs of a mechanism in test calls, and records the time of each call.
 
     Args:
         course: record of the audit. The number of calls and their times are added to this record.
     """
 
-    course: Course = field(default_factory=Course, compare=False)
+    course: TimeLog = field(default_factory=TimeLog, compare=False)
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """Draw outputs of the mechanism on one input by one call, and record the time of the call.
@@ -449,7 +449,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     with np.errstate(all="ignore"):
         differs = (numbers != numbers[:1]).any(axis=0)
         numbers = numbers[:, np.flatnonzero(differs)[:_MAX_COMPARED_COLUMNS]]
-        for grain, column in zip(find_grains(numbers, numbers), numbers.T, strict=True):
+        for grain, column in zip(column_tolerances(numbers, numbers), numbers.T, strict=True):
             values = column.astype(np.float64)
             order = np.argsort(values)
             gaps = np.diff(values[order]) > 2.0 * grain.tolerances(values[order][1:])
@@ -515,7 +515,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
 def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return a mask of the numbers that differ from their repetitions by rounding at most."""
-    grains = find_grains(numbers, others)
+    grains = column_tolerances(numbers, others)
     with np.errstate(all="ignore"):
         numbers, others = numbers.astype(np.float64), others.astype(np.float64)
         size = np.maximum(np.abs(numbers), np.abs(others))
@@ -532,7 +532,7 @@ def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:]))) if kind == "f" else None
 
 
-def refuse_threads(threads: int | None, executor: Executor | None, reason: str) -> None:
+def refuse_multithreaded_calls(threads: int | None, executor: Executor | None, reason: str) -> None:
     """Raise a ValueError if several threads would call a mechanism that does not allow threads.
 
     Args:

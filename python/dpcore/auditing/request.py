@@ -40,7 +40,7 @@ from ..report.shown import name_of
 from ..results.audits import error_limits_of
 from ..results.evidence import Provenance, per_distance
 from ..sampling.driver import Source
-from ..sampling.sources import CallableDraws, Course, NativeDraws
+from ..sampling.sources import CallableDraws, NativeDraws, TimeLog
 from ..sampling.workers import count_workers, find_where_tasks_run, is_dask_client
 from ..streams import MOST_DRAWS, block_trials, threads_of, to_seed
 from .arguments import Arguments, Route
@@ -50,11 +50,11 @@ from .output_forms import find_form
 from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
-    Heard,
+    TimedDraws,
     classify_randomness,
     has_global_changes_only,
     has_global_noise,
-    refuse_threads,
+    refuse_multithreaded_calls,
 )
 
 _DISTANCE_SLACK: Final = 1e-9
@@ -132,7 +132,7 @@ class UnsettledRequest(Arguments):
     doubted: tuple[str, ...] = ()
     probe_notes: tuple[str, ...] = ()
     default_trials: int | None = None
-    course: Course = field(default_factory=Course, compare=False)
+    course: TimeLog = field(default_factory=TimeLog, compare=False)
 
     @property
     def goal(self) -> Goal:
@@ -279,7 +279,7 @@ class Request(UnsettledRequest):
 
 def request_of(
     arguments: Arguments,
-    course: Course,
+    course: TimeLog,
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
     usual_trials: int | None = None,
 ) -> UnsettledRequest:
@@ -349,7 +349,7 @@ def request_of(
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
     elif not attack.times and optional_attribute(mechanism, "thread_safe") is False:
-        refuse_threads(arguments.threads, arguments.executor, "that is not thread-safe")
+        refuse_multithreaded_calls(arguments.threads, arguments.executor, "that is not thread-safe")
     checked = vars(arguments) | {"mechanism": mechanism, "claim": claim, "delta": delta}
     checked |= {"confidence": confidence, "route": route, "attack": attack, "trials": trials}
     checked |= {"start": start, "pilot": pilot, "block": block}
@@ -417,7 +417,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     if request.attack.times:
         return replace(request, randomness="own") if own else request
     source, trials = request.make_source(request.probe_pair), request.start + request.trials
-    draws = Heard(**vars(source.draws), course=request.course)
+    draws = TimedDraws(**vars(source.draws), course=request.course)
     doubts = replace(source, draws=draws).probe_independence()
     sizes_differ, notes = compare_call_sizes(draws, trials)
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
@@ -430,7 +430,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
         return request
     if optional_attribute(mechanism, "thread_safe") is not True:
         what = "with randomness of its own and no thread_safe = True"
-        refuse_threads(request.threads, executor, what)
+        refuse_multithreaded_calls(request.threads, executor, what)
     if shared is None:
         return request
     return replace(request, globals=has_global_noise(draws, trials, shared))
@@ -569,7 +569,7 @@ def _resolve_auto_route(
     return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
 
-def settle_request(unsettled: UnsettledRequest) -> Request:
+def choose_request_pair(unsettled: UnsettledRequest) -> Request:
     """Choose the pair of inputs, and return the arguments of the audit with this pair.
 
     The returned arguments also contain the claim for this pair.

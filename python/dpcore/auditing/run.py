@@ -33,16 +33,16 @@ from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unit
 from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
 from ..sampling.rows import list_doubts
-from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
+from ..sampling.sources import CallableDraws, NativeDraws, Place, TimeLog
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE
 from ..suggestions import explain_argument_errors
 from .arguments import Arguments, with_signature_of
-from .early_stop import Sequence, read_state
+from .early_stop import SequentialAudit, read_state
 from .forecast import settle_trials
 from .pair_choice import watch_inputs
 from .pilot import PilotDraws, name_columns
-from .request import BLOCK, OTHER_BITS_NOTE, Request, request_of, settle_request
+from .request import BLOCK, OTHER_BITS_NOTE, Request, choose_request_pair, request_of
 from .run_files import FixedFields, RunFile, open_run
 
 SETTLED_FIELDS: Final = (
@@ -269,8 +269,8 @@ def run_arguments(
         "", None, arguments.progress, alive=arguments.executor is None, by_call=True
     ) as bar:
         settle = partial(settle_trials, say=bar.say)
-        unsettled = request_of(arguments, Course(bar), settle, usual_trials)
-        request = settle_request(replace(unsettled, budget=budget))
+        unsettled = request_of(arguments, TimeLog(bar), settle, usual_trials)
+        request = choose_request_pair(replace(unsettled, budget=budget))
         if run is not None:
             run.same_bits = request.same_bits
             if request.attack.times:
@@ -625,13 +625,13 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
         mine.audit[name] = fixed.audit[name]
     if request.is_bit_reproducible:
         for edge in run.edges:
-            again = recount_block(source, mine, edge[0])
+            again = block_index_and_recounts(source, mine, edge[0])
             if again is not None and again != edge:
                 run.refuse_changed_counts(edge, again)
     return mine
 
 
-def recount_block(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+def block_index_and_recounts(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
     """Repeat the draws and the count of a block of trials that was already counted.
 
     Args:
@@ -680,7 +680,7 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
-    course = Sequence(source, request, attack, pilot)
+    course = SequentialAudit(source, request, attack, pilot)
     partial = _run_to_ctrl_c(request, source, course, run)
     request.course.begin_step("report", "checking the rows")
     checks = request.doubted + course.independence_doubts
@@ -701,7 +701,9 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     )  # fmt: skip
 
 
-def _run_to_ctrl_c(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
+def _run_to_ctrl_c(
+    request: Request, source: Source, course: SequentialAudit, run: RunFile | None
+) -> bool:
     """Count the slices of an audit with early stop. Return True if Ctrl-C ended the count."""
     if run is None:
         return course.run()

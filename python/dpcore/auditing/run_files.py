@@ -35,7 +35,7 @@ from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
-from ..sampling.rows import doubts_across_audits, evidence_from_dict, evidence_to_dict
+from ..sampling.rows import event_rate_change_doubts, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 from ..visible import make_visible
@@ -379,7 +379,7 @@ class RunFile:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
         rows = [[b - a for a, b in zip(*two, strict=True)] for two in itertools.pairwise(ends)]
-        return doubts_across_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
+        return event_rate_change_doubts([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
         """Raise a ValueError if an argument of this process has another value in the run file.
@@ -624,10 +624,10 @@ def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def join_shell_words(*words: Any) -> str:
     """Join words to one shell command line, with quotes. Invisible characters are escaped."""
-    return " ".join(map(_quote_word, map(str, words)))
+    return " ".join(map(_quote_word_for_shell, map(str, words)))
 
 
-def _quote_word(word: str) -> str:
+def _quote_word_for_shell(word: str) -> str:
     if word.isprintable():
         return shlex.quote(word)
     # `$'...'` of bash and zsh: two hexadecimal digits stand for a byte, not for a character.

@@ -23,14 +23,14 @@ import numpy.typing as npt
 from ..attacks.arrays import freeze_arrays, read_columns, read_numbers
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
-from ..attacks.bins import Marks, choose_thresholds, sorted_no_nan
+from ..attacks.bins import Thresholds, choose_thresholds, sorted_no_nan
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
-from ..attacks.grains import EXACT, PLACES, Grain, estimate_rounding, find_grains
+from ..attacks.grains import EXACT, PLACES, Tolerance, column_tolerances, estimate_rounding
 from ..attacks.parts import name_entries, renamed_sentences
 from ..attacks.threshold import Closer, Coordinate, RowSum, Threshold
 from ..errors import invalid, mistyped
-from ..events.event import Held, Rough, Score, is_built_in, score_attribute, score_name, scores_of
+from ..events.event import Batch, Rough, Score, is_built_in, score_attribute, score_name, scores_of
 from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
 from ..sampling.columns import PilotFacts, describe_constant, entries_equal, pilot_facts
@@ -76,7 +76,7 @@ def is_wide(elements: int, size: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfEntries(Record, word="OfEntries"):
+class EntriesScore(Record, word="OfEntries"):
     """Score that reads only some entries of an output: ``score(outputs[:, entries])``.
 
     A score is a function that returns one real number per output.
@@ -92,7 +92,7 @@ class OfEntries(Record, word="OfEntries"):
         ValueError: if `entries` is empty, or contains a negative number.
 
     Example:
-        >>> score = OfEntries([3, 1], lambda columns: columns[:, 0] - columns[:, 1])
+        >>> score = EntriesScore([3, 1], lambda columns: columns[:, 0] - columns[:, 1])
         >>> score(np.array([[9.0, 1.0, 9.0, 5.0]])).tolist()
         [4.0]
     """
@@ -124,7 +124,7 @@ class OfEntries(Record, word="OfEntries"):
         rows = read_numbers(outputs, least=int(self.entries.max()) + 1)
         return scores_of(self.score, rows[:, self.entries])
 
-    def on_device(self, outputs: Held) -> Rough | None:
+    def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score of each output, on the device where the outputs are (such as a GPU).
 
         The result is None if the function `score` of this object cannot compute on a device.
@@ -132,7 +132,7 @@ class OfEntries(Record, word="OfEntries"):
         ask = score_attribute(self.score, "on_device")
         if ask is None or outputs.flat.shape[1] <= self.entries.max():
             return None
-        scores: Rough | None = ask(Held(outputs.flat[:, self.entries.tolist()]))
+        scores: Rough | None = ask(Batch(outputs.flat[:, self.entries.tolist()]))
         return scores
 
     @property
@@ -208,7 +208,7 @@ class WholeScore(NamedTuple):
 
     score: Score
     values: tuple[Floats, Floats]
-    grain: Grain
+    grain: Tolerance
 
     def choose(self, goal: Goal) -> Choice:
         """Choose the threshold on this score that is expected to certify the largest bound.
@@ -219,7 +219,7 @@ class WholeScore(NamedTuple):
         """
         return best_threshold(self.score, *self.values, self.grain, goal)
 
-    def make_thresholds(self) -> Marks:
+    def make_thresholds(self) -> Thresholds:
         """Return possible thresholds on this score: numbers between its stored values."""
         first, second = map(sorted_no_nan, self.values)
         return choose_thresholds(first, second, self.grain)
@@ -345,15 +345,15 @@ def widen_score(score: Score, entries: Ints) -> Score:
         >>> print(widen_score(Coordinate(1), np.array([3, 8])))
         entry 8
     """
-    if isinstance(score, OfEntries):
-        return OfEntries(entries[score.entries], score.score)
+    if isinstance(score, EntriesScore):
+        return EntriesScore(entries[score.entries], score.score)
     if isinstance(score, Coordinate):
         return Coordinate(int(entries[score.index]))
     alone = score_attribute(score, "alone")
     if alone is None:
-        return OfEntries(entries, score)
+        return EntriesScore(entries, score)
     place, inner = alone()
-    return OfEntries(entries[[place]], inner)
+    return EntriesScore(entries[[place]], inner)
 
 
 def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
@@ -483,7 +483,7 @@ def _draw_columns(
 
 def _column_rounding_change(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
     """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
-    bits = [grain.bits for grain in find_grains(*rows) if grain.bits]
+    bits = [grain.bits for grain in column_tolerances(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
     for side in sums:
         _, mean, variance = side.count_mean_var()
@@ -493,7 +493,7 @@ def _column_rounding_change(sums: Sequence[ColumnSums], rows: Sides, columns: in
     return np.pad(moves, (0, columns - moves.size), constant_values=moves.max())
 
 
-def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Grain:
+def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Tolerance:
     """Return the possible change of a score of all columns by rounding.
 
     Args:
@@ -503,11 +503,11 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> G
     """
     if isinstance(score, LinearScore):
         moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))
-        return Grain(_FLOAT64_BITS, 0.0, moved)
+        return Tolerance(_FLOAT64_BITS, 0.0, moved)
     if isinstance(score, (Closer, RowSum)):
         if isinstance(score, Closer) and score.norm == "l2":
             moves = np.abs(score.x - score.x_prime) * moves
-        return Grain(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
+        return Tolerance(_FLOAT64_BITS, 0.0, float(np.sum(moves)))
     if score_attribute(score, "merged"):
         return EXACT
     own = estimate_rounding(*values)

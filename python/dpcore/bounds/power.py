@@ -575,7 +575,7 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
     return high
 
 
-def loss_of_noise_factor(claim: float, factor: float, delta: float = 0.0) -> float:
+def scaled_noise_epsilon(claim: float, factor: float, delta: float = 0.0) -> float:
     """Compute the true epsilon of noise whose scale is `factor` times the scale that a claim needs.
 
     If delta is 0, the true epsilon is ``claim / factor``. This formula is right for Laplace noise,
@@ -596,7 +596,7 @@ def loss_of_noise_factor(claim: float, factor: float, delta: float = 0.0) -> flo
         Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian noise.
 
     Example:
-        >>> round(loss_of_noise_factor(1.0, 0.9), 4), round(loss_of_noise_factor(1.0, 0.9, 1e-5), 4)
+        >>> round(scaled_noise_epsilon(1.0, 0.9), 4), round(scaled_noise_epsilon(1.0, 0.9, 1e-5), 4)
         (1.1111, 1.1228)
     """
     return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor

@@ -265,9 +265,9 @@ class MaskedWords(Shown):
         laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
         if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
             raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
-        return self._mask_choice_probs(text, choices.sum(axis=1), len(words)), laws
+        return self._mask_pattern_probs(text, choices.sum(axis=1), len(words)), laws
 
-    def _mask_choice_probs(self, text: str, hidden_counts: npt.NDArray[Any], words: int) -> Floats:
+    def _mask_pattern_probs(self, text: str, hidden_counts: npt.NDArray[Any], words: int) -> Floats:
         """Compute the probability of each choice of masks from its number of masked words."""
         if self.masks == "bernoulli":
             return self.mu**hidden_counts * (1.0 - self.mu) ** (words - hidden_counts)

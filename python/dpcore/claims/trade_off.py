@@ -164,7 +164,7 @@ class Claim(Record):
             Both arrays are empty if the claim does not imply a delta below 1 at any of these
             epsilons.
         """
-        return _implied_epsilon_deltas(self)
+        return _implied_epsilon_delta_pairs(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
         """Return a score for each event. A larger score means a stronger violation of this claim.
@@ -351,7 +351,7 @@ class GDP(Claim, word="GDP"):
 
 
 @lru_cache(maxsize=64)
-def _implied_epsilon_deltas(claim: Claim) -> tuple[Floats, Floats]:
+def _implied_epsilon_delta_pairs(claim: Claim) -> tuple[Floats, Floats]:
     """Compute the (epsilon, delta) pairs that the claim implies, at up to 96 epsilons."""
     epsilons = choose_tangent_epsilons(claim)
     deltas = np.asarray(claim.delta(epsilons))
@@ -522,7 +522,7 @@ class TradeOff(Claim, word="TradeOff"):
         pairs and tests it.
         """
         few = self.epsilons.size <= _TANGENT_COUNT
-        return self._finite_epsilon_deltas() if few else _implied_epsilon_deltas(self)
+        return self._finite_epsilon_deltas() if few else _implied_epsilon_delta_pairs(self)
 
     def _finite_epsilon_deltas(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) pairs with a finite e^epsilon as a float64."""

@@ -35,9 +35,9 @@ from ..visible import make_visible
 from . import options
 from .audits import (
     SYSTEMS,
-    open_cluster,
+    connect_to_dask_cluster,
+    count_in_part,
     run_audit,
-    run_count,
     run_merge,
     run_outputs_audit,
     run_plan,
@@ -317,7 +317,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
         which = "--dask" if asked.dask else "--resume"
         raise Usage(f"{which} is for {', '.join(experiments.RESUMABLE)}, not for {name}")
     try:
-        with open_cluster(asked.dask) as client:
+        with connect_to_dask_cluster(asked.dask) as client:
             result = experiments.reproduce(
                 name, out, threads=asked.threads, progress=asked.progress, executor=client,
                 resume=asked.resume, **options,
@@ -432,7 +432,7 @@ def _add_command(
 
 
 _add_command(
-    "count", options.CountArguments, lambda asked, _: run_count(asked), COUNT_HELP, COUNT_EPILOG
+    "count", options.CountArguments, lambda asked, _: count_in_part(asked), COUNT_HELP, COUNT_EPILOG
 )
 _add_command(
     "merge", options.MergeArguments, lambda asked, _: run_merge(asked), MERGE_HELP, MERGE_EPILOG

@@ -60,7 +60,7 @@ from .endings import (
     check_output_paths,
     check_picture_path,
     collect_unwritten,
-    deliver_report,
+    print_and_export,
     reraise_as_usage,
     write_to_stderr,
 )
@@ -209,7 +209,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--timeout is for --command")
     if asked.catch is not None and asked.command is None and not asked.repeat:
         raise Usage("--catch is for --command, and with --repeat for a function of one answer")
-    refuse_both_claims(asked)
+    refuse_claim_and_no_claim(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.checkpoint is not None and asked.no_claim:
@@ -217,7 +217,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     if asked.fit_only and asked.checkpoint is None:
         raise Usage("--fit-only needs --checkpoint, the file to write")
     check_output_paths(asked)
-    with open_cluster(asked.dask) as client, _open_mechanism(asked) as (mechanism, pair):
+    with connect_to_dask_cluster(asked.dask) as client, _open_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
         with reraise_as_usage():
@@ -227,7 +227,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     return _deliver_audit(asked, record_command(report, command))
 
 
-def refuse_both_claims(
+def refuse_claim_and_no_claim(
     asked: AuditArguments | OutputsArguments | TableArguments | TraceArguments, advice: str = ""
 ) -> None:
     """Raise `Usage` if both of the options --claim and --no-claim are given.
@@ -242,7 +242,7 @@ def refuse_both_claims(
 
 
 def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int:
-    deliver_report(asked, report)
+    print_and_export(asked, report)
     if report.partial:
         return INTERRUPTED
     return find_status(report)
@@ -330,7 +330,7 @@ def _require_same_target(asked: Any, begun: AuditArguments, line: str) -> None:
 
 
 @contextlib.contextmanager
-def open_cluster(address: str | None) -> Iterator[Any]:
+def connect_to_dask_cluster(address: str | None) -> Iterator[Any]:
     """Return a context manager that connects to a Dask cluster and yields the Dask client.
 
     `address` is the address of the scheduler, or `local:N` to start N local processes. If `address`
@@ -364,7 +364,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def run_count(asked: CountArguments) -> int:
+def count_in_part(asked: CountArguments) -> int:
     """Run `dpcore count`: count the event in one part of a divided audit; return the status."""
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
@@ -377,7 +377,7 @@ def run_count(asked: CountArguments) -> int:
     _require_same_target(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
     own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
-    with open_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
+    with connect_to_dask_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
         options = {**_audit_arguments(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
         try:
@@ -596,12 +596,12 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     if len(asked.files) != n_files:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if n_files == 2 else 'one file where --label is given'}")
-    refuse_both_claims(asked, "give --claim EPSILON, or --no-claim to estimate only")
+    refuse_claim_and_no_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
     check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
         write_to_stderr(f"warning: {name_options(doubt)}")
-    deliver_report(asked, report)
+    print_and_export(asked, report)
     return find_status(report)
 
 
@@ -725,7 +725,7 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Run `dpcore audit-table`: audit a table of probabilities in a file; return the status."""
-    refuse_both_claims(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
+    refuse_claim_and_no_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
     table_report = _audit_table_file(asked)
     made = tuple(replace(run, command=command) for run in table_report.provenance)
@@ -734,7 +734,7 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
     )
     for remark in report.remarks:
         write_to_stderr(f"warning: {remark}")
-    deliver_report(asked, report)
+    print_and_export(asked, report)
     return REFUTED if report.refuted else NOT_REFUTED
 
 

@@ -276,7 +276,7 @@ def _check_folder(option: str, path: Path) -> None:
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
-def deliver_report(asked: _Delivered, report: _Report) -> None:
+def print_and_export(asked: _Delivered, report: _Report) -> None:
     """Print a report, and write the files that the options --plot and --html request."""
     failures: list[str] = []
     with collect_unwritten(failures):

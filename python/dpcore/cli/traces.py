@@ -16,8 +16,8 @@ from ..records import Pair
 from ..tracing.outcome import Trace
 from ..tracing.run import trace
 from . import user
-from .audits import SYSTEMS, read_pair, refuse_both_claims
-from .endings import Usage, check_output_paths, deliver_report, reraise_as_usage, wrap_user_errors
+from .audits import SYSTEMS, read_pair, refuse_claim_and_no_claim
+from .endings import Usage, check_output_paths, print_and_export, reraise_as_usage, wrap_user_errors
 from .options import TraceArguments, select_arguments
 
 _TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which returns one answer"
@@ -28,12 +28,12 @@ def run_trace(asked: TraceArguments) -> int:
     if not user.is_file_target(asked.target):
         system = f" (dpcore audit {asked.target})" if asked.target in SYSTEMS else ""
         raise Usage(f"dpcore trace takes FILE.py:FUNCTION, got {asked.target}{system}")
-    refuse_both_claims(asked)
+    refuse_claim_and_no_claim(asked)
     check_output_paths(asked)
     path, name = user.split_target(asked.target)
     with user.user_sys_path(path):
         report = _trace_function(asked, path, name)
-    deliver_report(asked, report)
+    print_and_export(asked, report)
     return report.exit_status
 
 

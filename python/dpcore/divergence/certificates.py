@@ -104,7 +104,7 @@ def best_event(
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
-    expected = _expected_limits(_pessimistic_p_and_q(hits, chosen_rows), counted_rows, tail)
+    expected = _expected_rate_limits(_pessimistic_p_and_q(hits, chosen_rows), counted_rows, tail)
     merit = _mean_share_of_best(bernoulli_renyi(*expected, alphas))
     rates = hits / totals
     # If no bound is expected, choose by the difference of the rates.
@@ -135,10 +135,10 @@ def best_bin_edges(
     # Terms of the sum; limits are wider for a larger number of bins.
     rates, powers = _pessimistic_p_and_q(hits, chosen_rows), {}
     for bins in _BIN_NUMBERS:
-        p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
+        p_low, q_high = _expected_rate_limits(rates, counted_rows, failure / (2 * bins))
         with np.errstate(divide="ignore"):
             powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
-    paths = _best_edges(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
+    paths = _best_bin_edges_per_order(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
     promised, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
     for path in paths:
         place = _pair_index(path[:-1], path[1:], len(edges))
@@ -164,7 +164,7 @@ def _pessimistic_p_and_q(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floa
     return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
 
 
-def _expected_limits(
+def _expected_rate_limits(
     rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Floats, Floats]:
     """Compute the confidence limits that the counted rows would give at the given frequencies."""
@@ -199,7 +199,7 @@ def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:
     return start * (2 * size - start - 1) // 2 + stop - start - 1
 
 
-def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Ints]:
+def _best_bin_edges_per_order(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Ints]:
     """Find the edges with the largest sum of terms e^power, for each order and number of bins."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
@@ -300,12 +300,12 @@ def count_held_out(
     fitted: Score
     if score is not None and is_fixed_score(score):
         fitted, trained = score, (0, 0)
-        chosen = score_rows(points, [part.choosing_rows() for part in parts], fitted)
+        chosen = score_rows(points, [part.row_per_group() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
         # The rows suffice for a full fit in one fold; the other folds choose.
         inside = [part.other[part.fold == 0] for part in parts]
         fitted, trained = fit_score(points, inside, rng, score)
-        left = [np.concatenate([part.choosing_rows(f) for f in range(1, FOLDS)]) for part in parts]
+        left = [np.concatenate([part.row_per_group(f) for f in range(1, FOLDS)]) for part in parts]
         chosen = score_rows(points, left, fitted)
     else:
         fitted, trained = fit_score(points, [part.other for part in parts], rng, score)
@@ -353,15 +353,15 @@ class _RowParts:
         self.fold = place[self.other] % min(FOLDS, units // 2)
         self.single = single[self.other]
 
-    def rows_inside(self, fold: int) -> Ints:
+    def row_indices_in_fold(self, fold: int) -> Ints:
         """Return the rows of a fold."""
         return np.asarray(self.other[self.fold == fold])
 
-    def rows_outside(self, fold: int) -> Ints:
+    def row_indices_of_other_folds(self, fold: int) -> Ints:
         """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
-    def choosing_rows(self, fold: int | None = None) -> Ints:
+    def row_per_group(self, fold: int | None = None) -> Ints:
         """Return the choosing rows of a fold, one per group. None means all folds."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
@@ -378,7 +378,7 @@ def _score_out_of_fold(
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
         fitted, _ = fit_score(points, others, rng, score)
-        scores.append(score_rows(points, [part.choosing_rows(fold) for part in parts], fitted))
+        scores.append(score_rows(points, [part.row_per_group(fold) for part in parts], fitted))
     first, second = map(np.concatenate, zip(*scores, strict=True))
     return first, second
 

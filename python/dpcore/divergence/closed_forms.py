@@ -189,7 +189,7 @@ def exp_remainder_ratio(x: Floats) -> Floats:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def one_plus_scaled_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
+def one_plus_ratio_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p) with p = `power`, by exact fractions if the result is near 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
@@ -215,7 +215,7 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
     return np.where(near, close, np.where(inside, plain, np.log(x) - np.log(y)))
 
 
-def rescaled_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
+def scale_ratio_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
     """Compute -ln r - ln(1 + b (1 - r)) / b, the Renyi divergence D_a of two distributions.
 
     The two distributions have the same form and differ only in a scale parameter, such as two
@@ -256,10 +256,10 @@ def normal_divergence(
     b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
-    return 0.5 * rescaled_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
+    return 0.5 * scale_ratio_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
-def normal_divergence_inf(tau: Floats, log_r: Floats, pull: Floats) -> float:
+def normal_max_loss(tau: Floats, log_r: Floats, pull: Floats) -> float:
     """Compute the Renyi divergence of order inf of two normal distributions.
 
     `tau` and `log_r` are 1 - r and ln r. Here r is the variance of the first distribution divided
@@ -421,7 +421,7 @@ def correlated_divergence(
         return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
     return sum_over_coordinates(
-        alphas, part, lambda: normal_divergence_inf(*diagonalise_covariances(*both, shift))
+        alphas, part, lambda: normal_max_loss(*diagonalise_covariances(*both, shift))
     )
 
 
@@ -480,7 +480,7 @@ def gaussian_renyi(
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
-        mid = one_plus_scaled_gap(b, s0, s1, 2)
+        mid = one_plus_ratio_gap(b, s0, s1, 2)
         # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
@@ -488,9 +488,7 @@ def gaussian_renyi(
         return normal_divergence(a, b, tau, log_r, mid, shift / root)
 
     def limit() -> float:
-        return normal_divergence_inf(
-            one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1]
-        )
+        return normal_max_loss(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
     return sum_over_coordinates(a, part, limit)
 
@@ -539,7 +537,7 @@ def laplace_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        divergence = rescaled_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, s0, s1, 1))
+        divergence = scale_ratio_divergence(a, b, tau, log_r, one_plus_ratio_gap(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
         plain = laplace_shift_term(b, np.maximum(w, 0.0), apart / s1)
@@ -585,7 +583,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
-        return rescaled_divergence(a, b, tau, log_r, one_plus_scaled_gap(b, own_rate, other, 1))
+        return scale_ratio_divergence(a, b, tau, log_r, one_plus_ratio_gap(b, own_rate, other, 1))
 
     return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf

@@ -261,12 +261,12 @@ def run_estimate(request: Request) -> Estimate:
     fit = None
     if request.checks or request.method == "score":
         fit = cross_fit(points, request.make_generator(FOLDS), request.score)
-    used = _select_points(request, request.method)
+    used = _select_sample_rows_for_method(request, request.method)
     raw = _run_method(request, request.method, used, fit)
     # The method for comparison: the ball next to a score, otherwise the score.
     other, beside = "ball" if request.method == "score" else "score", None
     if request.checks:
-        beside = _run_method(request, other, _select_points(request, other), fit)
+        beside = _run_method(request, other, _select_sample_rows_for_method(request, other), fit)
     held_out = certificate = checked = None
     size_p = size_vs_values_p(points, request.make_generator(GROUPS))
     if request.checks or request.certified:
@@ -312,7 +312,7 @@ def run_estimate(request: Request) -> Estimate:
     )
 
 
-def _select_points(request: Request, method: str) -> Points:
+def _select_sample_rows_for_method(request: Request, method: str) -> Points:
     """Select the rows that a method uses.
 
     In two or more dimensions, the method "ball" uses at most a limited number of rows of each set,
@@ -361,7 +361,7 @@ def _ball_for_comparison(request: Request, ball: Raw | None, size_p: float | Non
     ):
         return None
     few = request.with_points(points.draw_one_per_group(request.make_generator(SINGLE)))
-    return _run_method(few, "ball", _select_points(few, "ball"), None)
+    return _run_method(few, "ball", _select_sample_rows_for_method(few, "ball"), None)
 
 
 def _describe_outside_rows(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:

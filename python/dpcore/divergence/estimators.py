@@ -315,7 +315,7 @@ class _BallDirection:
         if keep:
             self.lists = _join_blocks(kept)
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return _merge_equal_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
+        return _merge_equal_count_pairs(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def estimate_replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
         """Return the estimates on R resampled data sets, shape (R, number of orders).
@@ -387,7 +387,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
     return tuple(out)
 
 
-def _merge_equal_cells(
+def _merge_equal_count_pairs(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
     """Merge entries with equal (n, j, atom), and add their weights."""
@@ -482,8 +482,8 @@ def estimate_by_k_nearest(task: Task) -> Raw:
             if sizes[a] <= k or sizes[b] < k:
                 continue
             there = weights[a][four.sets[a]] > 0
-            rho = four.lists[a][a].count_to_kth_present(weights[a], there, k)[1]
-            nu = four.lists[a][b].count_to_kth_present(weights[b], there, k)[1]
+            rho = four.lists[a][a].copies_and_log_squared_to_kth(weights[a], there, k)[1]
+            nu = four.lists[a][b].copies_and_log_squared_to_kth(weights[b], there, k)[1]
             ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
             value[a], effective[a] = neighbours.log_means_n_eff(ratios, every, orders, constants)
@@ -598,7 +598,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
     ) -> tuple[Any, Floats]:
         # Number of rows up to the k-th neighbour in set b of points of set a, and log densities.
-        rows, log_squared = four.lists[a][b].count_to_kth_present(weights[b], there, k)
+        rows, log_squared = four.lists[a][b].copies_and_log_squared_to_kth(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:

@@ -190,7 +190,7 @@ class Lists:
             self.listed[block], self.log_squared[block] = neighbours
             progress.advance(block.stop - block.start)
 
-    def count_to_kth_present(
+    def copies_and_log_squared_to_kth(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Find the k-th nearest point of each given point in a resampled data set.

@@ -452,7 +452,7 @@ class Points:
     def _select_rows(self, kept: Sequence[Labels]) -> Points:
         """Return a new `Points` that contains only the given sample rows of each set."""
         y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
-        groups = regroup_rows(self.groups, kept)
+        groups = regroup_kept_rows(self.groups, kept)
         pool = Pool((y0, y1), (None, None))
         return replace(self, rows=(y0, y1), pool=pool, sizes=(len(y0), len(y1)), groups=groups)
 
@@ -595,7 +595,7 @@ def find_points(
     return Points(both, pool, (n0, n1), (labels0, labels1), scale, notes)
 
 
-def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
+def regroup_kept_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
     """Return the groups of selected rows of two sets, numbered again from 0 without gaps.
 
     `groups` holds, for each set, the index of every row's group. `rows` holds the indices of the
@@ -724,7 +724,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
     return labels
 
 
-def number_labels(labels: list[Hashable]) -> Labels:
+def integer_for_each_label(labels: list[Hashable]) -> Labels:
     """Return an integer for each label: equal labels get equal integers.
 
     The integers start at 0 and are given in the order of first occurrence.
@@ -734,7 +734,7 @@ def number_labels(labels: list[Hashable]) -> Labels:
 
 
 def _read_groups(name: str, value: Any, size: int) -> Labels | None:
-    return None if value is None else number_labels(read_labels(name, value, size))
+    return None if value is None else integer_for_each_label(read_labels(name, value, size))
 
 
 def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:

@@ -450,13 +450,13 @@ def judge_estimate(case: Case) -> Judged:
     - "estimate only": no test contradicts the value.
     """
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
-    largest = tuple(_find_alpha_max(case, direction) for direction in (0, 1))
+    largest = tuple(_max_reliable_order(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
     refuted = np.zeros(value.shape, bool)
     if case.certified is not None:
         # A bound of 0 gives no evidence, although it is above a negative value.
         refuted = (case.certified > value + _SIGNIFICANT_ERRORS * spread) & (case.certified > 0.0)
-    unseen = np.array([_describe_unseen(case, direction) is not None for direction in (0, 1)])
+    unseen = np.array([_describe_unseen_rows(case, direction) is not None for direction in (0, 1)])
     saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
     saturated |= unseen[:, None] & (case.alphas >= 1.0)
     causes = _list_causes(case, beyond, spread)
@@ -477,7 +477,7 @@ def judge_as_zero(alphas: Floats) -> Judged:
     return Judged(belief, resolved, reason, (top, top), np.zeros(shape))
 
 
-def _find_alpha_max(case: Case, direction: int) -> float | None:
+def _max_reliable_order(case: Case, direction: int) -> float | None:
     alphas, value = case.alphas, case.raw.value[direction]
     rows = case.sizes[1 - direction] / case.raw.depth[direction]
     with np.errstate(invalid="ignore"):
@@ -598,7 +598,7 @@ def _lowest_true_indices(mask: Flags) -> tuple[int, int]:
     return direction, place
 
 
-def _describe_unseen(case: Case, i: int) -> str | None:
+def _describe_unseen_rows(case: Case, i: int) -> str | None:
     """Describe the numerator's rows outside the denominator; return None if they are few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _MAX_UNSEEN_SHARE:
@@ -609,7 +609,7 @@ def _describe_unseen(case: Case, i: int) -> str | None:
 
 
 def _explain_saturation(case: Case, i: int, j: int) -> str:
-    unseen = _describe_unseen(case, i)
+    unseen = _describe_unseen_rows(case, i)
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
     if case.raw.ceiling[i, j] <= np.log(2.0):

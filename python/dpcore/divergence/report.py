@@ -65,7 +65,7 @@ def estimate_text(estimate: Estimate) -> str:
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
     title = f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
     table = _format_table(estimate, shown)
-    head, end = _list_belief_rows(estimate), _list_rows_below_table(estimate, shown)
+    head, end = _list_reliability_rows(estimate), _list_notes_below_table(estimate, shown)
     marks = _explain_marks(estimate, shown)
     return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
 
@@ -82,10 +82,10 @@ def list_estimate_rows(estimate: Estimate) -> list[Row]:
         for row in rows
         for cells in [zip(header[1:], row[1:], strict=True)]
     ]
-    return [*_list_belief_rows(estimate), *orders, *_list_rows_below_table(estimate, shown)]
+    return [*_list_reliability_rows(estimate), *orders, *_list_notes_below_table(estimate, shown)]
 
 
-def _list_belief_rows(estimate: Estimate) -> list[Row]:
+def _list_reliability_rows(estimate: Estimate) -> list[Row]:
     beliefs = [("belief", line) for line in reliability_lines(estimate)]
     return [*beliefs, ("reason", estimate.reason)]
 
@@ -243,7 +243,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     return lines
 
 
-def _list_rows_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
+def _list_notes_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Row]:
     """List the lines below the table as pairs (label, text). The running time is last."""
     rows = []
     if 1.0 not in estimate.alphas:

@@ -22,7 +22,7 @@ from ..errors import invalid, mistyped, numeric
 from ..packages import use_one_blas_thread
 from ..records import Floats, Record
 from .estimators import line_ball
-from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_rows
+from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_kept_rows
 
 PENALTY: Final = 1.0
 """The constant C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -197,7 +197,7 @@ class Fold:
 
         `points` holds all rows of both sets with their groups.
         """
-        return regroup_rows(points.groups, self.rows)
+        return regroup_kept_rows(points.groups, self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

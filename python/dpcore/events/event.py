@@ -44,11 +44,11 @@ Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 """Function outputs -> one real number per output; higher if the output looks more like x."""
 
 
-class Held:
+class Batch:
     """The outputs of one call of a mechanism, as a torch tensor on any device, such as a GPU.
 
     Args:
-        tensor: real numbers, shape `(size, ...)`. `Held.supports` must accept the tensor.
+        tensor: real numbers, shape `(size, ...)`. `Batch.supports` must accept the tensor.
     """
 
     __slots__ = ("_flat", "_norm", "_numpy", "tensor")
@@ -72,9 +72,9 @@ class Held:
     def __len__(self) -> int:
         return int(self.tensor.shape[0])
 
-    def __getitem__(self, rows: Any) -> Held:
+    def __getitem__(self, rows: Any) -> Batch:
         """Return some of the outputs, chosen by a slice or a tensor of bools."""
-        return Held(self.tensor[rows])
+        return Batch(self.tensor[rows])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -184,7 +184,7 @@ class DeviceScores:
 
     __slots__ = ("outputs", "score", "slack", "values")
 
-    def __init__(self, score: Callable[[Any], Any], outputs: Held, rough: Rough) -> None:
+    def __init__(self, score: Callable[[Any], Any], outputs: Batch, rough: Rough) -> None:
         self.score, self.outputs = score, outputs
         self.values, self.slack = (_as_numpy_view(part) for part in rough)
 
@@ -267,7 +267,7 @@ def is_built_in(score: Any) -> bool:
 
 def move_to_host(outputs: Any) -> npt.NDArray[Any]:
     """Return outputs as a numpy array. A tensor on a device, such as a GPU, is copied."""
-    return outputs.numpy() if isinstance(outputs, Held) else outputs
+    return outputs.numpy() if isinstance(outputs, Batch) else outputs
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
@@ -296,7 +296,7 @@ def dtype_significant_bits(array: npt.NDArray[Any]) -> int:
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
 
 
-def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
+def cache_per_device(owner: Any, outputs: Batch, make: Callable[[Any, str], Any]) -> Any:
     """Return data that an event or score needs on a device, such as its thresholds as a tensor.
 
     The data are computed once for each device and number format, and stored for later calls.
@@ -483,7 +483,7 @@ class EventRecord(Record):
         """Return True if this event is a majority vote with thresholds midway between x and x'."""
         return False
 
-    def count_inside(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+    def count_inside(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
         """Count the outputs that are in this event.
 
         Args:
@@ -502,10 +502,10 @@ class EventRecord(Record):
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
         pooled = () if self.pooled is None else self.pooled(outputs)
-        return Seen((hits_of(answers), *pooled), count_nan_values(outputs), answers)
+        return Seen((hits_of(answers), *pooled), count_nan_entries_of_outputs(outputs), answers)
 
 
-def score_held(score: Any, outputs: Held) -> DeviceScores | None:
+def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
     """Compute the scores of outputs on their device, or return None if the score needs arrays."""
     ask = score_attribute(score, "on_device") if is_built_in(score) else None
     if ask is None or (outputs.is_on_host and score_attribute(score, "compiled")):
@@ -568,9 +568,9 @@ def hits_of(answers: npt.NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(answers))
 
 
-def count_nan_values(outputs: npt.NDArray[Any] | Held) -> int:
+def count_nan_entries_of_outputs(outputs: npt.NDArray[Any] | Batch) -> int:
     """Return how many entries of the outputs are NaN."""
-    if isinstance(outputs, Held):
+    if isinstance(outputs, Batch):
         return outputs.count_nan()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
 
@@ -639,14 +639,14 @@ class Above(EventRecord, word="Above"):
         """The score that this event compares with its threshold."""
         return self.score
 
-    def count_inside(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+    def count_inside(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
         """Count the outputs that are in this event. The result also contains their scores."""
-        event_scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
+        event_scores = score_held(self.score, outputs) if isinstance(outputs, Batch) else None
         if event_scores is not None:
             return self._held(event_scores)
         scores = scores_of(self.score, move_to_host(outputs))
         answers = self._decide_from_scores(scores)
-        return Seen((hits_of(answers),), count_nan_values(outputs), answers, scores)
+        return Seen((hits_of(answers),), count_nan_entries_of_outputs(outputs), answers, scores)
 
     def _held(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""

@@ -152,9 +152,9 @@ class Vote(event.EventRecord, word="Vote"):
         """Return True if all thresholds lie in the middle of the two inputs of the pair."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
-    def count_inside(self, outputs: npt.NDArray[Any] | event.Held, name: str) -> event.Seen:
+    def count_inside(self, outputs: npt.NDArray[Any] | event.Batch, name: str) -> event.Seen:
         """Count the outputs in this event, with compiled code or on the device of the outputs."""
-        if isinstance(outputs, event.Held):
+        if isinstance(outputs, event.Batch):
             return self._count_held(outputs, name)
         if outputs.dtype == object:
             answers = self._evaluate_on_objects(outputs, f"outputs of {name}")
@@ -175,7 +175,7 @@ class Vote(event.EventRecord, word="Vote"):
         if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
             raise invalid(name, f"of shape (size, {dim})", shape)
 
-    def _count_held(self, outputs: event.Held, name: str) -> event.Seen:
+    def _count_held(self, outputs: event.Batch, name: str) -> event.Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
         edges, signs, away = event.cache_per_device(self, outputs, self._edge_sign_down_tensors)
@@ -186,7 +186,7 @@ class Vote(event.EventRecord, word="Vote"):
         if nan and signs is not None:
             votes = votes - (outputs.flat.isnan() & away).sum(1)
         won = 2.0 * votes > self.voting
-        answers = event.move_to_host(event.Held(won if self.vote == "x_prime" else ~won))
+        answers = event.move_to_host(event.Batch(won if self.vote == "x_prime" else ~won))
         return event.Seen((event.hits_of(answers),), nan, answers)
 
     def _edge_sign_down_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:

@@ -27,7 +27,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import Corpus, generated, words_of
-from ..text.inference.metrics import Judge, Measured
+from ..text.inference.metrics import Measured, Truth
 from ..text.inference.targets import Target
 from ..text.rewriter_frontiers import compute_bleu
 from .base import Column, SeededSettings, align_columns, encode_fields, setting
@@ -176,7 +176,7 @@ def measure_intent_utility(
         parts = ([rewritten[row] for row in rows] for rows in (fit_rows, asked))
         answers[asked, 0] = _fit_and_predict(labels[fit_rows], *parts)
     target = Target(("intent",), (tuple(range(len(names))),))
-    judge = Judge(labels[:, np.newaxis], target, "f1", confidence, seed)
+    judge = Truth(labels[:, np.newaxis], target, "f1", confidence, seed)
     return Utility(judge.accuracy(answers), judge.f1(answers))
 
 
@@ -538,7 +538,7 @@ class Result(Tabled[Config]):
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
         pairs = product(self.texts, config.widths)
-        parts = (part for texts, width in pairs for part in _format_width(self, texts, width))
+        parts = (part for texts, width in pairs for part in _format_hidden_size(self, texts, width))
         return self.join_parts(
             f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
             f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
@@ -602,7 +602,7 @@ def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row |
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def _format_width(result: Result, texts: StudyTexts, width: int) -> list[str]:
+def _format_hidden_size(result: Result, texts: StudyTexts, width: int) -> list[str]:
     rows, models = result.rows_and_models_of(texts, width)
     return [
         _describe_corpus(texts, width, models, result),
@@ -636,8 +636,8 @@ def _format_true(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
-def _format_certified_mean(row: Row, name: str, place: int) -> str:
-    refuted = any(cell.refuted[place] for cell in row.cells)
+def _format_certified_mean(row: Row, name: str, audit: int) -> str:
+    refuted = any(cell.refuted[audit] for cell in row.cells)
     return f"{row.mean(name):.2f}{'!' if refuted else ''}"
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import choice, invalid, message, mistyped, tag_error
 from ..suggestions import explain_argument_errors
 from ..text import Corpus, generated, read
-from ..text.corpus import SPLITS, normalise_likeness
+from ..text.corpus import SPLITS, fold_case_and_blanks
 from ..text.reading import File, Layout, Row, corpus_from_rows, read_file, read_table_rows
 from .base import SeededSettings, check_trials, setting
 from .running import cell_seed, group_answers
@@ -229,7 +229,7 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
     place = Path(path)
-    kinds = _list_possible_corpora(place) if name is None else [choice("name", name, tuple(KNOWN))]
+    kinds = _match_known_corpora(place) if name is None else [choice("name", name, tuple(KNOWN))]
     if len(kinds) > 1:
         raise invalid("name", f"given: the folder {place.name} holds {', '.join(kinds)}", None)
     if not kinds:
@@ -255,7 +255,7 @@ def _list_files(kind: str, path: Path) -> list[Path]:
     return [file for file in files if file.is_file() or file.name not in facts.optional]
 
 
-def _list_possible_corpora(path: Path) -> list[str]:
+def _match_known_corpora(path: Path) -> list[str]:
     """List the known corpora whose file or folder names match a path. The list may be empty."""
 
     def has_any(folder: Path, names: Iterable[str]) -> bool:
@@ -396,9 +396,9 @@ def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[st
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]
     assert corpus.labels is not None
-    labels = group_answers(map(normalise_likeness, corpus.texts), corpus.labels.tolist())
+    labels = group_answers(map(fold_case_and_blanks, corpus.texts), corpus.labels.tolist())
     firsts = dict(
-        zip(map(normalise_likeness, reversed(corpus.texts)), reversed(corpus.texts), strict=True)
+        zip(map(fold_case_and_blanks, reversed(corpus.texts)), reversed(corpus.texts), strict=True)
     )
     sensitive = [
         firsts[key]

@@ -200,7 +200,7 @@ def _make_atom_case(title: str, dim: int, **more: Any) -> Case:
     return Case(title, draw, (there, back), **more)
 
 
-def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
+def _make_dirichlet_pmf_case(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
     """Make a case of two discrete laws on the same points, with Dirichlet probabilities."""
     fixed = np.random.default_rng((atoms, dim))
     points = fixed.normal(size=(atoms, dim))
@@ -275,9 +275,9 @@ def _make_cases() -> dict[str, Case]:
         ),
         "atom-n2": _make_atom_case("atom .3 against .1, N2, mu = .5", 2),
         "atom-n20": _make_atom_case("atom .3 against .1, N20, mu = .5", 20),
-        "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
-        "atoms-200": _make_discrete_case("200 atoms (d = 16)", 200, 16, 3.0),
-        "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
+        "atoms-8": _make_dirichlet_pmf_case("8 atoms (d = 16)", 8, 16, 3.0),
+        "atoms-200": _make_dirichlet_pmf_case("200 atoms (d = 16)", 200, 16, 3.0),
+        "atoms-1000": _make_dirichlet_pmf_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
         "plane-64": _make_random_plane_case("N2, mu = .5, in R^64", 64, 0.5),
         "plane-384": _make_random_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
         "same": Case(
@@ -575,7 +575,7 @@ class Result(Tabled[Config]):
         shown = [head]
         for i, line in enumerate(table):
             shown += ["", heads[i], line] if i in heads else [line]
-        rows = [_make_certified_line(trusted, way) for trusted in self.trusted for way in (0, 1)]
+        rows = [_certified_table_row(trusted, way) for trusted in self.trusted for way in (0, 1)]
         certified = align_rows([_CERTIFIED_HEAD, *rows], left=(0, 1, 2))
         parts = [_CERTIFIED_GLOSSARY, certified, f"Misleading values: {self.misleading}."]
         refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
@@ -694,7 +694,7 @@ _CERTIFIED_HEAD = (
 )  # fmt: skip
 
 
-def _make_certified_line(trusted: Trusted, direction: int) -> tuple[str, ...]:
+def _certified_table_row(trusted: Trusted, direction: int) -> tuple[str, ...]:
     """Return a line of the table: the values of one direction at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))

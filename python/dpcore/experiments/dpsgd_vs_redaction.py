@@ -31,7 +31,7 @@ from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
-from ..text.corpus import normalise_likeness, training_texts
+from ..text.corpus import fold_case_and_blanks, training_texts
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
@@ -215,12 +215,12 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
     corpus = read_texts(config, name, "intents", _GENERATED_INTENTS[config.quick])
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
-    labels = dict(zip(map(normalise_likeness, corpus.texts), corpus.labels.tolist(), strict=True))
-    texts_by_print = {normalise_likeness(text): text for text in train}
+    labels = dict(zip(map(fold_case_and_blanks, corpus.texts), corpus.labels.tolist(), strict=True))
+    texts_by_print = {fold_case_and_blanks(text): text for text in train}
     public = {
-        normalise_likeness(text): text
+        fold_case_and_blanks(text): text
         for text in corpus.valid
-        if normalise_likeness(text) not in texts_by_print
+        if fold_case_and_blanks(text) not in texts_by_print
     }
     [(label, _)] = Counter(labels[key] for key in texts_by_print).most_common(1)
 
@@ -299,7 +299,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     perplexity = model.perplexity(material.test, exclude=material.train, rng=coins)
     figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
-        figures |= _corpora_divergence(prepare, material, seed)
+        figures |= _divergence_from_rest(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
         names = ("lr", "clip", "settings_tried", "public_read")
@@ -337,7 +337,7 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _corpora_divergence(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
+def _divergence_from_rest(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Estimate the epsilon between the two corpora after a preparation such as redaction.
 
     The text features are fitted on the other texts. The result holds three fields of `Cell`.

@@ -480,7 +480,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
-        _floor_verdict(first),
+        _compare_with_floor(first),
     )
 
 
@@ -489,7 +489,7 @@ def _is_at_floor(attack: Found) -> bool:
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
-def _floor_verdict(attack: Found) -> str:
+def _compare_with_floor(attack: Found) -> str:
     return "above" if attack.beaten else "at floor" if _is_at_floor(attack) else "not shown"
 
 

@@ -26,7 +26,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, curren
 from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
-from ..text.corpus import normalise_likeness
+from ..text.corpus import fold_case_and_blanks
 from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
@@ -199,7 +199,7 @@ def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
     train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
     corpus = corpus[np.concatenate([np.sort(train), np.flatnonzero(split != "train")])]
     split = np.asarray(corpus.split)
-    planted = {name: _draw_attribute_column(split, part, rng) for name, part in SHARES.items()}
+    planted = {name: _draw_attribute_by_part(split, part, rng) for name, part in SHARES.items()}
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -207,7 +207,7 @@ def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
     return replace(corpus, texts=texts, attributes=planted), others
 
 
-def _draw_attribute_column(split: Any, share: float, rng: np.random.Generator) -> Any:
+def _draw_attribute_by_part(split: Any, share: float, rng: np.random.Generator) -> Any:
     """Draw the texts that get an attribute: the given share of each part, at least two texts.
 
     The result is an array with 1 for a text with the attribute and 0 for another text.
@@ -233,11 +233,11 @@ def _test_release(
     table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
     # A text that occurs in both halves is private. The array is copied, because torch warns about
     # read-only arrays that processes share.
-    table_texts = set(map(normalise_likeness, table))
+    table_texts = set(map(fold_case_and_blanks, table))
     places = [
         row
         for row in train[:half].tolist()
-        if normalise_likeness(corpus.texts[row]) not in table_texts
+        if fold_case_and_blanks(corpus.texts[row]) not in table_texts
     ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_release_transforms(line, public, cell_seed(config.seed, line) % 2**32)

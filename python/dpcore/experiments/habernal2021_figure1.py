@@ -480,9 +480,9 @@ def _format_shares_by_dim(result: Result) -> str:
         row = [f"{dim}"]
         for law in LAWS:
             cell = result.at(dim, law, "l2")
-            row += [_format_share(cell), "-" if cell.compared is None else f"{cell.compared:g}"]
+            row += [_share_and_margin(cell), "-" if cell.compared is None else f"{cell.compared:g}"]
         most = max((result.at(dim, law, "l1") for law in LAWS), key=lambda cell: cell.beyond)
-        rows.append([*row, _format_share(most)])
+        rows.append([*row, _share_and_margin(most)])
     note = (
         "Entries uniform in [-C, C], normal with standard deviation 0.1 C, and 0.01 C, clipped in\n"
         "L2; other: another run of 10,000 pairs, as printed; L1 clip: the worst of the three laws\n"
@@ -494,7 +494,7 @@ def _format_shares_by_dim(result: Result) -> str:
     return f"{align_rows(rows, left=())}\n{note}"
 
 
-def _format_share(cell: Cell) -> str:
+def _share_and_margin(cell: Cell) -> str:
     low, high = cell.interval
     return f"{cell.share:.4f} +- {(high - low) / 2.0:.4f}"
 

@@ -265,8 +265,8 @@ class Result(Tabled[Config]):
             for row in self.rows
         ]
         agreement = {
-            str(dim): _refutations_to_dict(self, dim, None)
-            | {"by_attack": {name: _refutations_to_dict(self, dim, name) for name in ATTACKS}}
+            str(dim): _count_refuted_by_truth(self, dim, None)
+            | {"by_attack": {name: _count_refuted_by_truth(self, dim, name) for name in ATTACKS}}
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
@@ -380,7 +380,7 @@ def _format_refuting_attacks(rows: dict[str, Row]) -> str:
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 
-def _refutations_to_dict(result: Result, dim: int, attack: str | None) -> dict[str, int]:
+def _count_refuted_by_truth(result: Result, dim: int, attack: str | None) -> dict[str, int]:
     names = ("false_refuted", "false", "true_refuted", "true")
     return dict(zip(names, result.agreement(dim, attack), strict=True))
 

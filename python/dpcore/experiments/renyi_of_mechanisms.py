@@ -366,7 +366,7 @@ class Result(Tabled[Config]):
         curves = (
             _CurvePoint(row, side, place)
             for row, side in product(self.rows, (0, 1))
-            for place in shown_orders(row.estimate)
+            for place in positions_of_table_orders(row.estimate)
         )
         return self.join_parts(
             f"Renyi divergences from {config.trials:,} outputs per side against the closed forms; "
@@ -412,7 +412,7 @@ _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
 """Orders that the table should show. It shows the nearest orders of the estimate."""
 
 
-def shown_orders(estimate: Estimate) -> list[int]:
+def positions_of_table_orders(estimate: Estimate) -> list[int]:
     """Return the positions in `estimate.alphas` of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 

@@ -424,12 +424,12 @@ def describe_findings(result: Result) -> list[str]:
         "The source's line above each curve, and its epsilon (an estimate, not a bound):"
     )
     for method in result.methods:
-        lines = (_format_renyi_line(result.line(method, name), ", ") for name in ("value", "null"))
+        lines = (_line_equation_text(result.line(method, name), ", ") for name in ("value", "null"))
         sentences.append(f"  {method}: {'; on permuted labels '.join(lines)}")
     return sentences
 
 
-def _format_renyi_line(line: Line, between: str) -> str:
+def _line_equation_text(line: Line, between: str) -> str:
     xi, rho, epsilon = map(_write_number, (line.xi, line.rho, line.epsilon))
     return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
 
@@ -465,7 +465,7 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     above = result.line(method)
     orders = np.array([ORDERS[0], ORDERS[-1]])
     panel.plot(orders, above.xi + above.rho * orders, color=GREEN, linewidth=1.0, linestyle=":")
-    text = f"line {_format_renyi_line(above, chr(10))}: an estimate"
+    text = f"line {_line_equation_text(above, chr(10))}: an estimate"
     panel.text(0.97, 0.97, text, color=GREEN, **corner)
 
 

@@ -112,12 +112,12 @@ class SimulatedWorkers(Workers):
         self._end_completed_tasks()
         self.submitted += 1
         if self._idle:
-            self._begin_task(self.now, self.submitted, task)
+            self._begin_task_on_an_idle_worker(self.now, self.submitted, task)
         else:
             self._queue.append((self.submitted, task))
         return self.submitted
 
-    def _begin_task(self, now: float, number: int, task: Task) -> None:
+    def _begin_task_on_an_idle_worker(self, now: float, number: int, task: Task) -> None:
         worker = self._idle.pop()
         seconds = (task.end - task.first) * self._trial_seconds * worker[1]
         lost = self._faults and self._rng.random() < LOST_SHARE
@@ -134,7 +134,7 @@ class SimulatedWorkers(Workers):
             self._done[number] = task, seconds
             self._idle.append(worker)
             if self._queue:
-                self._begin_task(end, *self._queue.popleft())
+                self._begin_task_on_an_idle_worker(end, *self._queue.popleft())
 
     def wait(self, handles: list[Any]) -> list[int]:
         """Advance the virtual clock until at least one task is completed.

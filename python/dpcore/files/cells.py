@@ -441,7 +441,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         MemoryError: if the free memory cannot hold the columns.
     """
     are_lines = request.kind == "lines"
-    read = file.make_utf8_reader(settings.encoding)
+    read = file.make_utf8_chunk_reader(settings.encoding)
     data = read(_HEAD_BYTES)
     sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
     if not are_lines and settings.sep is None:
@@ -470,7 +470,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         if is_sure or not builder.has_repeated_cell(first):
             select_columns(empty, request.column)
         is_named, is_sure, places = False, True, list(range(len(first)))
-    dtypes = dtypes_by_place(empty, request, settings)
+    dtypes = user_dtypes_by_column(empty, request, settings)
     requested = {place: kind.name for place, kind in (request.kinds or {}).items()}
     kinds = dtypes | requested
     builder = _ColumnBuilder(places, _column_type_letters(slices, places, len(first), kinds))
@@ -510,7 +510,7 @@ def read_rows(file: HashedFile, kind: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         ValueError: if the file cannot be read as a table. The message names the line and the cell.
     """
-    read = file.make_utf8_reader(None)
+    read = file.make_utf8_chunk_reader(None)
     data = read(_HEAD_BYTES)
     sep = "\t" if kind == "tsv" else _find_separator(data, kind)
     slices = _TextSlices(file, read, sep, kind == "csv", True)
@@ -640,7 +640,7 @@ def _pair_kinds_to_reread(first: Cells, second: Cells, tables: Sequence[Table]) 
     return joined
 
 
-def dtypes_by_place(table: Table, request: Request, settings: Settings) -> dict[int, str]:
+def user_dtypes_by_column(table: Table, request: Request, settings: Settings) -> dict[int, str]:
     """Return the types that the user chose for columns, as a dict from column number to type."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)

@@ -131,7 +131,7 @@ class Table(NamedTuple):
     cells: Mapping[int, Any] = {}
 
 
-def describe_table(
+def describe_reading(
     table: Table, places: Sequence[int], width: int, by_position: bool = False
 ) -> TableRead:
     """Describe, for a report, how a table was read and which of its columns were read.
@@ -256,7 +256,7 @@ def choose_places(
                 places.append(place_of(table, entry))
         # A column that matches two patterns is taken once.
         places = list(dict.fromkeys(places)) if request.is_by_pattern else places
-    left_out = _list_excluded(table, request)
+    left_out = _excluded_column_numbers(table, request)
     rest = [place for place in places if place not in left_out]
     if places and not rest:
         raise invalid("exclude", f"some of the columns of {table.name}, not all", request.exclude)
@@ -315,7 +315,7 @@ def _require_column_choice(table: Table, request: Request, places: Sequence[int]
             raise tag_error(error, "column")
 
 
-def _list_excluded(table: Table, request: Request) -> set[int]:
+def _excluded_column_numbers(table: Table, request: Request) -> set[int]:
     """Return the numbers of the excluded columns, without names that the table lacks."""
     left_out: set[int] = set()
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
@@ -332,7 +332,7 @@ def check_excluded(tables: Sequence[Table], request: Request) -> None:
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         excluded = request._replace(exclude=entry)
         is_name = isinstance(entry, str)
-        if not (is_name and any(_list_excluded(table, excluded) for table in tables)):
+        if not (is_name and any(_excluded_column_numbers(table, excluded) for table in tables)):
             place_of(tables[0], entry, "exclude")
 
 

@@ -22,7 +22,7 @@ from . import columns as frames
 from .cells import UNREAD, Kind, read_cells
 from .columns import Found, Request, Table
 from .json_files import read_json, read_json_lines
-from .opened import STDIN, HashedFile, Settings, open_file, read_all_parts, require_memory
+from .opened import STDIN, HashedFile, Settings, open_file, read_to_end, require_memory
 
 
 class Reader(Settings):
@@ -144,7 +144,7 @@ def _read_into_memory(file: HashedFile) -> io.BytesIO:
     """Return a buffer with all bytes of a file, for readers that need random access."""
     if file.size is not None:
         require_memory(file.name, file.size)
-    return io.BytesIO(b"".join(read_all_parts(file.name, file.open_bytes().read)))
+    return io.BytesIO(b"".join(read_to_end(file.name, file.open_bytes().read)))
 
 
 def _require_rows(name: str, loaded: Any) -> Array:
@@ -272,7 +272,7 @@ KINDS: Final = {end: name for name, each in FORMATS.items() for end in each.endi
 """Names of file formats, by the endings of file names."""
 
 
-def is_text_file(table: Table | None) -> bool:
+def is_read_from_text_file(table: Table | None) -> bool:
     """Return True if a table was read from a text file, such as CSV or JSON."""
     return table is not None and table.found.kind in FORMATS and FORMATS[table.found.kind].is_text
 

@@ -26,13 +26,13 @@ from .cells import (
     Cells,
     Kind,
     convert_texts,
-    dtypes_by_place,
     find_kind,
     is_number,
     join_numbers,
+    user_dtypes_by_column,
 )
 from .columns import ALL, Found, Request, Table, columns_with_placeholders, select_columns
-from .opened import HashedFile, Settings, read_all_parts, require_memory
+from .opened import HashedFile, Settings, read_to_end, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Largest whole number up to which float64 represents all whole numbers exactly."""
@@ -63,7 +63,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
     if file.size is not None:
         # Memory is needed for the text, and at least as much for its objects.
         require_memory(file.name, 2.0 * file.size)
-    text = "".join(read_all_parts(file.name, file.open_text(settings.encoding).read))
+    text = "".join(read_to_end(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
     columns = _JsonColumns(_are_spellings_needed(request, settings) or _has_spellings([text]))
     if columns.is_exact:
@@ -102,7 +102,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
     columns = _JsonColumns(_are_spellings_needed(request, settings))
-    for number, (line, rows) in enumerate(_read_values(file.name, lines, columns)):
+    for number, (line, rows) in enumerate(_row_batches(file.name, lines, columns)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
             kinds = "objects, or none of them" if is_table else "no objects, or all of them"
@@ -128,7 +128,7 @@ def _are_spellings_needed(request: Request, settings: Settings) -> bool:
     return request.kinds is not None or bool(settings.dtype)
 
 
-def _read_values(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
+def _row_batches(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tuple[int, list[Any]]]:
     """Yield lists of the values of several lines, each with the number of its last line."""
     decoder = _EXACT_DECODER if columns.is_exact else _JSON_DECODER
     for piece in _read_lines(name, text):
@@ -250,7 +250,7 @@ class _JsonColumns:
         """Return the columns as a table, and release the memory of the slices."""
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
-        dtypes = dtypes_by_place(empty, request, settings)
+        dtypes = user_dtypes_by_column(empty, request, settings)
         columns, cells = {}, {}
         for place, name in enumerate(keys):
             pieces = self._pieces.pop(name, None)
@@ -300,7 +300,7 @@ def _convert_items(
     reason = "numbers and texts" if _NumberText in types else "texts"
     if name in (JSON, "") and not all(map(_has_no_digits, texts)):
         return _make_mixed_column(items, Kind(JSON, reason))
-    piece = _parse_numbers("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
+    piece = _column_data("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
     kind = find_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
     if name == JSON or (not name and kind.has_words):
         return _make_mixed_column(items, Kind(JSON, reason))
@@ -329,11 +329,11 @@ def _make_mixed_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
     column = _as_column([_replace_number_texts(item) for item in items])
     if not any(texts):
         return column, Cells(kind)
-    piece = _parse_numbers("\n".join([*texts, ""]))
+    piece = _column_data("\n".join([*texts, ""]))
     return column, Cells(kind, piece["codes"], tuple(piece["spellings"]))
 
 
-def _parse_numbers(lines: str) -> dict[str, Any]:
+def _column_data(lines: str) -> dict[str, Any]:
     return _parse_column_bytes(lines.encode("utf-8", "replace"))
 
 

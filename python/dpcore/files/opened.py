@@ -69,7 +69,7 @@ class Settings:
         self.sep = None if sep is None else _check_sep(sep)
         self.encoding = None if encoding is None else _check_encoding(encoding)
         self.bar = bar
-        self.dtype = _check_dtype(dtype)
+        self.dtype = _check_dtype_or_column_dtypes(dtype)
         self.kept: dict[Path, bytes] = {}
 
 
@@ -82,7 +82,7 @@ def _check_sep(sep: Any) -> str:
     return str(sep)
 
 
-def _check_dtype(dtype: Any) -> str | Mapping[str | int, str]:
+def _check_dtype_or_column_dtypes(dtype: Any) -> str | Mapping[str | int, str]:
     if dtype is None:
         return {}
     if isinstance(dtype, Mapping):
@@ -167,7 +167,7 @@ class HashedFile(io.RawIOBase):
         self._opened.append(text)
         return text
 
-    def make_utf8_reader(self, encoding: str | None) -> Callable[[int], bytes]:
+    def make_utf8_chunk_reader(self, encoding: str | None) -> Callable[[int], bytes]:
         """Return a function that reads parts of this file and returns their text as UTF-8 bytes.
 
         The returned function has one argument, the approximate number of bytes to read.
@@ -298,7 +298,7 @@ def _open_standard_input() -> BinaryIO:
         raise invalid("outputs", "a file where there is no standard input", STDIN) from None
 
 
-def read_all_parts(name: str, read: Callable[[int], Any]) -> list[Any]:
+def read_to_end(name: str, read: Callable[[int], Any]) -> list[Any]:
     """Read a whole file in parts, and return the parts.
 
     After each part, the function checks that enough memory is free, because a small compressed file

@@ -8,7 +8,7 @@ from ..streams import Rng
 from .declarations import Mechanism
 from .native import LARGEST as LARGEST
 from .native import ClipStep, Native, Primitive, list_declared, positive
-from .native import Steps as Steps
+from .native import Formula as Formula
 
 # isort: off
 # Importing a noise declares it, so this order is also the order of `PRIMITIVES`.

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ..errors import has_masked, invalid, mistyped
 from ..events.event import numpy_of
 from ..packages import converts_to_array, has_all, is_tensor
-from .spellings import Lines, apply_format
+from .spellings import Lines, format_and_reread_numbers
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that become equal arrays. Only the name of the type distinguishes these rows."""
@@ -622,7 +622,7 @@ def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
     """Convert the rows of an array back to their original types, such as tuples of numbers."""
     signature = types_in_metadata(array)
     if isinstance(signature, str):
-        return apply_format(array.tolist(), signature)
+        return format_and_reread_numbers(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
         return array.tolist()  # type: ignore[no-any-return]
     container, classes = signature

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, instance, invalid, mistyped
-from ..events.event import Held, numpy_of
+from ..events.event import Batch, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..report.shown import Shown, dotted_name, name_of
@@ -169,7 +169,7 @@ def has_no_size_argument(function: Callable[..., Any]) -> bool:
     return not takes(0, 1, 2) and (takes(0) or takes(0, 1) or takes(0, rng=1))
 
 
-def call_mechanism(
+def rows_of_one_call(
     mechanism: Callable[..., Any],
     x: Any,
     size: int,
@@ -259,7 +259,7 @@ def _add_note_on_failures(
 
 def call_on_device(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
-) -> Held | npt.NDArray[Any]:
+) -> Batch | npt.NDArray[Any]:
     """Call a mechanism that returns a tensor, and return its outputs.
 
     If an audit can evaluate its events (sets of outputs) on the device of the tensor, the outputs
@@ -274,7 +274,7 @@ def call_on_device(
     if tensor.shape[:1] != (size,):
         requirement = f"a tensor with {size} rows, one per output"
         raise invalid(f"outputs of {name_of(mechanism)}", requirement, tuple(tensor.shape))
-    return Held(tensor.detach().resolve_neg()) if Held.supports(tensor) else numpy_of(tensor)
+    return Batch(tensor.detach().resolve_neg()) if Batch.supports(tensor) else numpy_of(tensor)
 
 
 def makes_tensors(mechanism: Any) -> bool:
@@ -754,7 +754,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     # Arrays cannot hold mappings.
     if dict in map(type, answers) or len(signatures := set(map(item_types_of, answers))) > 1:
         return to_object_array(answers)
-    rows = any(_is_row(answer) for answer in answers)
+    rows = any(_is_list_or_array(answer) for answer in answers)
     numeric = all(
         isinstance(entry, _NUMBER_TYPES)
         for answer in answers
@@ -778,7 +778,7 @@ def _as_mappings_and_arrays(answers: list[Any], name: str) -> list[Any]:
     return [numpy_of(answer) if is_tensor(answer) else answer for answer in read]
 
 
-def _is_row(answer: Any) -> bool:
+def _is_list_or_array(answer: Any) -> bool:
     return isinstance(answer, list) or (
         converts_to_array(answer) and not isinstance(answer, np.generic)
     )

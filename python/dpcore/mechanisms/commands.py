@@ -281,7 +281,7 @@ class _RunningCommand:
         self._chunks: SimpleQueue[bytes] = SimpleQueue()
         self._stderr = b""
         self._stderr_reader: threading.Thread | None = None
-        watched = TOOL_WATCH.notify_of_start()
+        watched = TOOL_WATCH.notify_watcher_of_coming_start()
         try:
             self._child = subprocess.Popen(
                 argv,
@@ -294,11 +294,11 @@ class _RunningCommand:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            TOOL_WATCH.report_start_failed()
+            TOOL_WATCH.report_failed_start_to_watcher()
             problem = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
             raise self._make_command_error(RuntimeError, need, problem) from error
-        TOOL_WATCH.report_started(self._child.pid)
+        TOOL_WATCH.report_started_to_watcher(self._child.pid)
         _start_thread(self._queue_chunks, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
 

@@ -156,7 +156,7 @@ class Native(Shown):
         """
         return fill_outputs(self, x, size, rng)
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the clipping, noise and factor that define this mechanism for `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
@@ -166,9 +166,9 @@ class Primitive(Native):
 
     __slots__ = ()
 
-    def steps(self, dim: int) -> Steps:
+    def steps(self, dim: int) -> Formula:
         """Return the steps of this mechanism: only noise, without clipping, and with factor 1."""
-        return Steps(self)
+        return Formula(self)
 
 
 _PrimitiveClass = TypeVar("_PrimitiveClass", bound=type[Primitive])
@@ -247,7 +247,7 @@ class ClipStep(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Steps(Shown):
+class Formula(Shown):
     """Description of a mechanism that computes ``(clip(x) + noise) * factor`` from the input x.
 
     Args:
@@ -264,8 +264,8 @@ class Steps(Shown):
 
     Example:
         >>> from dpcore.mechanisms import Laplace
-        >>> Steps(Laplace(2.0), factor=0.5)
-        Steps(noise=Laplace(scale=2.0, variant='two_branch'), clip=None, factor=0.5)
+        >>> Formula(Laplace(2.0), factor=0.5)
+        Formula(noise=Laplace(scale=2.0, variant='two_branch'), clip=None, factor=0.5)
     """
 
     noise: Primitive

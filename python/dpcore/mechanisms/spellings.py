@@ -166,7 +166,7 @@ def _significant_digits(text: str) -> str:
     return re.split("[eE]", text)[0].strip().lstrip("+-0.").replace(".", "")
 
 
-def apply_format(values: Sequence[float], pattern: str) -> list[Any]:
+def format_and_reread_numbers(values: Sequence[float], pattern: str) -> list[Any]:
     """Return numbers as if a program had written them in the format `pattern`.
 
     `pattern` is a format such as "%.6f", or one of the names that the docstring of `Lines`
@@ -242,7 +242,7 @@ def parse_lines(lines: list[str]) -> Lines:
         with contextlib.suppress(ValueError):
             numbers = Lines(json.loads(f"[{joined}]"))
             if len(numbers) == len(lines):
-                pattern = _unusual_format(bare, numbers, f"{joined},")
+                pattern = _unusual_printf_format_of_all(bare, numbers, f"{joined},")
                 is_one = pattern is not None or not ending or set(map(type, numbers)) == {float}
                 if is_one and (pattern is not None or _are_usual(bare, numbers, f"{joined},")):
                     numbers.pattern = (pattern or "usual") + ending if pattern or ending else None
@@ -278,7 +278,7 @@ def _are_usual(lines: list[str], numbers: list[Any], joined: str) -> bool:
     )
 
 
-def _unusual_format(lines: list[str], numbers: list[Any], joined: str) -> str | None:
+def _unusual_printf_format_of_all(lines: list[str], numbers: list[Any], joined: str) -> str | None:
     """Return the common format of all numbers if it is unusual, and otherwise None."""
     classes = set(map(type, numbers))
     if classes == {int, float} and not re.search(r"\.0,|e\+", joined):

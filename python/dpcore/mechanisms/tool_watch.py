@@ -60,7 +60,7 @@ class ToolWatch:
         self._process: subprocess.Popen[bytes] | None = None
         self._token = ""
 
-    def notify_of_start(self) -> dict[str, str]:
+    def notify_watcher_of_coming_start(self) -> dict[str, str]:
         """Inform the watcher process that a command will start; start the watcher if needed.
 
         The result is a dictionary of environment variables with which the command must be started.
@@ -74,11 +74,11 @@ class ToolWatch:
         self._write_to_watcher("starting")
         return {TOOL_VARIABLE: self._token}
 
-    def report_started(self, group: int) -> None:
+    def report_started_to_watcher(self, group: int) -> None:
         """Inform the watcher process that a command has started in the process group `group`."""
         self._write_to_watcher(f"started {group}")
 
-    def report_start_failed(self) -> None:
+    def report_failed_start_to_watcher(self) -> None:
         """Inform the watcher process that a command could not be started."""
         self._write_to_watcher("failed")
 

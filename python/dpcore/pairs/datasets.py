@@ -44,7 +44,7 @@ class Records(Record, word="Records"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "values", _as_tuple(self.values))
+        object.__setattr__(self, "values", _checked_tuple_of_records(self.values))
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -85,7 +85,7 @@ class _RecordRelation(Record):
     def __post_init__(self) -> None:
         """Check the values."""
         if self.values is not None:
-            object.__setattr__(self, "values", _as_tuple(self.values))
+            object.__setattr__(self, "values", _checked_tuple_of_records(self.values))
 
     most: ClassVar[float] = 1
     limit: ClassVar[str]
@@ -293,7 +293,7 @@ def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
     return relation.apart(Pair(first, second))
 
 
-def _as_tuple(values: Any) -> tuple[Any, ...]:
+def _checked_tuple_of_records(values: Any) -> tuple[Any, ...]:
     if not isinstance(values, (list, tuple)):
         raise mistyped("values", "a list or tuple of records", values)
     if not values:

@@ -236,7 +236,7 @@ def choose_and_count(
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
     # The shuffle makes rows exchangeable, also if they were sorted or in the order of their runs.
     first, second = (
-        _divide_rows(size, groups and groups[number], share, seed, 0 if paired else number)
+        _three_parts(size, groups and groups[number], share, seed, 0 if paired else number)
         for number, size in enumerate(sizes)
     )
     counted = sides[0][first.counted], sides[1][second.counted]
@@ -322,7 +322,7 @@ class _Division(NamedTuple):
     separate: Any
 
 
-def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
+def _three_parts(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
     """Shuffle rows or groups, and divide them into rows to fit, to choose and to count."""
     if groups is None:
         order, (cut, end) = _shuffle_numbers(size, seed, side), _three_way_cuts(size, share)
@@ -424,7 +424,7 @@ def repeat_doubts_notes(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]
         ]
         if len(keys) < len(sides):
             return (), ()
-    judged = map(_repetition_doubt_remark, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
+    judged = map(_repeat_doubt_and_remark, _SIDE_NAMES, (tables, tables[::-1]), (keys, keys[::-1]))
     doubts, remarks = zip(*judged, strict=True)
     return tuple(filter(None, doubts)), tuple(filter(None, remarks))
 
@@ -454,7 +454,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
     return [keys[: len(tables[0])], keys[len(tables[0]) :]]
 
 
-def _repetition_doubt_remark(
+def _repeat_doubt_and_remark(
     name: str, tables: Sequence[Array], keys: Sequence[Codes]
 ) -> tuple[str, str]:
     """Describe repeated rows in the first of two tables: return a doubt and a harmless remark.
@@ -487,7 +487,7 @@ def _repetition_doubt_remark(
     if twins < _MIN_EXPECTED_MATCHES:
         return "", ""
     rows = np.concatenate([tables[0][first], tables[1][first_other]])
-    near, shifted = _pair_counts_at_top_gap(rows, np.concatenate([times, times_other]), rare)
+    near, shifted = _near_pairs_within_and_across(rows, np.concatenate([times, times_other]), rare)
     met = int(times_other[np.isin(others, values[rare])].sum())
     # Matches on the other side that occur by chance on the grid are not evidence for the law.
     if met - _MAX_MEETING_RATIO * shifted > _MAX_MATCH_SHARE * twins:
@@ -534,7 +534,7 @@ def _variance_p_values(times: npt.NDArray[np.int64], near: float = 0.0) -> tuple
 
 
 @np.errstate(all="ignore")
-def _pair_counts_at_top_gap(
+def _near_pairs_within_and_across(
     rows: Array, times: npt.NDArray[np.int64], rare: Array
 ) -> tuple[float, float]:
     """Count the ordered pairs of rows on one input at the most frequent small distance.
@@ -585,7 +585,7 @@ def _pair_counts_at_top_gap(
 def _top_gap_pair_counts(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
-    """Compute the two numbers of `_pair_counts_at_top_gap` for one set of columns.
+    """Compute the two numbers of `_near_pairs_within_and_across` for one set of columns.
 
     `places` contains whole numbers for the values. `shares` contains the products of these numbers
     with one factor per column. The sum of the products over the columns is the code of a row.

@@ -183,7 +183,7 @@ def _find_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
     return column, cells.codes, cells.spellings
 
 
-def match_fields(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
+def match_fields_with_notes(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
     """Bring the outputs on x and on x' to the same order of fields and the same unit of time.
 
     Each row is one output. If rows are structured arrays, the fields on x' get the order of the

@@ -45,7 +45,7 @@ from .independent_rows import (
     make_keyed_generator,
     repeat_doubts_notes,
 )
-from .matching import add_spelling_columns, match_fields
+from .matching import add_spelling_columns, match_fields_with_notes
 from .sides import (
     Sides,
     get_display_name,
@@ -417,7 +417,7 @@ def audit_outputs(
         claim = None if claim is None else errors.check_epsilon(claim)
     elif delta:
         raise errors.invalid("delta", f"left out where claim is a curve ({curve})", delta)
-    _refuse_other_arguments(
+    _refuse_arguments_of_mode(
         kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses, groups=groups,
         groups_prime=groups_prime, paired=errors.flag("paired", paired),
         arranged=errors.flag("arranged", arranged),
@@ -647,7 +647,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
     raise errors.invalid("bound", requirement, bound)
 
 
-def _refuse_other_arguments(rows: str, **arguments: Any) -> None:
+def _refuse_arguments_of_mode(rows: str, **arguments: Any) -> None:
     """Raise an error for arguments without a meaning for `rows` ("independent" or "one_run")."""
     for name, value in arguments.items():
         usual = False if name in ("paired", "arranged") else None
@@ -704,7 +704,7 @@ def _read_sides(
     _refuse_same_outputs(sources, reader, first)
     cells, titles = [side.cells for side in read], read[0].titles
     (first, second), titles, spellings = add_spelling_columns((first, second), cells, titles)
-    first, second, other_notes = match_fields(first, second)
+    first, second, other_notes = match_fields_with_notes(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have equal lengths by chance. If one side is an array of objects, both become
         # one.

@@ -19,7 +19,7 @@ from ..errors import has_masked, invalid, mistyped, tag_error
 from ..files import columns as frames
 from ..files.cells import Cells, Kind, find_dtype_places, reread_kinds
 from ..files.columns import Column, Request, Table
-from ..files.formats import Reader, is_path, is_text_file, read_again, read_table
+from ..files.formats import Reader, is_path, is_read_from_text_file, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..paths import name_path_errors
@@ -166,7 +166,7 @@ def read_and_align(
     for argument, choice in (("column", request.column), ("exclude", request.exclude)):
         if choice is not None and not any(tables):
             raise invalid(argument, "None where outputs are arrays", choice)
-    if reader.dtype and not any(map(is_text_file, tables)):
+    if reader.dtype and not any(map(is_read_from_text_file, tables)):
         raise invalid("dtype", "None where outputs are no text, such as CSV or JSON", reader.dtype)
     widths = [len(table.columns) if table else 0 for table in tables]
     by_position = len({table is None or table.names is None for table in tables}) > 1
@@ -187,7 +187,7 @@ def read_and_align(
                 rows, titles = frames.array_and_names(table, places)
             if table.names is not None or table.found.kind != "frame":
                 shown = [*places, *others] if places else []
-                reader.tables.append(frames.describe_table(table, shown, widths[at], by_position))
+                reader.tables.append(frames.describe_reading(table, shown, widths[at], by_position))
             for place, what in others.items():
                 if what == "groups":
                     listed, value = table.columns[place], None
@@ -209,7 +209,7 @@ def _require_dtype_columns(
     """Raise an error if the argument `dtype` names a column that is not read."""
     lacking = [] if isinstance(reader.dtype, str) else [*reader.dtype]
     for (table, places, others), request in zip(chosen, requests, strict=True):
-        if table is None or not is_text_file(table):
+        if table is None or not is_read_from_text_file(table):
             continue
         named = find_dtype_places(table, request, [*lacking])
         for name, place in named.items():
@@ -377,7 +377,7 @@ def groups_to_integers(first: Groups, second: Groups) -> Sides:
         >>> groups_to_integers(["a", "b", "a"], ["c"])
         (array([0, 1, 0]), array([0]))
     """
-    from ..divergence.points import number_labels
+    from ..divergence.points import integer_for_each_label
 
     shared = set(first) & set(second)
     if shared:
@@ -387,7 +387,7 @@ def groups_to_integers(first: Groups, second: Groups) -> Sides:
             "start anew in each file, call them 'x 1' and 'x_prime 1')"
         )
         raise invalid("groups", requirement, min(shared, key=first.index))
-    return number_labels(first), number_labels(second)
+    return integer_for_each_label(first), integer_for_each_label(second)
 
 
 def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader) -> Groups | None:

@@ -106,7 +106,7 @@ suggest_in_methods(Shown)
 
 def full_call(record: Any) -> str:
     """Return the constructor call of a dataclass with all its fields. Long arrays are shortened."""
-    return _format_call(record, _format_whole_field)
+    return _format_call(record, _format_field_in_full)
 
 
 def on_one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
@@ -156,7 +156,7 @@ def _shorten_field(value: Any) -> str:
         return f"<{kind} array of shape {value.shape}>"
     if isinstance(value, str):
         return repr(on_one_line(value, 40))
-    text = _format_whole_field(value)
+    text = _format_field_in_full(value)
     if len(text) <= 40 and "\n" not in text:
         return text
     if isinstance(value, (tuple, list, dict, set, frozenset)):
@@ -166,11 +166,11 @@ def _shorten_field(value: Any) -> str:
     return on_one_line(text, 40)
 
 
-def _format_whole_field(value: Any) -> str:
+def _format_field_in_full(value: Any) -> str:
     if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
         return full_call(value)
     if type(value) is tuple and any(isinstance(item, Shown) for item in value):
-        return f"({', '.join(map(_format_whole_field, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(_format_field_in_full, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
         return repr(value)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
@@ -212,16 +212,16 @@ def _record_inner_html(record: Any, depth: int) -> str:
     if rows:
         cells = [(label, escape_html(words), label == "verdict") for label, words in rows]
         report = make_html_table("", cells, getattr(record, "refuted", None))
-        shown = _put_name_above(record._title, report)
+        shown = _html_with_name_above(record._title, report)
     elif text:
         tag = "pre" if "\n" in text else "div"
-        shown = _put_name_above(kind, f"<{tag}>{escape_html(text)}</{tag}>")
+        shown = _html_with_name_above(kind, f"<{tag}>{escape_html(text)}</{tag}>")
     else:
         return make_html_table(kind, inner)
     return shown + (fold_html("fields", make_html_table("", inner)) if inner else "")
 
 
-def _put_name_above(name: str, inner_html: str) -> str:
+def _html_with_name_above(name: str, inner_html: str) -> str:
     return f'<div class="name">{escape_html(name)}</div>{inner_html}'
 
 

@@ -229,10 +229,8 @@ def _prepend_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> s
     With more draws, an attack may choose another event. The attack MajorityVote always has the same
     event, so its steps are returned unchanged.
     """
-    planned, counts = (
-        low_noise_draws(audit),
-        put_numerator_first(counts_per_side(audit), audit.direction),
-    )
+    planned = low_noise_draws(audit)
+    counts = put_numerator_first(counts_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -499,12 +497,12 @@ def bound_method_text(audit: Audit) -> str:
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
-    name = _bound_title(clopper_pearson if audit.pooled else BOUNDS[audit.bound], audit.counts)
+    name = _used_bound_title(clopper_pearson if audit.pooled else BOUNDS[audit.bound], audit.counts)
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 
 
-def _bound_title(bound: Callable[..., float], counts: Counts) -> str:
+def _used_bound_title(bound: Callable[..., float], counts: Counts) -> str:
     """Return the title of a bound.
 
     If there are more draws than the bound supports, dpcore computes the Clopper-Pearson bound, and

@@ -22,7 +22,7 @@ from ..records import Counts
 from ..report.rows import Row
 from ..report.shown import name_of, on_one_line
 from ..sampling.driver import draw_again, unite_ranges
-from ..sampling.rows import doubts_across_audits
+from ..sampling.rows import event_rate_change_doubts
 from ..suggestions import explain_argument_errors
 from . import evidence
 from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
@@ -169,7 +169,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
         bound = 0.0
-        for epsilon in _rising_epsilon_grid((self.claimed_epsilon or 0.0) * self.pair.distance):
+        for epsilon in _grid_rising_past_claim((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
             bound = epsilon
@@ -221,7 +221,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
             return None
         if self._tests_curve:
-            return max_refuted_value(claim.with_parameter(1.0), tuple(self._error_upper_limits()))
+            return max_refuted_mu_rho(claim.with_parameter(1.0), tuple(self._error_upper_limits()))
         epsilon = self.tangent or 0.0
 
         def is_refuted(delta: float) -> bool:
@@ -661,7 +661,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
-    values = _merge_dependent_fields(first, second, stop)
+    values = _merge_interdependent_fields(first, second, stop)
     # Fields that can be kept from one audit only are taken from the one with the earlier trials.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
@@ -670,7 +670,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     return replace(first, **values).with_winner()
 
 
-def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
+def _merge_interdependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
     """Return the fields of a merged audit that depend on several fields of the two audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
@@ -710,7 +710,7 @@ def _event_rates_differ_note(first: Audit, second: Audit) -> tuple[str, ...]:
         return ()
     own, other = first.counts, second.counts
     sides = [(own.n, own.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (own, other)]
-    return doubts_across_audits(sides)
+    return event_rate_change_doubts(sides)
 
 
 def _require_whole_blocks(first: Audit, second: Audit) -> None:
@@ -722,7 +722,7 @@ def _require_whole_blocks(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _rising_epsilon_grid(claim: float) -> Iterator[float]:
+def _grid_rising_past_claim(claim: float) -> Iterator[float]:
     """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
@@ -761,7 +761,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
     """
     largest = 0.0
     for value in itertools.islice(
-        _rising_epsilon_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+        _grid_rising_past_claim(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
@@ -771,7 +771,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 
 @lru_cache(maxsize=256)
-def max_refuted_value(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
+def max_refuted_mu_rho(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
     """Return the largest mu (for `GDP`) or rho (for `ZCDP`) that at least one point refutes.
 
     A point is a pair of a type I and a type II error. A point refutes a parameter if the claimed

@@ -108,14 +108,14 @@ class Guesses(Shown):
 
         The parameter is mu for a `GDP` claim, and rho for a `ZCDP` claim.
         """
-        return _max_refuted_value(claim, self.guesses, self.correct, self.canaries, confidence)
+        return _max_refuted_mu_rho(claim, self.guesses, self.correct, self.canaries, confidence)
 
 
 register_type("Guesses", Guesses)
 
 
 @lru_cache(maxsize=256)
-def _max_refuted_value(
+def _max_refuted_mu_rho(
     claim: Claim, guesses: int, correct: int, canaries: int, confidence: float
 ) -> float:
     if isinstance(claim, GDP):

@@ -179,7 +179,7 @@ def low_noise_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | No
     if not claim:
         return None
     ordered = put_numerator_first(counts_per_side(audit), audit.direction)
-    true = power.loss_of_noise_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
+    true = power.scaled_noise_epsilon(claim, _EXAMPLE_SCALE_FACTOR, delta)
     frequency = _assumed_event_frequency(ordered, true)
     return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
 

@@ -22,7 +22,7 @@ from .audit_figures import draw_bounds
 from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
 from .audit_text import list_outputs_rows
-from .audits import error_limits_of, max_refuted_value, parameter_on_grid
+from .audits import error_limits_of, max_refuted_mu_rho, parameter_on_grid
 from .evidence import (
     Finding,
     Provenance,
@@ -239,7 +239,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if isinstance(self.evidence, Guesses):
             return self.evidence.parameter(claim, self.confidence)
         if self.point is not None:
-            return max_refuted_value(claim.with_parameter(1.0), (self.point[:2],))
+            return max_refuted_mu_rho(claim.with_parameter(1.0), (self.point[:2],))
         epsilon = self.tangent or 0.0
         return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 

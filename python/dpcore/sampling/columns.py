@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..claims.trade_off import Claim
 from ..errors import list_to_floats, tag_error
-from ..events.event import Held, is_built_in, score_attribute
+from ..events.event import Batch, is_built_in, score_attribute
 from ..records import Array, Pair
 from ..report.shown import on_one_line
 from .replay import encode_rows
@@ -175,12 +175,12 @@ def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.
     return scores, whole
 
 
-def few_columns(outputs: Array | Held) -> Array:
+def few_columns(outputs: Array | Batch) -> Array:
     """Return an array with at most four columns of the outputs, if they are in a torch tensor.
 
     Outputs that are already an array are returned unchanged, with all columns.
     """
-    if not isinstance(outputs, Held):
+    if not isinstance(outputs, Batch):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
 
@@ -218,7 +218,7 @@ def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float
         return PilotFacts(describe_constant(size, sides[0][0]), True)
     steady = all(map(_are_all_rows_equal, tables, firsts))
     excluded = _is_refuted_by_constants(claim, delta, size)
-    notes = _list_constant_parts(sides, pair, excluded)
+    notes = _constant_part_lines(sides, pair, excluded)
     if _have_nothing_in_common(sides):
         notes = ("in the pilot the two sides had no output in common", *notes)
     return PilotFacts("", steady, notes, _list_seed_column_notes(sides))
@@ -283,7 +283,7 @@ def _is_refuted_by_constants(claim: Any, delta: float, rows: int) -> bool:
     return 1.0 - delta - math.exp(min(claim, 700.0)) * error > error
 
 
-def _list_constant_parts(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
+def _constant_part_lines(sides: tuple[Array, Array], pair: Pair, excluded: bool) -> tuple[str, ...]:
     """Return sentences on parts of the outputs that are constant on x and constant on x'.
 
     A part is listed if its two constants differ, or if the inputs differ in this entry. `excluded`

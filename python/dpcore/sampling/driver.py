@@ -31,8 +31,8 @@ from ..mechanisms.declarations import is_native, optional_attribute
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
-from .rows import WAY_TO_DRAW, Calls, Same, constant_columns, probe_calls
-from .sources import CallableDraws, Course, NativeDraws, Place
+from .rows import WAY_TO_DRAW, Calls, Constants, constant_columns, probe_calls
+from .sources import CallableDraws, NativeDraws, Place, TimeLog
 from .tally import Tally, TallyRows, Watch
 from .workers import LostError, Workers, open_workers
 
@@ -110,7 +110,7 @@ class Step(NamedTuple):
 
     number: int
     turns: tuple[int, int]
-    marks: tuple[replay.Mark, replay.Mark]
+    marks: tuple[replay.Hashes, replay.Hashes]
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Shard:
     steps: list[Step] = field(default_factory=list)
     digests: list[tuple[bytes, int, int]] = field(default_factory=list)
     calls: int = 0
-    same: list[tuple[int, Same]] = field(default_factory=list)
+    same: list[tuple[int, Constants]] = field(default_factory=list)
     made: int = 0
     seconds: float = 0.0
     edges: list[Edge] = field(default_factory=list)
@@ -437,7 +437,7 @@ class Source:
     executor: Executor | None = None
     route: str = "callable"
     start: int = 0
-    course: Course = field(default_factory=Course, repr=False)
+    course: TimeLog = field(default_factory=TimeLog, repr=False)
     pace: Pace = field(default_factory=Pace, repr=False)
     replays: replay.Replays = field(default_factory=replay.Replays, repr=False)
     worker_count: int = 1

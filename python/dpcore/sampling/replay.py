@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..bounds import limits
 from ..errors import invalid
-from ..events.event import Held, move_to_host
+from ..events.event import Batch, move_to_host
 from ..streams import COUNT
 
 _CHANCE_EXPONENT: Final = 40.0 * math.log(2.0)
@@ -97,7 +97,7 @@ def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> boo
     return rows * entropy - pairs > _CHANCE_EXPONENT
 
 
-class Mark(NamedTuple):
+class Hashes(NamedTuple):
     """Hashes of the outputs of one call, to detect that later outputs repeat these outputs.
 
     Args:
@@ -124,7 +124,7 @@ class Mark(NamedTuple):
         return self.digests[rows] if rows >= rows_needed > 0.0 else None
 
 
-NO_MARK: Final = Mark(0, {}, Collisions())
+NO_MARK: Final = Hashes(0, {}, Collisions())
 """Mark of a call without any information."""
 
 
@@ -133,8 +133,8 @@ def begins_with_zeros(digest: bytes, zeros: int) -> bool:
     return int.from_bytes(digest[:8], "big") >> (64 - zeros) == 0
 
 
-def hash_outputs(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
-    """Compute hashes of the outputs of one call, as a `Mark`.
+def hash_outputs(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool) -> Hashes:
+    """Compute hashes of the outputs of one call, as a `Hashes`.
 
     Args:
         outputs: outputs of shape `(size, ...)` and any type.
@@ -149,13 +149,13 @@ def hash_outputs(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -
     paired = min(size, _PILOT_ROWS) if pilot else 0
     rows = encode_rows(move_to_host(outputs[: max(looked, paired)])) if looked or paired else None
     if rows is None:
-        return Mark(size, {}, Collisions())
+        return Hashes(size, {}, Collisions())
     first, digests = 0, {}
     digest = hashlib.blake2b(str(rows.shape[1]).encode(), digest_size=16)
     for rung in rungs:
         digest.update(rows[first:rung].tobytes())
         digests[rung], first = digest.copy().digest(), rung
-    return Mark(size, digests, compare_adjacent_rows(rows[:paired]) if paired else Collisions())
+    return Hashes(size, digests, compare_adjacent_rows(rows[:paired]) if paired else Collisions())
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
@@ -318,7 +318,7 @@ class _BlockOrder:
     )
     _used: set[tuple[int, Where]] = field(default_factory=set)
 
-    def find_earlier(self, here: Where, mark: Mark, entropies: Sequence[float]) -> Where | None:
+    def find_earlier(self, here: Where, mark: Hashes, entropies: Sequence[float]) -> Where | None:
         """Find an earlier block that is equal to this one, if chance is excluded.
 
         Args:
@@ -347,7 +347,7 @@ class _BlockOrder:
                 return place
         return None
 
-    def _find_longest_prefix_match(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
+    def _find_longest_prefix_match(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
         """Find the earlier block with the most equal first rows, and the number of these rows."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)
@@ -355,7 +355,7 @@ class _BlockOrder:
                 return rows, there
         return 0, None
 
-    def _remember_block(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+    def _remember_block(self, here: Where, mark: Hashes, whole: bytes | None) -> None:
         if whole is not None:
             self.whole[here] = whole
         for digest in mark.digests.values():
@@ -363,7 +363,7 @@ class _BlockOrder:
             self.places[digest] = here
 
     def _extend_runs(
-        self, here: Where, mark: Mark, runs: dict[Where, _RepeatedRun]
+        self, here: Where, mark: Hashes, runs: dict[Where, _RepeatedRun]
     ) -> dict[Where, _RepeatedRun]:
         """Return the runs of equal blocks that end with this block.
 
@@ -445,7 +445,7 @@ class Replays:
         self._collisions = dict(enumerate(collisions))
         self.digests, self.zeros = dict(digests), zeros
 
-    def find_earlier_block(self, here: Where, mark: Mark, turn: int) -> Where | None:
+    def find_earlier_block(self, here: Where, mark: Hashes, turn: int) -> Where | None:
         """Find an earlier block whose outputs are equal to those of a given block.
 
         An earlier block is returned only if chance cannot be the reason for the equal outputs.
@@ -495,7 +495,7 @@ class Replays:
             }
         return None if there == here else there
 
-    def _count_equal_pilot_pairs(self, here: Where, mark: Mark) -> None:
+    def _count_equal_pilot_pairs(self, here: Where, mark: Hashes) -> None:
         """Count equal pairs of pilot rows. If a call has one row, two calls are compared."""
         purpose, side, number = here
         pairs, whole = mark.collisions, mark.digests.get(mark.rows)

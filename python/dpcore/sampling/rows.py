@@ -54,7 +54,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric, tag_error
-from ..events.event import Held, move_to_host
+from ..events.event import Batch, move_to_host
 from ..mechanisms.answers import copy_answer, is_opaque, join_outputs
 from ..records import Array
 from . import columns
@@ -133,7 +133,7 @@ Draw = Callable[[int, int, int], Array]
 """Function (side, number of the call, rows) -> outputs."""
 
 
-class Same(NamedTuple):
+class Constants(NamedTuple):
     """Columns (entries of the outputs) that have the same value in all outputs of one call.
 
     Args:
@@ -148,7 +148,7 @@ class Same(NamedTuple):
     values: tuple[Array, ...]
 
 
-def constant_columns(outputs: Array | Held) -> Same | None:
+def constant_columns(outputs: Array | Batch) -> Constants | None:
     """Find the columns (entries of outputs) with the same value in all outputs of a call.
 
     Args:
@@ -159,13 +159,13 @@ def constant_columns(outputs: Array | Held) -> Same | None:
     """
     if len(outputs) < 2:
         return None
-    if isinstance(outputs, Held):
+    if isinstance(outputs, Batch):
         return _constant_device_columns(outputs)
     tables = columns.split_by_kind(outputs)
     equal = tuple(map(_constant_column_mask, tables))
     if not any(map(np.any, equal)):
         return None
-    return Same(len(outputs), equal, tuple(map(_first_row_copy, tables)))
+    return Constants(len(outputs), equal, tuple(map(_first_row_copy, tables)))
 
 
 def _first_row_copy(table: Array) -> Array:
@@ -179,7 +179,7 @@ def _first_row_copy(table: Array) -> Array:
     return row
 
 
-def _constant_device_columns(outputs: Held) -> Same | None:
+def _constant_device_columns(outputs: Batch) -> Constants | None:
     """Find the columns that are equal in all rows, for outputs on a device such as a GPU."""
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not columns.entries_equal(first[0], first[1]).any():
@@ -188,8 +188,8 @@ def _constant_device_columns(outputs: Held) -> Same | None:
     same = rows == rows[0]
     if outputs.tensor.is_floating_point():
         same |= rows.isnan() & rows[0].isnan()
-    is_same = move_to_host(Held(same.all(0)))
-    return Same(len(outputs), (is_same,), (first[0].copy(),)) if is_same.any() else None
+    is_same = move_to_host(Batch(same.all(0)))
+    return Constants(len(outputs), (is_same,), (first[0].copy(),)) if is_same.any() else None
 
 
 def _constant_column_mask(table: Array) -> npt.NDArray[np.bool_]:
@@ -215,10 +215,10 @@ class Calls:
 
     name: str
     way_to_draw: str = WAY_TO_DRAW
-    _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
+    _first: dict[tuple[int, int], Constants] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
-    def check_and_add_calls(self, calls: int, comparisons: Sequence[tuple[int, Same]]) -> None:
+    def check_and_add_calls(self, calls: int, comparisons: Sequence[tuple[int, Constants]]) -> None:
         """Record some calls, and raise an error if two of all recorded calls show repeated noise.
 
         Args:
@@ -242,13 +242,13 @@ class Calls:
                         raise one_noise_in_call_error(self.name, same, place, self.way_to_draw)
             self._first.setdefault((side, same.rows), same)
 
-    def _is_chance_excluded(self, rows: int, same: Same) -> bool:
+    def _is_chance_excluded(self, rows: int, same: Constants) -> bool:
         """Return True if two constant calls with different values cannot be due to chance."""
         pairs = 2 * math.log(self._seen) + math.log(sum(map(len, same.columns)))
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
-def differing_column_index(calls: Sequence[Same], slack: float | None = None) -> int | None:
+def differing_column_index(calls: Sequence[Constants], slack: float | None = None) -> int | None:
     """Return the index of the first column that is constant in each call but not across calls."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
@@ -264,13 +264,13 @@ def differing_column_index(calls: Sequence[Same], slack: float | None = None) ->
     return None
 
 
-def constant_column_chance(calls: Sequence[Same], column: int) -> float:
+def constant_column_chance(calls: Sequence[Constants], column: int) -> float:
     """Compute the probability that a column is constant in each call if outputs are independent.
 
     Args:
         calls: calls with equal numbers of outputs. The column has one value in all outputs of a
             call.
-        column: index of the column (entry of the outputs), over all arrays of `Same.columns`.
+        column: index of the column (entry of the outputs), over all arrays of `Constants.columns`.
 
     Returns:
         The p-value `(G! / prod c!) / ((mG)! / prod (mc)!)` for G calls of m outputs. The products
@@ -303,7 +303,7 @@ def _values_differ(first: Any, second: Any) -> bool:
 
 
 def one_noise_in_call_error(
-    name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW
+    name: str, call: Constants, column: int, way_to_draw: str = WAY_TO_DRAW
 ) -> ValueError:
     """Return a ValueError, with advice: all outputs of a call agree, but not with another call."""
     width = sum(map(len, call.columns))
@@ -326,7 +326,7 @@ def count_rows_to_test(start: int, rows: int) -> int:
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
-def compare_near_rows(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
+def compare_near_rows(outputs: Array | Batch, answers: npt.NDArray[np.bool_]) -> Sums | None:
     """Compare each output of a call with the outputs at distances 1, 2, 3 ... in the same call.
 
     Args:
@@ -456,13 +456,13 @@ class Pieces:
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
         """Add one piece, and each piece of a higher level whose two halves are now known."""
         self._add_sums(level, trials, (1, hits, hits * hits))
-        self._complete_longer_pieces(level, index, trials, hits)
+        self._join_half_pieces_into_longer(level, index, trials, hits)
 
     def _add_sums(self, level: int, trials: int, more: tuple[int, int, int]) -> None:
         sums = self.sums.get((level, trials), (0, 0, 0))
         self.sums[level, trials] = sums[0] + more[0], sums[1] + more[1], sums[2] + more[2]
 
-    def _complete_longer_pieces(self, level: int, index: int, trials: int, hits: int) -> None:
+    def _join_half_pieces_into_longer(self, level: int, index: int, trials: int, hits: int) -> None:
         while (half := self.single.pop((level, index ^ 1), None)) is not None:
             level, index, trials, hits = level + 1, index >> 1, trials + half[0], hits + half[1]
             self._add_sums(level, trials, (1, hits, hits * hits))
@@ -473,10 +473,10 @@ class Pieces:
         for (level, trials), more in other.sums.items():
             self._add_sums(level, trials, more)
         for (level, index), (trials, hits) in other.single.items():
-            self._complete_longer_pieces(level, index, trials, hits)
+            self._join_half_pieces_into_longer(level, index, trials, hits)
         return self
 
-    def statistics(self) -> dict[int, tuple[float, int]]:
+    def chi_squared(self) -> dict[int, tuple[float, int]]:
         """Compute Pearson's chi-square statistic and degrees of freedom for each level of pieces.
 
         Pieces with fewer than 25 expected hits or 25 expected misses are left out.
@@ -528,7 +528,7 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
 
     levels: dict[int, tuple[float, int]] = {}
     for pieces in strata:
-        for level, (statistic, freedom) in (pieces.statistics() if pieces.single else {}).items():
+        for level, (statistic, freedom) in (pieces.chi_squared() if pieces.single else {}).items():
             level_sums = levels.get(level, (0.0, 0))
             levels[level] = level_sums[0] + statistic, level_sums[1] + freedom
     return min((float(chdtrc(free, total)) for total, free in levels.values()), default=1.0)
@@ -549,7 +549,7 @@ class Evidence:
     @classmethod
     def of(
         cls,
-        outputs: Array | Held,
+        outputs: Array | Batch,
         start: int,
         number: int,
         hits: Callable[[int, int], int],
@@ -573,7 +573,7 @@ class Evidence:
 
     @classmethod
     def of_answers(
-        cls, outputs: Array | Held, start: int, number: int, answers: npt.NDArray[np.bool_]
+        cls, outputs: Array | Batch, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
         """Compute the sums for the tests of independence from one block, with a known event.
 
@@ -659,7 +659,7 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     return tuple(doubts)
 
 
-def doubts_across_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+def event_rate_change_doubts(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     """Test if an event has the same probability in two or more audits.
 
     The probabilities on x are tested for equality. The probabilities on x' are tested separately.

@@ -29,7 +29,7 @@ from numpy.random import Generator
 
 from .. import _core
 from ..errors import count, invalid, mistyped, vector
-from ..events.event import Held
+from ..events.event import Batch
 from ..mechanisms.answers import (
     copy_answer,
     join_outputs,
@@ -39,12 +39,12 @@ from ..mechanisms.answers import (
 )
 from ..mechanisms.callables import (
     Repeated,
-    call_mechanism,
     call_on_device,
     explain_failures,
     is_unbatched,
     make_generator,
     makes_tensors,
+    rows_of_one_call,
     torch_threads,
 )
 from ..mechanisms.declarations import inputs_of, is_native
@@ -316,7 +316,7 @@ class CallableDraws:
             place: the block and the requested outputs.
         """
         with self._explain_failures(purpose, place):
-            outputs: npt.NDArray[Any] = self._draw_side(call_mechanism, purpose, side, place)
+            outputs: npt.NDArray[Any] = self._draw_side(rows_of_one_call, purpose, side, place)
         return outputs
 
     def _explain_failures(self, purpose: int, place: Place) -> AbstractContextManager[None]:
@@ -335,7 +335,7 @@ class CallableDraws:
 
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
-    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Batch]]:
         """Yield the pairs (0, outputs on x) and (1, outputs on x') of a block, in a random order.
 
         The seed determines the order. If each call of the function returns only one output, the
@@ -353,7 +353,7 @@ class CallableDraws:
 
     def _iterate_sides(
         self, purpose: int, place: Place, held: bool
-    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Batch]]:
         mechanism, pieces = self.mechanism, self.count_calls(place.size)
         # Global generators have only one state, so turns are not possible with them.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
@@ -363,7 +363,7 @@ class CallableDraws:
             yield from self._join_pieces_per_side(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
-            call = call_on_device if held and makes_tensors(mechanism) else call_mechanism
+            call = call_on_device if held and makes_tensors(mechanism) else rows_of_one_call
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, self._draw_side(call, purpose, side, place)
 
@@ -397,7 +397,7 @@ class CallableDraws:
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
                 piece = inputs[side], rows, rngs[side], self.shape, self.fields
-                parts[side].append(self._arrange_outputs(call_mechanism(self.mechanism, *piece)))
+                parts[side].append(self._arrange_outputs(rows_of_one_call(self.mechanism, *piece)))
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
@@ -419,13 +419,13 @@ class CallableDraws:
             ValueError: if all rows of one call have another shape, or other fields, than in earlier
                 calls.
         """
-        names = None if isinstance(outputs, Held) else outputs.dtype.names
+        names = None if isinstance(outputs, Batch) else outputs.dtype.names
         if names is not None and self.fields is not None and names != self.fields:
             requirement = f"of the fields {self.fields} in every call"
             raise invalid(f"outputs of {name_of(self.mechanism)}", requirement, names)
         if outputs.shape[1:] == self.shape:
             return outputs
-        if not isinstance(outputs, Held):
+        if not isinstance(outputs, Batch):
             # Each row is a separate output; a few first calls may have shown only one of the
             # shapes.
             answers = is_unbatched(self.mechanism)
@@ -449,7 +449,7 @@ def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
         return False
 
 
-class Course:
+class TimeLog:
     """Record of the time and the number of outputs of each step of an audit.
 
     The steps are "probe", "search", "fit", "count" and "report".

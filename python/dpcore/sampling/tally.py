@@ -12,9 +12,9 @@ import numpy.typing as npt
 from .. import _core
 from ..events import EventRecord, event_of
 from ..events.event import (
+    Batch,
     DeviceScores,
     Event,
-    Held,
     Score,
     Seen,
     evaluate_event,
@@ -61,12 +61,12 @@ class Curve(Record, word="Curve"):
         """Make the array of thresholds read-only."""
         object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds)))
 
-    def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
+    def __call__(self, outputs: npt.NDArray[Any] | Batch) -> tuple[int, ...]:
         """Return, for each threshold, the number of outputs with a score of at least the threshold.
 
         A score that is NaN is not counted.
         """
-        scores = score_held(self.score, outputs) if isinstance(outputs, Held) else None
+        scores = score_held(self.score, outputs) if isinstance(outputs, Batch) else None
         return self.count_scores(
             scores_of(self.score, move_to_host(outputs)) if scores is None else scores
         )
@@ -85,16 +85,16 @@ class Hits:
 
     event: Event
 
-    def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
+    def __call__(self, outputs: npt.NDArray[Any] | Batch) -> tuple[int, ...]:
         """Count the outputs that are in the event."""
-        if isinstance(outputs, Held):
+        if isinstance(outputs, Batch):
             return event_of(self.event).count_inside(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
 
 
 def make_further_count(
     tally: Curve | Hits,
-    outputs: npt.NDArray[Any] | Held,
+    outputs: npt.NDArray[Any] | Batch,
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
@@ -185,7 +185,7 @@ class TallyRows:
             total += part
         return total
 
-    def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
+    def __call__(self, outputs: npt.NDArray[Any] | Batch, start: int) -> Tally:
         """Count the outputs of one block; its first trial is `start`."""
         event = event_of(self.event)
         answers = event.count_inside(outputs, self.name)
@@ -204,7 +204,7 @@ class TallyRows:
         return Tally(len(outputs), answers.hits, answers.nan, tuple(watched), tuple(rows), evidence)
 
     def _collect_evidence(
-        self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, event_answers: Seen
+        self, event: EventRecord, outputs: npt.NDArray[Any] | Batch, since: int, event_answers: Seen
     ) -> Evidence:
         """Collect the sums for tests of independence in a block.
 

@@ -215,15 +215,15 @@ def refute(
     return _make_refutation(probe, space, claimed, seed, partial)
 
 
-def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Space:
-    """Check arguments of a search, and return the `Space`: the set of pairs to search."""
+def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Pairs:
+    """Check arguments of a search, and return the `Pairs`: the set of pairs to search."""
     check_domain(domain)
     flag("rows", rows)
     if rows and attr_or_none(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
     if neighbour is None and attr_or_none(domain, "neighbouring"):
         neighbour = search.OneRecord()
-    return search.Space(domain, neighbour)
+    return search.Pairs(domain, neighbour)
 
 
 def make_probe(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> search.Probe:
@@ -257,14 +257,14 @@ def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
 
 def _run_search(
     probe: search.Probe,
-    space: search.Space,
+    space: search.Pairs,
     rng: np.random.Generator,
     chosen: tuple[str, ...],
     f: Any,
 ) -> None:
     if "witness" in chosen:
         with probe.limit_calls("the domain's witness", 1.0):
-            search.try_pairs(probe, _farthest_pairs(space, f, probe.norm))
+            search.try_pairs(probe, _closed_form_sensitivity_pairs(space, f, probe.norm))
     if "extremes" in chosen:
         with probe.limit_calls("extreme members", 0.15):
             search.try_extremes(probe, space, rng)
@@ -286,13 +286,13 @@ def _run_search(
                 search.climb_coordinates(probe, space, rng, start)
 
 
-def _get_best_pair(probe: search.Probe, space: search.Space) -> search.Inputs:
+def _get_best_pair(probe: search.Probe, space: search.Pairs) -> search.Inputs:
     if probe.best is None:
         raise invalid("domain", "large enough to hold two neighbours", space.domain)
     return probe.best[1:3]
 
 
-def _farthest_pairs(space: search.Space, f: Any, norm: Norm) -> list[search.Inputs]:
+def _closed_form_sensitivity_pairs(space: search.Pairs, f: Any, norm: Norm) -> list[search.Inputs]:
     """List pairs that attain the sensitivity of the domain, and of the range of f if f has one."""
     witnesses: list[search.Inputs] = []
     dim = space.domain.dim
@@ -311,7 +311,7 @@ def _farthest_pairs(space: search.Space, f: Any, norm: Norm) -> list[search.Inpu
 
 
 def _make_refutation(
-    probe: search.Probe, space: search.Space, claimed: float, seed: int, partial: bool
+    probe: search.Probe, space: search.Pairs, claimed: float, seed: int, partial: bool
 ) -> Refutation:
     x, x_prime = _get_best_pair(probe, space)
     gap, _, _, found_by = probe.best or (0.0, None, None, "")
@@ -497,7 +497,7 @@ def _import_hypothesis() -> Any:
     return hypothesis
 
 
-def _make_member_strategy(space: search.Space) -> Any:
+def _make_member_strategy(space: search.Pairs) -> Any:
     st = _import_hypothesis().strategies
     if attr_or_none(space.domain, "clip") is None:
         seeds = st.integers(0, 2**32 - 1)
@@ -538,7 +538,7 @@ def _entry_limits(domain: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _make_pairs(space: search.Space) -> Any:
+def _make_pairs(space: search.Pairs) -> Any:
     st, members = _import_hypothesis().strategies, _make_member_strategy(space)
     if space.are_all_neighbours:
         return st.tuples(members, members)
@@ -563,7 +563,7 @@ def _make_pairs(space: search.Space) -> Any:
 
 
 def _falsify_bound(
-    probe: search.Probe, space: search.Space, limit: float, max_examples: int, derandomize: bool
+    probe: search.Probe, space: search.Pairs, limit: float, max_examples: int, derandomize: bool
 ) -> list[search.Inputs]:
     """Return a list with the simplest counterexample of hypothesis, or an empty list."""
     hypothesis = _import_hypothesis()
@@ -599,7 +599,7 @@ def _falsify_bound(
 class _PairSimplifier:
     """Simplifier of a counterexample: it removes unnecessary entries and rounds the others."""
 
-    def __init__(self, probe: search.Probe, space: search.Space, limit: float) -> None:
+    def __init__(self, probe: search.Probe, space: search.Pairs, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
 
     def __call__(self, pair: search.Inputs) -> search.Inputs:

@@ -330,7 +330,7 @@ class OneRecord(Record, word="OneRecord"):
         return Pair(domain.clip(pair.x + shift), domain.clip(pair.x_prime + shift))
 
 
-class Space:
+class Pairs:
     """The pairs of inputs that a search may try: all pairs of neighbours in a domain.
 
     A domain is a set of inputs.
@@ -486,11 +486,11 @@ def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
         probe.distances(pairs[first : first + step])
 
 
-def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
+def try_extremes(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """Compare the results of f on extreme inputs.
 
     If any two inputs are neighbours, all extreme inputs are compared with each other. Otherwise
-    consecutive datasets in the sequences of `Space.dataset_walks` are compared. The object `probe`
+    consecutive datasets in the sequences of `Pairs.dataset_walks` are compared. The object `probe`
     calls f and stores the best pair.
     """
     # A separate random stream is used, so later draws do not depend on the corners.
@@ -510,7 +510,7 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         probe.keep_farthest_pair(points)
 
 
-def _bisect_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], Any]) -> None:
+def _bisect_walk(probe: Probe, space: Pairs, steps: int, point: Callable[[int], Any]) -> None:
     """Find two neighbours on a sequence of datasets (a walk) whose outputs differ most.
 
     The interval whose ends differ most in their outputs is halved, again and again.
@@ -531,7 +531,7 @@ def _bisect_walk(probe: Probe, space: Space, steps: int, point: Callable[[int], 
             probe.distances([(points[1], points[2])])
 
 
-def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
+def try_random(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """Compare the results of f on random inputs.
 
     If any two inputs are neighbours, all these inputs are compared with each other. Otherwise
@@ -551,7 +551,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     return None
 
 
-def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def climb_coordinates(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
     """Increase norm(f(x) - f(x')) by coordinate ascent, from the pair `start`.
 
     The object `probe` calls f and stores the best pair.
@@ -573,7 +573,7 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
 
 
 def _climb_round(
-    probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
+    probe: Probe, space: Pairs, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
 ) -> tuple[Inputs, float]:
     """Increase and decrease every coordinate of x and x' once, in random order."""
     order = rng.permutation(2 * steps.size)
@@ -590,7 +590,7 @@ def _climb_round(
 
 
 def _choose_best_moves(
-    probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
+    probe: Probe, space: Pairs, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
     """Return the pair after the best change of a coordinate, or after all changes with a gain."""
     both = ((move, _move_pair(space, here, [move])) for move in moves)
@@ -609,7 +609,7 @@ def _choose_best_moves(
     return here, value
 
 
-def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
+def _move_pair(space: Pairs, here: Inputs, moves: list[Move]) -> Inputs | None:
     """Return the pair after some changes, or None if it is unchanged or not neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
@@ -622,7 +622,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     return pair
 
 
-def _try_random_moves(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def _try_random_moves(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
     """Try random changes of a pair by the relation, and keep changes that increase the distance."""
     size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.distances([start])[0])
@@ -648,7 +648,7 @@ def _try_random_moves(probe: Probe, space: Space, rng: np.random.Generator, star
 class _Objective:
     """Minus the distance of f(x) and f(x'), for x and x' concatenated in units of the widths."""
 
-    def __init__(self, probe: Probe, space: Space, rng: np.random.Generator) -> None:
+    def __init__(self, probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
         self.low, self.width = space.lows_and_widths(rng)
 
@@ -687,7 +687,7 @@ class _Objective:
         return slope
 
 
-def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def try_scipy(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
     """Maximise norm(f(x) - f(x')) by L-BFGS-B of scipy, from `start` and from random pairs.
 
     If inputs have few coordinates, differential evolution and Powell's method are used too. The
@@ -717,7 +717,7 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
 
 
 def try_torch(
-    probe: Probe, space: Space, rng: np.random.Generator, module: ModuleCalls, start: Inputs
+    probe: Probe, space: Pairs, rng: np.random.Generator, module: ModuleCalls, start: Inputs
 ) -> None:
     """Maximise norm(f(x) - f(x')) by gradient ascent, from `start` and from random pairs.
 
@@ -729,14 +729,14 @@ def try_torch(
 
 
 def _ascend_gradient(
-    probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats
+    probe: Probe, space: Pairs, module: ModuleCalls, here: Inputs, width: Floats
 ) -> None:
     value, step = float(probe.distances([here])[0]), _FIRST_GRADIENT_STEP
     while step > _LAST_GRADIENT_STEP:
         # A gradient costs about as much as the two calls that it differentiates.
         probe.count_outside_calls(2)
         try:
-            slopes = [slope * width for slope in module.norm_gradients(*here, probe.norm)]
+            slopes = [slope * width for slope in module.gradients_of_gap_norm(*here, probe.norm)]
         except probe.catch:
             return
         largest = max(float(np.abs(slope).max()) for slope in slopes)
@@ -781,7 +781,7 @@ class ModuleCalls:
             answer = self._module(self._array_to_tensor(x))
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
-    def norm_gradients(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
+    def gradients_of_gap_norm(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
         """Compute the gradients of norm(f(x) - f(x')) in x and in x', where f is the module."""
         tensors = [self._array_to_tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors

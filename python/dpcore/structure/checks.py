@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..errors import choice, flag, instance, mistyped, real
 from ..records import Answer, Floats, Record
 from .outputs import (
-    Seen,
+    Sample,
     binomial_tail,
     collision_probability,
     correlation_test,
@@ -231,7 +231,7 @@ class CheckOutcome:
         return Check(name, p <= level, self.text if p <= level else self.good, p, self.evidence)
 
 
-def run_check(name: str, sample: Seen, level: float) -> Check:
+def run_check(name: str, sample: Sample, level: float) -> Check:
     """Run the check with the given name on outputs of a mechanism, and return the result.
 
     A check may need properties of the outputs, such as noise in at least two coordinates. If the
@@ -243,7 +243,7 @@ def run_check(name: str, sample: Seen, level: float) -> Check:
     return (next(missing, None) or find(sample)).judge(name, level)
 
 
-def check_noise_signs(sample: Seen) -> CheckOutcome:
+def check_noise_signs(sample: Sample) -> CheckOutcome:
     """Check if the noise is never below, or never above, the vector to which it is added.
 
     The fault is found only if this holds at all tested inputs.
@@ -266,7 +266,7 @@ def check_noise_signs(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def check_off_centre(sample: Seen) -> CheckOutcome:
+def check_off_centre(sample: Sample) -> CheckOutcome:
     """Check if the median of the noise is not 0.
 
     The fault is that noise above 0 and noise below 0 are not equally frequent.
@@ -292,7 +292,7 @@ def _sign_p_values(noise: Floats) -> Floats:
     return np.stack([sign_test_p_values(above, below), sign_test_p_values(below, above)])
 
 
-def check_atom(sample: Seen) -> CheckOutcome:
+def check_atom(sample: Sample) -> CheckOutcome:
     """Check if the noise has one value with positive probability, while other values hardly repeat.
 
     The fault is found only if the noise also repeats this value at other inputs of the mechanism.
@@ -342,7 +342,7 @@ def _column_mode_is_atom(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return held[top, columns], mixed
 
 
-def _is_at_other_inputs(sample: Seen, noises: list[Floats], column: int, value: float) -> bool:
+def _is_at_other_inputs(sample: Sample, noises: list[Floats], column: int, value: float) -> bool:
     """Return True if `value` is also repeated in the noise at another input."""
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
@@ -353,7 +353,7 @@ def _is_at_other_inputs(sample: Seen, noises: list[Floats], column: int, value: 
     return not noises
 
 
-def check_grid(sample: Seen) -> CheckOutcome:
+def check_grid(sample: Sample) -> CheckOutcome:
     """Check if large values of the noise repeat.
 
     Large values repeat, for example, if the noise is computed from a uniform number with few bits.
@@ -382,15 +382,15 @@ def check_grid(sample: Seen) -> CheckOutcome:
         " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
         f" {float(largest[-1]) / float(size.mean()):.4g} mean sizes)"
     )
-    centre = _measured_from_text(sample)
+    centre = _noise_centre_suffix(sample)
     return CheckOutcome(bad + centre, good + centre, p, equal=equal, small=small, draws=size.size)
 
 
-def _measured_from_text(sample: Seen) -> str:
+def _noise_centre_suffix(sample: Sample) -> str:
     return f" (measured from {sample.around})" if sample.around else ""
 
 
-def _noise_magnitudes(sample: Seen) -> Floats:
+def _noise_magnitudes(sample: Sample) -> Floats:
     """Return absolute values of the noise of both calls, without repeated rows.
 
     Values that several coordinates share are also left out.
@@ -409,13 +409,13 @@ def _noise_magnitudes(sample: Seen) -> Floats:
     return size[fresh]
 
 
-def _is_discrete(sample: Seen) -> bool:
+def _is_discrete(sample: Sample) -> bool:
     """Return True if at least half of the coordinates with noise have a discrete distribution."""
     mixed = _column_mode_is_atom(sample.first[:, sample.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
-def check_largest_noise(sample: Seen) -> CheckOutcome:
+def check_largest_noise(sample: Sample) -> CheckOutcome:
     """Check if the noise has a largest possible absolute value, with many draws near this value."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
@@ -432,7 +432,7 @@ def check_largest_noise(sample: Seen) -> CheckOutcome:
     share = float(spacings[: k // 2].sum()) / total
     allowed = 0.5 / _first_half_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _describe_tails(noise) + _measured_from_text(sample)
+    figures = _describe_tails(noise) + _noise_centre_suffix(sample)
     bad = (
         f"the noise has a largest possible value: {figures}; the {k} largest draws are close to it"
     )
@@ -464,7 +464,7 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-def no_noise(sample: Seen) -> CheckOutcome:
+def no_noise(sample: Sample) -> CheckOutcome:
     """Check if coordinates of the outputs have the same value in all draws of two calls.
 
     If the vector to which the noise is added is known, the value must also be equal to the entry of
@@ -488,7 +488,7 @@ def no_noise(sample: Seen) -> CheckOutcome:
     return CheckOutcome(f"{noisy} noise", **evidence)
 
 
-def shared_rows(sample: Seen) -> CheckOutcome:
+def shared_rows(sample: Sample) -> CheckOutcome:
     """Check if outputs of one call are repeated in the call, or depend on earlier outputs."""
     n = len(sample.first)
     if sample.varying.size == 0:
@@ -530,7 +530,7 @@ def _repeat_lag_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     return min(1.0, n * binomial_tail(hits, len(starts), collision_probability(ids))), lag
 
 
-def shared_calls(sample: Seen) -> CheckOutcome:
+def shared_calls(sample: Sample) -> CheckOutcome:
     """Check if outputs of a second call of the mechanism also occur in the first call."""
     n = len(sample.first)
     if sample.varying.size == 0:
@@ -557,7 +557,7 @@ def shared_calls(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, p, equal=equal, known=repeated)
 
 
-def check_rank(sample: Seen) -> CheckOutcome:
+def check_rank(sample: Sample) -> CheckOutcome:
     """Check if the noise spans fewer dimensions than it has coordinates.
 
     An example is one draw of noise that is added to all coordinates.
@@ -580,7 +580,7 @@ def check_rank(sample: Seen) -> CheckOutcome:
     return CheckOutcome(text, flagged=True, **evidence)
 
 
-def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
+def _choose_columns(sample: Sample) -> npt.NDArray[np.intp]:
     """Return the coordinates with noise, or a random subset if there are too many pairs."""
     most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
     if sample.varying.size <= most:
@@ -588,7 +588,7 @@ def _choose_columns(sample: Seen) -> npt.NDArray[np.intp]:
     return np.sort(sample.rng.choice(sample.varying, most, replace=False))
 
 
-def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
+def _noise_rank(sample: Sample, columns: npt.NDArray[np.intp]) -> int:
     values = sample.first[:, columns]
     # Each coordinate is scaled by a power of two, so sums and squares stay in the range.
     power = -np.frexp(np.abs(values).max(axis=0))[1]
@@ -617,7 +617,7 @@ def _noise_rank(sample: Seen, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _error_without_row_min(sample: Seen) -> float | None:
+def _error_without_row_min(sample: Sample) -> float | None:
     """Return the largest error after the minimum of each row is subtracted from the row.
 
     None if the subtraction does not remove the noise.
@@ -628,19 +628,19 @@ def _error_without_row_min(sample: Seen) -> float | None:
     return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.float_spacing.max()) else None
 
 
-def check_correlation(sample: Seen) -> CheckOutcome:
+def check_correlation(sample: Sample) -> CheckOutcome:
     """Check if the noise of one coordinate is correlated with the noise of another coordinate."""
     return _check_correlations(sample, sample.first, "the noise", "")
 
 
-def shared_size(sample: Seen) -> CheckOutcome:
+def shared_size(sample: Sample) -> CheckOutcome:
     """Check if the absolute values of the noise are correlated between coordinates."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _check_correlations(sample, values, "the size of the noise", meant)
 
 
-def _check_correlations(sample: Seen, columns: Floats, subject: str, meant: str) -> CheckOutcome:
+def _check_correlations(sample: Sample, columns: Floats, subject: str, meant: str) -> CheckOutcome:
     p, strongest, rms, pairs = correlation_test(columns[:, _choose_columns(sample)], sample.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
@@ -648,7 +648,7 @@ def _check_correlations(sample: Seen, columns: Floats, subject: str, meant: str)
     return CheckOutcome(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_input_dependence(sample: Seen) -> CheckOutcome:
+def check_input_dependence(sample: Sample) -> CheckOutcome:
     """Check if the scale of the noise depends on the input of the mechanism.
 
     The check compares differences of two outputs, because the vector to which the noise is added
@@ -673,7 +673,7 @@ def check_input_dependence(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, best * len(sample.others), at=label, ratio=ratio)
 
 
-def column_scale(sample: Seen) -> CheckOutcome:
+def column_scale(sample: Sample) -> CheckOutcome:
     """Check if a coordinate has less than a tenth of the noise of most other coordinates."""
     columns = sample.varying
     outputs = sample.first[:, columns]
@@ -704,7 +704,7 @@ def _pair_differences(outputs: Floats) -> Floats:
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def check_train_and_eval(sample: Seen) -> CheckOutcome:
+def check_train_and_eval(sample: Sample) -> CheckOutcome:
     """Check if the noise is distributed differently in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
@@ -728,7 +728,7 @@ def check_train_and_eval(sample: Seen) -> CheckOutcome:
     return CheckOutcome(bad, good, 2 * min(values, sizes))
 
 
-_Need = tuple[Callable[[Seen], bool], str]
+_Need = tuple[Callable[[Sample], bool], str]
 _CLEAN: _Need = (
     lambda sample: sample.clean is None,
     "the vector that the noise is added to is not known (clean=): not checked",

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from .. import errors
 from ..adapters import TorchModule, TorchNoise
-from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
+from ..mechanisms.callables import Repeated, rows_of_one_call, stack_answers
 from ..mechanisms.declarations import optional_attribute
 from ..packages import has_all, imported_module, is_tensor
 from ..records import Floats, Pair
@@ -43,7 +43,7 @@ from .outputs import (
     MIN_INSPECTED_DRAWS,
     Clean,
     Layer,
-    Seen,
+    Sample,
     as_finite_array,
     binomial_tail,
     collect_outputs,
@@ -172,7 +172,7 @@ def _drop_reseeding(mechanism: Any) -> Callable[[Any, int, np.random.Generator],
         return lambda x, size, rng: noise.sample((size,) if is_whole else (size, *np.shape(x)))
     if isinstance(mechanism, TorchModule):
         return partial(_draw_from_module, mechanism)
-    return partial(call_mechanism, mechanism)
+    return partial(rows_of_one_call, mechanism)
 
 
 def _draw_from_module(mechanism: TorchModule, x: Any, size: int, rng: np.random.Generator) -> Any:
@@ -291,7 +291,7 @@ def _check_forked_noise(outputs: list[Floats], seed: int) -> CheckOutcome:
     return CheckOutcome(bad, good, p, seed=seed)
 
 
-def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
+def find_output_centre(layer: Layer, x: Any, sample: Sample) -> Sample:
     """Choose the vector (the centre) to subtract from outputs in checks of large noise values.
 
     The mechanism may change the input before it adds noise, for example by a clip. The input is
@@ -308,12 +308,12 @@ def choose_centre(layer: Layer, x: Any, sample: Seen) -> Seen:
         field `clean`. This centre is an estimate. Therefore checks of the sign of the noise must
         not use it.
     """
-    if sample.clean is None or _may_be_medians(sample.first, sample.clean).all():
+    if sample.clean is None or _may_centre_entries_be_medians(sample.first, sample.clean).all():
         return sample
     return _draw_at_zero_x(layer, x, sample) or _set_centre_to_clipped(sample) or sample
 
 
-def _draw_at_zero_x(layer: Layer, x: Any, sample: Seen) -> Seen | None:
+def _draw_at_zero_x(layer: Layer, x: Any, sample: Sample) -> Sample | None:
     """Return outputs at the input 0, if 0 may be their median and the same coordinates vary."""
     draws = len(sample.first)
     try:
@@ -322,32 +322,32 @@ def _draw_at_zero_x(layer: Layer, x: Any, sample: Seen) -> Seen | None:
     except Exception:
         # The mechanism may not accept this input.
         return None
-    if clean is None or not _may_be_medians(first, clean).all():
+    if clean is None or not _may_centre_entries_be_medians(first, clean).all():
         return None
     home = replace(sample, first=first, second=second, clean=clean, around="0, at the input 0")
     return home if np.array_equal(home.varying, sample.varying) else None
 
 
-def _set_centre_to_clipped(sample: Seen) -> Seen | None:
+def _set_centre_to_clipped(sample: Sample) -> Sample | None:
     """Replace the centre by the input clipped to an interval, if this fits the outputs.
 
     An entry of the input that is not the median of its outputs is replaced by an end of the
     interval.
     """
     assert sample.clean is not None
-    fits = _may_be_medians(sample.first, sample.clean)
+    fits = _may_centre_entries_be_medians(sample.first, sample.clean)
     middle = np.median(sample.first, axis=0)
     clean = sample.clean.copy()
     for side in (~fits & (middle < sample.clean), ~fits & (middle > sample.clean)):
         if side.any():
             # A wall is one number, so sizes measured from it are comparable among its entries.
             clean[side] = np.median(sample.first[:, side])
-    if not _may_be_medians(sample.first, clean).all():
+    if not _may_centre_entries_be_medians(sample.first, clean).all():
         return None
     return replace(sample, clean=clean, around="the input clipped at a wall")
 
 
-def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
+def _may_centre_entries_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     """Test, by a sign test, if each entry of the centre may be the median of its coordinate."""
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)
     p = 2 * sign_test_p_values(np.maximum(above, below), np.minimum(above, below))
@@ -481,7 +481,7 @@ def inspect(
         tails = {"grid", "range"}
         tail = sample
         if layer.guessed and not tails <= set(skip):
-            tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
+            tail = find_output_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
         names = [name for name in CHECKS if name not in skip]
         # The number of checks does not depend on the outputs: a check without a result still
         # counts.

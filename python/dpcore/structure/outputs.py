@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
-from ..mechanisms.callables import call_mechanism, check_mechanism, make_generator
+from ..mechanisms.callables import check_mechanism, make_generator, rows_of_one_call
 from ..mechanisms.declarations import is_native
 from ..mechanisms.native import Native, law_of
 from ..packages import has_all, is_tensor
@@ -192,7 +192,7 @@ class Mode:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Sample:
     """All outputs of a noisy mechanism that the checks of the noise need.
 
     Args:
@@ -298,7 +298,7 @@ class Layer:
         """
         rng = make_generator(self.seed, SAMPLE, 0, self._calls)
         self._calls += 1
-        outputs = call_mechanism(self.mechanism, x, size, rng)
+        outputs = rows_of_one_call(self.mechanism, x, size, rng)
         name = f"outputs of {self.name}"
         if outputs.dtype.kind not in "buif":
             raise mistyped(name, "real numbers", outputs.dtype)
@@ -365,7 +365,7 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 
 def collect_outputs(
     layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
-) -> Seen:
+) -> Sample:
     """Call a mechanism as often as the checks of its noise need, and return all outputs.
 
     The mechanism is called at x, at other inputs, and after a switch between train and eval mode.
@@ -384,14 +384,14 @@ def collect_outputs(
     clean = layer.clean(point, True)
     aside = min(size, _COMPARISON_DRAWS)
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
-    there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ([], [])
+    there, refused = _draw_at_new_inputs(layer, point, first, aside, others) if needed else ([], [])
     mode = None if "modes" in skip else _other_mode(layer, point, aside)
     # The calls of the layer use keys that count up from 0. This key is not used by them.
     rng = make_generator(layer.seed, SAMPLE, 1, 0)
-    return Seen(first, second, clean, precision, tuple(there), tuple(refused), mode, rng)
+    return Sample(first, second, clean, precision, tuple(there), tuple(refused), mode, rng)
 
 
-def _collect_elsewhere(
+def _draw_at_new_inputs(
     layer: Layer, x: Any, first: Floats, size: int, others: Sequence[Any] | None
 ) -> tuple[list[Other], list[str]]:
     """Draw outputs at the inputs `others`, or at the default inputs, which are computed from x."""

@@ -220,7 +220,7 @@ class ExactRows:
                 off = f"a sum of 1 {Decimal(rest.numerator) / Decimal(rest.denominator):+.4g}"
                 requirement = "rows that add up to exactly 1"
                 raise _make_value_error("table", requirement, f"{off} in row {i}")
-        self.logs = logs = np.array([[_log_fraction(entry) for entry in row] for row in self._rows])
+        self.logs = logs = np.array([[_ln_fraction(entry) for entry in row] for row in self._rows])
         self.losses = np.zeros((len(logs), len(logs)))
         self.outputs = np.zeros(self.losses.shape, np.int64)
         # Logarithms exclude outputs that are surely smaller; fractions decide among the rest.
@@ -230,7 +230,7 @@ class ExactRows:
                 gaps = logs[i] - logs[j]
             near = np.flatnonzero(gaps >= np.nanmax(gaps) - slack).tolist()
             self.outputs[i, j] = max(near, key=lambda y: self._ratio(i, j, y))
-            self.losses[i, j] = _log_fraction(self._ratio(i, j, self.outputs[i, j]))
+            self.losses[i, j] = _ln_fraction(self._ratio(i, j, self.outputs[i, j]))
 
     def _ratio(self, i: int, j: int, output: int) -> Any:
         """Return P(output | row i) / P(output | row j); math.inf if the denominator is 0."""
@@ -265,7 +265,7 @@ def _read_fraction(entry: Any, row: int, column: int) -> Fraction:
     return Fraction(entry)
 
 
-def _log_fraction(ratio: Any) -> float:
+def _ln_fraction(ratio: Any) -> float:
     """Return the natural logarithm of a fraction of any size, of 0 or of math.inf."""
     if ratio in (0, math.inf):
         return math.inf if ratio else -math.inf
@@ -618,11 +618,11 @@ class Comparison:
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if table.exact is not None or optional_attribute(table.owner, "loss_rows"):
-            output = self._add_losses_find_worst(tally)
+            output = self._add_losses_find_worst_output(tally)
             if table.exact is not None and claim is not None:
-                tally.excess = self._find_excess(table.exact, Fraction(claim))
+                tally.excess = self._largest_loss_over_claim(table.exact, Fraction(claim))
         else:
-            for tile, (rows, others) in self._read_tiles("comparing rows", table.log_rows):
+            for tile, (rows, others) in self._map_tiles("comparing rows", table.log_rows):
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
                 _core.table_ratios(rows, others, ahead, back, self.table.threads)
                 tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
@@ -639,7 +639,7 @@ class Comparison:
             raise invalid("neighbour", "a relation that holds for a pair of rows", name)
         return tally, output
 
-    def _add_losses_find_worst(self, tally: Tally) -> int:
+    def _add_losses_find_worst_output(self, tally: Tally) -> int:
         """Add the losses that `Table.loss_rows` returns; return the output of the largest loss."""
         table, output = self.table, -1
         step, begun = max(1, _MAX_READ_LOGARITHMS // table.inputs), time.monotonic()
@@ -654,7 +654,7 @@ class Comparison:
                     self._announce_duration(bar, (time.monotonic() - begun) * table.inputs / stop)
         return output
 
-    def _find_excess(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
+    def _largest_loss_over_claim(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
         """Return the exact largest value of loss minus claim x distance, and its two inputs."""
         size = self.table.inputs
         apart = self.table.distance_rows(0, size)
@@ -673,7 +673,7 @@ class Comparison:
         """Return the largest hockey-stick divergence of neighbours at `exp(epsilon * distance)`."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
-        for tile, (rows, others) in self._read_tiles("divergences", self.table.rows):
+        for tile, (rows, others) in self._map_tiles("divergences", self.table.rows):
             powers = np.full(tile.shape, epsilon)
             if tile.apart is not None:
                 powers *= tile.apart.T
@@ -714,7 +714,7 @@ class Comparison:
         if not (orders > 1.0).all():
             raise invalid("alphas", "orders above 1, finite", alphas)
         worst = np.zeros(orders.size)
-        for tile, (rows, others) in self._read_tiles("divergences", self.table.log_rows):
+        for tile, (rows, others) in self._map_tiles("divergences", self.table.log_rows):
             for place, alpha in enumerate(orders.tolist()):
                 for a, b, turned in ((rows, others, False), (others, rows, True)):
                     sums = _log_sums(a, b, alpha)
@@ -724,7 +724,7 @@ class Comparison:
                     worst[place] = max(worst[place], top)
         return worst
 
-    def _read_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
+    def _map_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
         """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
         table = self.table
         # This reads and checks the whole of a small table.

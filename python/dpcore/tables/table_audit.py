@@ -192,7 +192,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             >>> round(dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]]).delta(0.0), 6)
             0.5
         """
-        return self._compared().delta(epsilon)
+        return self._require_comparison().delta(epsilon)
 
     def renyi(self, alphas: Any) -> Floats:
         """Compute the largest Renyi divergence of the outputs on two neighbours, for each order.
@@ -219,9 +219,9 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
             >>> dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]]).renyi([2.0]).round(6)
             array([0.847298])
         """
-        return self._compared().renyi(alphas)
+        return self._require_comparison().renyi(alphas)
 
-    def _compared(self) -> Comparison:
+    def _require_comparison(self) -> Comparison:
         if self.comparison is None:
             requirement = "the table, which audit_table keeps and a file of the result lacks"
             raise invalid("comparison", requirement, None)

@@ -270,13 +270,13 @@ class Corpus(Shown):
         return f"Corpus({'; '.join(parts)})"
 
 
-def normalise_likeness(text: str) -> str:
+def fold_case_and_blanks(text: str) -> str:
     """Convert a text to lower case, and replace each run of white space with one blank.
 
     Two texts count as equal if this function returns the same string for both.
 
     Example:
-        >>> normalise_likeness("A  Goal ") == normalise_likeness("a goal")
+        >>> fold_case_and_blanks("A  Goal ") == fold_case_and_blanks("a goal")
         True
     """
     return " ".join(text.split()).casefold()
@@ -383,7 +383,7 @@ def part_names(
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
     """Return, for each text, the number of its set; equal texts and texts of a group share one."""
     number: dict[str, int] = {}
-    alike = np.array([number.setdefault(normalise_likeness(text), len(number)) for text in texts])
+    alike = np.array([number.setdefault(fold_case_and_blanks(text), len(number)) for text in texts])
     if column is None:
         return alike
     from scipy.sparse import coo_array

@@ -27,7 +27,7 @@ class FigureTable(Result):
 
     A subclass defines the title `_title` and two methods. The method `_list_rows` returns the rows
     of the table, with the header first. The method `_list_notes` returns the notes. A subclass may
-    also define the method `_list_answers`, which returns pairs of a question and its answer.
+    also define the method `_questions_answers`, which returns pairs of a question and its answer.
     """
 
     __slots__ = ()
@@ -40,13 +40,13 @@ class FigureTable(Result):
     _list_rows: Callable[[], list[tuple[str, ...]]]
     _list_notes: Callable[[], list[str]]
 
-    def _list_answers(self) -> list[Row]:
+    def _questions_answers(self) -> list[Row]:
         """Return pairs of a question and its answer, such as ("Is age inferred?", "no")."""
         return []
 
     def __str__(self) -> str:
         """Return the title, the table, the answers and the notes as text."""
-        lines = [f"{question} {answer}" for question, answer in self._list_answers()]
+        lines = [f"{question} {answer}" for question, answer in self._questions_answers()]
         lines += [f"note: {note}" for note in self._list_notes()]
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
         return "\n".join([self._title, align_rows(self._list_rows(), self._LEFT), *wrapped])
@@ -54,7 +54,7 @@ class FigureTable(Result):
     def _lines(self) -> list[Row]:
         header, *rows = self._list_rows()
         names = self._ROW_NAME.count("{}")
-        lines = self._list_answers()
+        lines = self._questions_answers()
         for row in rows:
             figures = map(" ".join, zip(header[names:], row[names:], strict=True))
             lines.append((self._ROW_NAME.format(*row), ", ".join(figures)))

@@ -186,9 +186,9 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
 
     def _list_rows(self) -> list[tuple[str, ...]]:
-        return [_FRONTIER_HEADER, *map(_list_figures, self.cells)]
+        return [_FRONTIER_HEADER, *map(_format_cell_as_table_row, self.cells)]
 
-    def _list_answers(self) -> list[Row]:
+    def _questions_answers(self) -> list[Row]:
         """Return questions and answers on the utility and on the attack, for every epsilon."""
         claims = sorted({cell.epsilon for cell in self.cells} - {np.inf})
         by = {epsilon: [c for c in self.cells if c.epsilon == epsilon] for epsilon in claims}
@@ -241,7 +241,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
             self, self._title, f"{len(self.cells)} releases",
             "Private vectors of texts: utility and attack",
             "No figure here is a guarantee but epsilon itself: another attacker may find more.",
-            figures, self._list_answers(), ("Utility, attack and loss", 3.6),
+            figures, self._questions_answers(), ("Utility, attack and loss", 3.6),
             self._list_rows(), self._list_notes(),
         )  # fmt: skip
 
@@ -595,7 +595,7 @@ _FRONTIER_HEADER: Final = (
 )  # fmt: skip
 
 
-def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
+def _format_cell_as_table_row(cell: FrontierCell) -> tuple[str, ...]:
     return (
         str(cell.dim), f"{cell.epsilon:g}", cell.noise.partition("Noise")[0],
         f"{100.0 * cell.signal:.3g} %", *figure_tables.format_measured(cell.utility.accuracy),

@@ -22,7 +22,7 @@ from ..errors import choice, invalid, message, mistyped, tag_error
 from ..files.cells import read_rows
 from ..files.formats import KINDS as FILE_KINDS
 from ..files.json_files import parse_json
-from ..files.opened import HashedFile, Settings, read_all_parts
+from ..files.opened import HashedFile, Settings, read_to_end
 from ..files.opened import open_file as open_text
 from ..mechanisms.answers import is_frame
 from ..suggestions import explain_argument_errors
@@ -137,7 +137,7 @@ def read_file(path: Path, origin: str = "") -> File:
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
         raise missing_file(path, hint)
     with open_text(path, Settings()) as file:
-        content = b"".join(read_all_parts(file.name, file.make_utf8_reader(None)))
+        content = b"".join(read_to_end(file.name, file.make_utf8_chunk_reader(None)))
     return File(path.name, origin, content)
 
 

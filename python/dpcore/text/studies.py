@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..mechanisms.texts import as_texts
 from ..packages import has_all, require_module
-from .corpus import SPLITS, Corpus, normalise_likeness
+from .corpus import SPLITS, Corpus, fold_case_and_blanks
 from .inference import Attacker, Inference, infer
 from .inference.attackers import attackers_of
 from .inference.likelihood import noise_law_attacker, split_attackers
@@ -160,7 +160,7 @@ def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
         raise errors.invalid("public", "at least one text or vector", public)
     if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
         return ()
-    public_texts, prints = as_texts("public", public), set(map(normalise_likeness, texts))
-    if common := sum(normalise_likeness(text) in prints for text in public_texts):
+    public_texts, prints = as_texts("public", public), set(map(fold_case_and_blanks, texts))
+    if common := sum(fold_case_and_blanks(text) in prints for text in public_texts):
         raise errors.invalid("public", "without texts of the corpus", f"{common:,} of them")
     return public_texts

@@ -189,7 +189,7 @@ def draw_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
     return drawn
 
 
-def draw_with_repeats(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_texts_with_repeated_texts(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random texts of two or three sentences; a quarter of the texts repeat an earlier text.
 
     The label of a text is its topic. However, 40 % of the repeated texts have another label than
@@ -222,7 +222,7 @@ def draw_with_repeats(rows: int, rng: np.random.Generator) -> Drawn:
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "topics": draw_by_topic,
     "intents": draw_intents,
-    "repeats": draw_with_repeats,
+    "repeats": draw_texts_with_repeated_texts,
 }
 """Function that draws the texts, for each kind of corpus."""
 

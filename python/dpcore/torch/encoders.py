@@ -309,11 +309,9 @@ class Pooled(Encoder):
 
     def _encode(self, texts: list[str]) -> Any:
         size = _ENCODING_BATCH_SIZE
-        return torch.cat(
-            [self._encode_batch(texts[i : i + size]) for i in range(0, len(texts), size)]
-        )
+        return torch.cat([self._embed(texts[i : i + size]) for i in range(0, len(texts), size)])
 
-    def _encode_batch(self, texts: list[str]) -> Any:
+    def _embed(self, texts: list[str]) -> Any:
         cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
         tokens = self.tokenizer(texts, padding=True, return_tensors="pt", **cut).to(self.device)
         states = self.model(**tokens).last_hidden_state

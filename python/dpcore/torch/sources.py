@@ -59,12 +59,12 @@ def noised_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) 
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
     floating = [place for place in places if tensors[place].is_floating_point()]
     for place in floating if len(floating) > 1 else ():
-        if Rows(call, key, kinds, varying, place, None).is_additive():
+        if RepeatedCall(call, key, kinds, varying, place, None).is_additive():
             return place
     return next(iter(floating or places), None)
 
 
-class Rows(torch.nn.Module):
+class RepeatedCall(torch.nn.Module):
     """Torch module that repeats a recorded call of another module on a batch of new rows.
 
     The new rows replace the main input (the tensor argument to which the call adds noise). If
@@ -253,7 +253,7 @@ class NoiseSource(Shown):
     input: Any
     kind: str
     draws: tuple[str, ...]
-    _rows: Callable[[int | None], Rows] = field(repr=False)
+    _rows: Callable[[int | None], RepeatedCall] = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -435,7 +435,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     with Generators.collect_from_memory(), keep_buffers(module) as put_back:
         root = run_and_record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
-        runs = ((call, _runs_differing_by_seed(call, key, put_back)) for call in calls)
+        runs = ((call, _find_two_replays_that_differ(call, key, put_back)) for call in calls)
         noisy_calls = [(call, both) for call, both in runs if both]
         kinds = {id(call): _randomness_cause(call, key, put_back) for call, _ in noisy_calls}
         each, sources = group_by_key(calls), []
@@ -446,7 +446,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
             place = noised_input(call, key, kinds, varying)
             x = None if place is None else list_tensors((call.args, call.kwargs))[place]
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
-            rows = partial(Rows, call, key, kinds, varying, place)
+            rows = partial(RepeatedCall, call, key, kinds, varying, place)
             held = call.module, call.args, call.kwargs
             sources.append(NoiseSource(*at, *held, x, kinds[id(call)], drawn, rows))
     mode = "train" if module.training else "eval"
@@ -473,7 +473,7 @@ def _require_uncompiled(name: str, module: Any) -> None:
         raise invalid("module", f"{where}: {advice}", type(module).__name__)
 
 
-def _runs_differing_by_seed(
+def _find_two_replays_that_differ(
     call: Call, key: Key, put_back: Callable[[], None]
 ) -> tuple[Replay, Replay] | None:
     """Find two repetitions of a call that differ; return None if all repetitions agree."""
@@ -496,7 +496,7 @@ def _randomness_cause(call: Call, key: Key, put_back: Callable[[], None]) -> str
     if isinstance(call.module, torch.nn.modules.dropout._DropoutNd):
         return "dropout"
     with eval_mode(call.module):
-        quiet = _runs_differing_by_seed(call, key, put_back) is None
+        quiet = _find_two_replays_that_differ(call, key, put_back) is None
     return "train mode" if quiet else "noise"
 
 

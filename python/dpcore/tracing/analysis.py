@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Flags, Floats, Ints
 from .calls import RunOutput, TracedFunction
-from .moves import MoveRows, NoiseMove, NoiseTable, cheapest_move, collect_conditions, find_costs
+from .moves import Conditions, NoiseMove, NoiseTable, cheapest_move, collect_conditions, find_costs
 from .replay import EndlessRun, NoiseUse, PartedRuns, RunParting, TracedRun, format_nth_time
 from .returned import (
     CLEAR_TOLERANCE,
@@ -61,7 +61,7 @@ class DrawTrace:
     number: int
     recorded: RunOutput
     replayed: RunOutput | None = None
-    rows: MoveRows | None = None
+    rows: Conditions | None = None
     table: NoiseTable | None = None
     move: NoiseMove | None = None
     costs: Floats = field(default_factory=lambda: np.zeros(0))
@@ -258,13 +258,13 @@ def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOu
 
 def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
     """Return the reason why an ordinary run on x' with the move does not give x's output, or ""."""
-    path = _moved_difference_path(function, draw, draw.move.shift)  # type: ignore[union-attr]
+    path = _moved_output_mismatch(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
     return f"the plain run on x' with the noise so moved does not give the output of x: {path}"
 
 
-def _moved_difference_path(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
+def _moved_output_mismatch(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
     """Return the path at which the output on x' with changed noise differs from x's, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _find_run_difference(function, draw, run)
@@ -328,19 +328,19 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
         aim = _join_numbers(draw.recorded.leaves, paths)
         base = read_numbers(np.zeros(reference.size))
         matrix = np.array([read_numbers(unit) - base for unit in np.eye(reference.size)]).T
-        moves = [_find_linear_move(matrix, aim - base, table, order) for order in (1, -1)]
+        moves = [_cheapest_linear_move(matrix, aim - base, table, order) for order in (1, -1)]
     except (PartedRuns, Exception):
         return None
     first, second = moves
     if first is None or second is None:
         return None
-    if _moved_difference_path(function, draw, first.shift) is not None:
+    if _moved_output_mismatch(function, draw, first.shift) is not None:
         return None
     costs = [find_costs(move, table) for move in (first, second)]
     return first, max(costs, key=lambda c: draw.pure_cost(c) + draw.find_mu(c))
 
 
-def _find_linear_move(
+def _cheapest_linear_move(
     matrix: Floats, gaps: Floats, table: NoiseTable, order: int
 ) -> NoiseMove | None:
     """Find the cheapest change of noise that adds `gaps` to outputs linear in the noise."""
@@ -350,7 +350,7 @@ def _find_linear_move(
     gaps = np.where(np.abs(gaps - nearest) <= RUN_TOLERANCE, nearest, gaps)
     numbers, columns = np.nonzero(matrix)
     senses = np.zeros(gaps.size, np.int64)
-    rows = MoveRows(numbers, columns, matrix[numbers, columns], gaps, senses, [])
+    rows = Conditions(numbers, columns, matrix[numbers, columns], gaps, senses, [])
     move = cheapest_move(rows, table, order)
     return None if move.failures or move.is_too_large else move
 
@@ -388,7 +388,7 @@ def mark_visible_moves(function: TracedFunction, draw: DrawTrace, omitted_share:
     for group in _split_into_groups(np.flatnonzero(is_moved)):
         other = shift.copy()
         other[group] *= 1.0 - omitted_share
-        shown[group] = _moved_difference_path(function, draw, other) is not None
+        shown[group] = _moved_output_mismatch(function, draw, other) is not None
     return shown
 
 

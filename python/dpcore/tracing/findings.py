@@ -17,8 +17,8 @@ from ..streams import Generators
 from .analysis import DrawTrace, mark_used
 from .calls import TracedFunction
 from .draws import use_original_sources
-from .lines import find_value
-from .moves import MoveRows, Owner
+from .lines import find_lines_computing_value
+from .moves import Conditions, Owner
 from .outcome import TraceFinding
 from .replay import NoiseUse, PartedRuns, TracedRun, show_value
 from .returned import CLEAR_TOLERANCE, NUMBER, RUN_TOLERANCE, Leaves, leaves_agree
@@ -190,7 +190,7 @@ def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tupl
     return matches.get(float(result.ravel()[owner.entry]))
 
 
-def find_noiseless_combination(rows: MoveRows, failures: list[int]) -> list[tuple[int, float]]:
+def find_noiseless_combination(rows: Conditions, failures: list[int]) -> list[tuple[int, float]]:
     """Find a linear combination of noisy values in which the noise cancels, but not the data.
 
     The combination has different values on x and x'.
@@ -221,7 +221,7 @@ def find_noiseless_combination(rows: MoveRows, failures: list[int]) -> list[tupl
     return _noiseless_svd_weights(rows, equal, terms)
 
 
-def _map_row_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
+def _map_row_terms(rows: Conditions, some: list[int]) -> dict[int, tuple[Ints, Floats]]:
     is_needed = np.isin(rows.rows, some)
     order = np.lexsort((rows.columns[is_needed], rows.rows[is_needed]))
     numbers, columns = rows.rows[is_needed][order], rows.columns[is_needed][order]
@@ -232,7 +232,7 @@ def _map_row_terms(rows: MoveRows, some: list[int]) -> dict[int, tuple[Ints, Flo
 
 
 def _noiseless_svd_weights(
-    rows: MoveRows, equal: list[int], terms: Mapping[int, tuple[Ints, Floats]]
+    rows: Conditions, equal: list[int], terms: Mapping[int, tuple[Ints, Floats]]
 ) -> list[tuple[int, float]]:
     if not 1 < len(equal) <= _MAX_DENSE_ROWS:
         return []
@@ -301,7 +301,7 @@ def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
 def _name_computing_line(function: TracedFunction, values: list[Any]) -> str:
     """Name the line that computes a value on x and on x', or else the line that returns it."""
     computed, returned = zip(
-        *(find_value(function, side, values[side]) for side in (0, 1)), strict=True
+        *(find_lines_computing_value(function, side, values[side]) for side in (0, 1)), strict=True
     )
     common = [place for place in computed[0] if place in computed[1]]
     return f"computed at {common[0]}" if common else f"returned at {returned[0]}"

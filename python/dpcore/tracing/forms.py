@@ -382,11 +382,11 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     def argmax(self, axis: Any = None) -> Any:
         """Return the index of the largest entry of this array, and record this comparison."""
-        return find_extreme_index(self, "argmax", axis)
+        return plain_extreme_index(self, "argmax", axis)
 
     def argmin(self, axis: Any = None) -> Any:
         """Return the index of the smallest entry of this array, and record this comparison."""
-        return find_extreme_index(self, "argmin", axis)
+        return plain_extreme_index(self, "argmin", axis)
 
     def max(self, axis: Any = None) -> Any:
         """Return the largest entry of this array, and record that the entries were compared."""
@@ -621,13 +621,13 @@ def mean_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
     )
 
 
-def find_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
+def plain_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
     """Return the index (or indices along `axis`) of the largest or smallest traced entry."""
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
         rows = _axis_rows(noisy, axis)
-        places = [find_extreme_index(rows[number], name) for number in range(len(rows._value))]
+        places = [plain_extreme_index(rows[number], name) for number in range(len(rows._value))]
         return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
     flat, sign = noisy._rearrange(np.ravel), 1 if name == "argmax" else -1
     place = int(getattr(np, name)(flat._value))
@@ -647,10 +647,10 @@ def max_or_min_value(noisy: Any, name: str, axis: Any = None, **other: Any) -> A
     if other:
         return NotImplemented
     if axis is not None and noisy.ndim != 1:
-        rows, places = _axis_rows(noisy, axis), np.ravel(find_extreme_index(noisy, name, axis))
+        rows, places = _axis_rows(noisy, axis), np.ravel(plain_extreme_index(noisy, name, axis))
         shape = tuple(np.delete(noisy.shape, axis))
         return rows._rearrange(lambda part: part[np.arange(len(part)), places].reshape(shape))
-    return noisy._rearrange(np.ravel)[find_extreme_index(noisy, name)]
+    return noisy._rearrange(np.ravel)[plain_extreme_index(noisy, name)]
 
 
 def choose_forms(mask: Any, left: Any, right: Any) -> Any:
@@ -784,8 +784,8 @@ def apply_ufunc(name: str, inputs: Any) -> Any:
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sum": sum_form,
     "mean": mean_form,
-    "argmax": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmax", axis, **other),
-    "argmin": lambda noisy, axis=None, **other: find_extreme_index(noisy, "argmin", axis, **other),
+    "argmax": lambda noisy, axis=None, **other: plain_extreme_index(noisy, "argmax", axis, **other),
+    "argmin": lambda noisy, axis=None, **other: plain_extreme_index(noisy, "argmin", axis, **other),
     "max": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmax", axis, **other),
     "amax": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmax", axis, **other),
     "min": lambda noisy, axis=None, **other: max_or_min_value(noisy, "argmin", axis, **other),

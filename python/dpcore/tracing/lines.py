@@ -49,7 +49,7 @@ class _LineWatch:
         return {n for n, value in frame.f_locals.items() if _is_same(value, self.target)}
 
 
-def find_value(
+def find_lines_computing_value(
     function: TracedFunction, side: int, target: Any
 ) -> tuple[list[Place], Place | None]:
     """Find the lines of code that compute a given value in an ordinary run of a function.

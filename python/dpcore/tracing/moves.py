@@ -55,7 +55,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(slots=True)
-class MoveRows:
+class Conditions:
     """Linear conditions on a change s of the noise on x', one condition for each noisy number.
 
     Let z be the noise. A noisy number is q + c z in the run on x, and q' + c (z + s) in the run on
@@ -177,7 +177,7 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
     return terms[0][order], terms[1][order], terms[2][order]
 
 
-def collect_conditions(replay: TracedRun, table: NoiseTable) -> MoveRows:
+def collect_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
     """Collect the linear conditions on a change of the noise on x'.
 
     After the change, the run on x' reads and returns the same numbers as the run on x, and its
@@ -222,11 +222,11 @@ def collect_conditions(replay: TracedRun, table: NoiseTable) -> MoveRows:
         start += gap.size
     if not parts:
         none = np.zeros(0, np.int64)
-        return MoveRows(none, none, np.zeros(0), np.zeros(0), none, spans, uneven, undefined)
+        return Conditions(none, none, np.zeros(0), np.zeros(0), none, spans, uneven, undefined)
     numbers, ids, weights, gaps, senses = (
         np.concatenate(part) for part in zip(*parts, strict=True)
     )
-    return MoveRows(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
+    return Conditions(numbers, ids, weights, gaps, senses, spans, uneven, undefined)
 
 
 def _list_argmax_conditions(
@@ -247,7 +247,7 @@ def _list_argmax_conditions(
     return rows, columns, values, gaps, np.ones(size, np.int64)
 
 
-def cheapest_move(conditions: MoveRows, table: NoiseTable, order: int = 1) -> NoiseMove:
+def cheapest_move(conditions: Conditions, table: NoiseTable, order: int = 1) -> NoiseMove:
     """Find the cheapest change of the noise that satisfies all conditions.
 
     Args:
@@ -270,7 +270,7 @@ def cheapest_move(conditions: MoveRows, table: NoiseTable, order: int = 1) -> No
     easy_terms = single & alone[conditions.columns]
     easy, columns = conditions.rows[easy_terms], conditions.columns[easy_terms]
     _solve_uncoupled(conditions, gaps, easy_terms, table, move)
-    _fail_fractional_moves(move, table, easy, columns)
+    _mark_fractional_failed(move, table, easy, columns)
     empty = np.flatnonzero(per_row == 0)
     broken = _is_broken(gaps[empty], conditions.senses[empty])
     move.failures += empty[broken].tolist()
@@ -287,7 +287,7 @@ def cheapest_move(conditions: MoveRows, table: NoiseTable, order: int = 1) -> No
 
 
 def _solve_uncoupled(
-    rows: MoveRows, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
+    rows: Conditions, gaps: Floats, terms: Flags, table: NoiseTable, move: NoiseMove
 ) -> None:
     """Change each random value that shares no condition with others, as its conditions require."""
     numbers, columns, weights = rows.rows[terms], rows.columns[terms], rows.weights[terms]
@@ -314,7 +314,7 @@ def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
     return np.asarray(equal | more | less)
 
 
-def _fail_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
+def _mark_fractional_failed(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
     """Mark conditions as failed if they require a fractional change of integer noise."""
     whole = table.is_whole[columns]
     if not whole.any():
@@ -327,7 +327,7 @@ def _fail_fractional_moves(move: NoiseMove, table: NoiseTable, rows: Ints, colum
 
 
 def _solve_coupled_rows(
-    rows: MoveRows, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
+    rows: Conditions, table: NoiseTable, gaps: Floats, hard: Ints, move: NoiseMove
 ) -> None:
     """Find the change of noise for conditions that share random values."""
     from scipy.sparse import csr_array

@@ -195,7 +195,7 @@ class Trace(Result, word="dpcore.trace/1"):
         return {"verdict": self.verdict}
 
     def _plot(self, ax: Any) -> Figure:
-        return plot_losses(self, ax)
+        return plot_losses_of_code_lines(self, ax)
 
 
 def format_loss(trace: Trace) -> str:
@@ -224,7 +224,7 @@ def list_trace_rows(trace: Trace) -> list[Row]:
     return [*rows, ("assumes", _ASSUMPTIONS)]
 
 
-def plot_losses(trace: Trace, ax: Any = None) -> Figure:
+def plot_losses_of_code_lines(trace: Trace, ax: Any = None) -> Figure:
     """Draw a bar chart of the privacy loss of each line of code, and the claimed epsilon."""
     axes = figures.axes_of(ax, figures.scale_figure_size(1.0, 0.7))
     steps = trace.steps[:_MAX_LINES][::-1]

@@ -159,7 +159,7 @@ class _TraceCourse:
         numbers before more data are combined with them.
         """
         draw = trace_both_inputs(self.function, number)
-        settled = self._judge_draw(draw)
+        settled = self._outcome_if_draw_decides_it(draw)
         reads = any(not use.path for use in draw.recorded.run.uses)
         if settled is None or not reads or self.function.reads_sources:
             return draw, settled
@@ -169,7 +169,7 @@ class _TraceCourse:
         for mode in _EARLY_READINGS:
             self.function.reads_sources, self.findings = mode, []
             other = trace_both_inputs(self.function, number)
-            again = self._judge_draw(other)
+            again = self._outcome_if_draw_decides_it(other)
             if again is None:
                 return other, None
             if (self.findings or again.is_early) and not (best[2] or best[1].is_early):
@@ -190,7 +190,7 @@ class _TraceCourse:
         self.function.run(0, first)
         return None
 
-    def _judge_draw(self, draw: DrawTrace) -> _SettledOutcome | None:
+    def _outcome_if_draw_decides_it(self, draw: DrawTrace) -> _SettledOutcome | None:
         """Return the outcome if one traced draw decides it, otherwise None."""
         if draw.raised is not None:
             return self._judge_error(draw.raised)
@@ -269,7 +269,7 @@ class _TraceCourse:
     def _trace_swapped(self, number: int) -> _SettledOutcome | None:
         """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
         other = trace_both_inputs(self.function.swap(), number)
-        settled = self._judge_draw(other)
+        settled = self._outcome_if_draw_decides_it(other)
         if settled is None:
             self.draws[-1] = other
             self.swapped.add(number)

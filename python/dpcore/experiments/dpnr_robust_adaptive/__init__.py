@@ -271,7 +271,7 @@ class Result(Tabled[Config]):
             parts.append(f"The study: {study.SOURCE}; its Yelp are long reviews, ours sentences.")
         head = (
             f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} "
-            "noisy texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, self.sizes))
+            "noisy texts\nbehind every accuracy\n" + "\n".join(map(_corpus_facts_line, self.sizes))
         )
         if config.data is None:
             head += (
@@ -443,7 +443,7 @@ Robust training, each model at its own epsilon: the loss of the last epoch in na
 guessing is ln of the number of labels), and accuracy without noise in the test."""
 
 
-def _describe_size(size: Size) -> str:
+def _corpus_facts_line(size: Size) -> str:
     return (
         f"  {size.data}: {size.origin}; {size.train:,} training and {size.test:,} test texts, "
         f"{size.labels} labels, chance {size.chance:.3f}"

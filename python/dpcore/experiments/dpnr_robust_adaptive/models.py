@@ -274,7 +274,7 @@ def _has_masked_tests(config: Any, dim: int) -> bool:
     return bool(config.full or dim == config.dims[0])
 
 
-def _training_epsilons(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
+def _epsilons_to_train_variant_at(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
     """Return the training epsilons of a variant, (None,) if all tests use one model."""
     if not line.each:
         return (None,)
@@ -296,7 +296,7 @@ def list_training_jobs(config: Any) -> Iterator[Job]:
             if (shared := LINES[name].shared) is not None:
                 jobs[first(*shared)] = None
             else:
-                levels = _training_epsilons(LINES[name], config)
+                levels = _epsilons_to_train_variant_at(LINES[name], config)
                 jobs |= dict.fromkeys(first(name, level) for level in levels)
         if _has_masked_tests(config, dim):
             jobs |= dict.fromkeys(_masked_test_jobs(first, config))

@@ -23,7 +23,7 @@ from ...records import Array, Counts, Flags, Ints, Pair
 from ...report.shown import Shown
 from ...structure import inspect
 from ...text import Corpus, TfidfSVD
-from ...text.corpus import normalise_likeness
+from ...text.corpus import fold_case_and_blanks
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
 from ..running import audit_cell, load_minilm, training_record
@@ -134,12 +134,12 @@ def prepare_material(config: Any) -> Material:
 def _unseen_test_flags(corpus: Corpus) -> Flags:
     """Mark the first copy of every test text that is neither a training nor a validation text."""
     known_texts = {
-        normalise_likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts
+        fold_case_and_blanks(text) for part in (corpus.train, corpus.valid) for text in part.texts
     }
     marks = []
     for text in corpus.test.texts:
-        marks.append(normalise_likeness(text) not in known_texts)
-        known_texts.add(normalise_likeness(text))
+        marks.append(fold_case_and_blanks(text) not in known_texts)
+        known_texts.add(fold_case_and_blanks(text))
     return np.array(marks)
 
 

@@ -179,7 +179,7 @@ class Result(Tabled[Config]):
             f"{counts}.\nCertified: lower bounds on epsilon on one pair, each at 95 % confidence "
             "on its own.\nA violation is refuted by two seeds at 99.9 %. Not refuted is not true."
         )
-        causes = [_format_cause(row) for row in shown if row.verdict not in (NOT_REFUTED, "failed")]
+        causes = [_finding_text(row) for row in shown if row.verdict not in (NOT_REFUTED, "failed")]
         failures = [f"{row.package} {row.name}: {row.failure}" for row in shown if row.failure]
         return self.join_parts(
             head,
@@ -268,16 +268,16 @@ def _row_key(row: Row) -> tuple[str, str, str]:
     return row.package, row.version, row.name
 
 
-def _format_cause(row: Row) -> str:
+def _finding_text(row: Row) -> str:
     cause = f" {row.cause}" if row.cause else ""
     loss = "" if row.true_loss is None else f" (true loss {format_epsilon(row.true_loss)})"
     return (
         f"{row.package} {row.version} {row.name}: {row.verdict}, refuted on this pair: "
-        f"{row.pair}{loss}; {row.event or 'no event'}; {_format_hits(row)}.{cause}"
+        f"{row.pair}{loss}; {row.event or 'no event'}; {_format_event_counts_of_pair(row)}.{cause}"
     )
 
 
-def _format_hits(row: Row) -> str:
+def _format_event_counts_of_pair(row: Row) -> str:
     if not row.hits:
         return "not counted"
     return f"{row.hits[0]:,} and {row.hits[1]:,} of {row.trials:,}"

@@ -134,7 +134,7 @@ Rows = tuple[tuple[int, int, float], ...]
 """Rows of (user, partition, value)."""
 
 
-def _make_extractors(package: Any) -> Any:
+def _user_partition_extractors(package: Any) -> Any:
     """Return the functions that read user, partition and value from a row of the data."""
     return package.DataExtractors(lambda row: row[0], lambda row: row[1], lambda row: row[2])
 
@@ -168,7 +168,7 @@ def _build_aggregation(
                       for copy in range(size) for user, partition, value in x]  # fmt: skip
             keys = [(copy, key) for copy in range(size) for key in range(partitions or 1)]
             public = [] if partitions is None else [keys]
-            results = engine.aggregate(copies, params, _make_extractors(package), *public)
+            results = engine.aggregate(copies, params, _user_partition_extractors(package), *public)
             budget.compute_budgets()
             values = dict(results)
             missing = (-1000.0,) * len(metrics)
@@ -188,7 +188,7 @@ def _replace_enum_names(package: Any, options: dict[str, Any]) -> dict[str, Any]
     return {key: kinds[key][value] if key in kinds else value for key, value in options.items()}
 
 
-def _power_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _count_and_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Compute the noisy count, sum and sum of squares from variance, mean and count."""
     variance, count, mean = moments.T
     divisor = np.maximum(count, 1.0)
@@ -211,7 +211,7 @@ def _build_pipeline(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt
             budget = package.NaiveBudgetAccountant(1.0, 0.05)
             engine = package.DPEngine(budget, package.LocalBackend())
             rows = [((copy, int(row[0])), copy) for copy in range(size) for row in x]
-            results = engine.select_partitions(rows, params, _make_extractors(package))
+            results = engine.select_partitions(rows, params, _user_partition_extractors(package))
             budget.compute_budgets()
             return np.isin(np.arange(size), list(results))
 
@@ -230,7 +230,7 @@ def _first_partition_key() -> Callable[[Any], int]:
         budget = package.NaiveBudgetAccountant(1.0, 0.0)
         engine = package.DPEngine(budget, package.LocalBackend())
         rows = [tuple(row) for row in x]
-        results = engine.aggregate(rows, params, _make_extractors(package), [0, 1])
+        results = engine.aggregate(rows, params, _user_partition_extractors(package), [0, 1])
         budget.compute_budgets()
         return int(next(iter(results))[0])
 
@@ -438,7 +438,7 @@ CASES: tuple[Case, ...] = (
     _engine(name="aggregate VARIANCE in (0, 1), public partitions", pair=_USERS,
             build=_build_aggregation(("VARIANCE",), **_RANGE)),
     _engine(name="aggregate VARIANCE, MEAN, COUNT in (-1, 1), public partitions, epsilon 3",
-          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_power_sums,
+          build=_build_aggregation(("VARIANCE", "MEAN", "COUNT"), epsilon=3.0, read=_count_and_sums,
           min_value=-1.0, max_value=1.0), claim=3.0, true_loss=4.0, pair=_USERS,
           release="count, sum and sum of squares, computed from the three returned values",
           cause="the noise of the squares is that of half their range (pipeline_dp/"

@@ -47,7 +47,7 @@ def _build_call(path: str, **options: Any) -> _Build:
     return build
 
 
-def _tensor_call(path: str, **options: Any) -> _Build:
+def _call_to_array(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism whose output tensor is converted to an array."""
 
     def build() -> Callable[[Any], Any]:
@@ -57,7 +57,7 @@ def _tensor_call(path: str, **options: Any) -> _Build:
     return build
 
 
-def _build_sum(path: str, **options: Any) -> _Build:
+def _noise_adder(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism that adds a package's noise to the input."""
 
     def build() -> Callable[[Any], Any]:
@@ -67,7 +67,7 @@ def _build_sum(path: str, **options: Any) -> _Build:
     return build
 
 
-def _build_batch(path: str, keyword: str, *others: Any, **options: Any) -> _Build:
+def _batched_call(path: str, keyword: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call with many records.
 
     The package adds independent noise to each record, so that one call returns many outputs.
@@ -249,7 +249,7 @@ def _build_list_call(path: str, **options: Any) -> _Build:
     return build
 
 
-def _build_moves(*columns: str, fresh: bool = True) -> _Build:
+def _location_dp(*columns: str, fresh: bool = True) -> _Build:
     """Return a function that builds a mechanism for metric privacy of locations.
 
     Epsilon is 0.01 per metre.
@@ -330,7 +330,7 @@ _TEM: Final = "SamplingPerturbationMechanism.tem:TEM"
 
 CASES: tuple[Case, ...] = (
     _pure(name="laplace_noise(scale=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0, true_loss=1.0,
-          build=_build_sum("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0),
+          build=_noise_adder("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0),
           relation=_DISTANCE, stated="__init__.py:45, docstring: pure epsilon-DP", trials=100_000),
     _pure(name="private_sum(bounds=(0, 1), epsilon=1)", pair=_LISTS, claim=1.0, true_loss=1.0,
           build=_build_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
@@ -350,7 +350,7 @@ CASES: tuple[Case, ...] = (
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
     _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
-          build=lambda: _build_sum("diffpriv_pure:gaussian_noise", sigma=_diffpriv_sigma(1.0, 8.0,
+          build=lambda: _noise_adder("diffpriv_pure:gaussian_noise", sigma=_diffpriv_sigma(1.0, 8.0,
           0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
           stated="README, public API: analytic sigma", true_loss=_gaussian_loss(8 / math.sqrt(2 *
           math.log(12.5)), 0.1), trials=4 * 10**6,
@@ -369,81 +369,81 @@ CASES: tuple[Case, ...] = (
           relation="counts that differ by 1", trials=200_000,
           cause="the noise has one side only: it is never negative (__init__.py:74)"),
     _presto(name="applyDPLaplace(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_batch("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
+            build=_batched_call("ornl_presto:applyDPLaplace", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(75), true_loss=1.0, trials=10**6),
     _presto(name="applyDPLaplace(sensitivity=3, epsilon=0.5)", pair=(0.0, 3.0), claim=0.5,
-            build=_build_batch("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
+            build=_batched_call("ornl_presto:applyDPLaplace", "domain", sensitivity=3, epsilon=0.5),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(75), true_loss=0.5, trials=10**6),
     _presto(name="applyDPExponential(sensitivity=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_batch("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
+            build=_batched_call("ornl_presto:applyDPExponential", "domain"), relation=_DISTANCE,
             stated=_PRESTO_NOISE.format(53), true_loss=1.0, trials=10**6),
     _presto(name="applyDPGaussian(sensitivity=1, delta=1e-5, epsilon=1)", pair=_ZERO_ONE,
-            claim=1.0, delta=1e-5, build=_build_batch("ornl_presto:applyDPGaussian", "domain"),
+            claim=1.0, delta=1e-5, build=_batched_call("ornl_presto:applyDPGaussian", "domain"),
             relation=_DISTANCE, stated=_PRESTO_NOISE.format(32), trials=10**6,
             true_loss=_gaussian_loss(1 / math.sqrt(math.log(1.25e5)), 1e-5), reading="source only",
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=1, delta=0.001, epsilon=5)", pair=_ZERO_ONE,
-            build=_build_batch("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
+            build=_batched_call("ornl_presto:applyDPGaussian", "domain", epsilon=5.0, delta=1e-3),
             claim=5.0, delta=1e-3, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
             true_loss=_gaussian_loss(5 / math.sqrt(math.log(1250)), 1e-3), trials=4 * 10**6,
             cause="the variance lacks the factor 2 of the classical formula "
             "(privacy_mechanisms.py:40)"),
     _presto(name="applyDPGaussian(sensitivity=100, delta=1e-5, epsilon=1)", pair=(0.0, 100.0),
           claim=1.0, delta=1e-5, relation=_DISTANCE, stated=_PRESTO_NOISE.format(32),
-          build=_build_batch("ornl_presto:applyDPGaussian", "domain", sensitivity=100),
+          build=_batched_call("ornl_presto:applyDPGaussian", "domain", sensitivity=100),
           trials=10**6, true_loss=_gaussian_loss(10 / math.sqrt(math.log(1.25e5)), 1e-5),
           cause="the standard deviation grows with the root of the sensitivity, and lacks a "
           "factor of the root of 2 (privacy_mechanisms.py:40)"),
     _presto(name="applySVTAboveThreshold_full(epsilon=1)", claim=1.0, true_loss=math.inf,
             pair=([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 11.0]), relation=_REPLACE,
-            build=_tensor_call("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
+            build=_call_to_array("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
             stated=_PRESTO_RECORD.format(107), trials=20_000,
             cause="a value above the threshold is released without noise, and other values of the "
             "data in place of one below it (privacy_mechanisms.py:97)"),
     _presto(name="count_mean_sketch(epsilon=1)", claim=1.0, true_loss=math.inf, relation=_REPLACE,
-            build=_tensor_call("ornl_presto:count_mean_sketch", epsilon=1.0),
+            build=_call_to_array("ornl_presto:count_mean_sketch", epsilon=1.0),
             pair=([5.0] * 4, [5.0] * 3 + [6.0]), stated=_PRESTO_RECORD.format(142), trials=5_000,
             cause="the bins reach from the least to the largest value of the data, without noise "
             "(privacy_mechanisms.py:148)"),
     _presto(name="hadamard_mechanism(epsilon=1)", claim=1.0, true_loss=1.0, trials=10_000,
-            build=_tensor_call("ornl_presto:hadamard_mechanism", epsilon=1.0),
+            build=_call_to_array("ornl_presto:hadamard_mechanism", epsilon=1.0),
             pair=([0.0, 0.0], [1.0, 0.0]), relation="one value of [0, 1] is replaced",
             stated=_PRESTO_RECORD.format(166)),
     _presto(name="hadamard_mechanism(epsilon=1), values of [0, 10]", claim=1.0, true_loss=10.0,
-            build=_tensor_call("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
+            build=_call_to_array("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
             pair=([0.0, 0.0], [10.0, 0.0]), stated=_PRESTO_RECORD.format(166),
             trials=5_000, reading="relation unclear",
             cause="no bound of the values is stated or applied (privacy_mechanisms.py:176)"),
     _presto(name="hadamard_response(epsilon=1), 10 values", pair=(0.0, 5.0), claim=1.0,
-            build=_build_batch("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
+            build=_batched_call("ornl_presto:hadamard_response", "data", 9.0, epsilon=1.0),
             relation=_LOCAL, stated="privacy_mechanisms.py:186, docstring: local DP, epsilon",
             true_loss=math.log(10 * math.e + 1), trials=10**6,
             cause="the probability to answer truthfully is that for two values, and does not "
             "depend on the number of values (privacy_mechanisms.py:195)"),
     _presto(name="rappor(epsilon=1)", pair=(0.0, 28.0), claim=1.0, true_loss=1.0, trials=50_000,
-            build=_build_batch("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
+            build=_batched_call("ornl_presto:rappor", "data", epsilon=1.0), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon"),
     _presto(name="rappor(epsilon=1, k=4)", pair=(0.0, 1936.0), claim=1.0, true_loss=3.0,
-            build=_build_batch("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
+            build=_batched_call("ornl_presto:rappor", "data", epsilon=1.0, k=4), relation=_LOCAL,
             stated="privacy_mechanisms.py:208, docstring: epsilon", trials=50_000,
             cause="epsilon is spent on each bit of the filter, of which several differ "
             "(privacy_mechanisms.py:221)"),
     _energy(name="LaplaceMechanism(epsilon=1, sensitivity=1)", pair=_ZERO_ONE, claim=1.0,
-            build=_build_batch("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_batched_call("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=1.0, sensitivity=1.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=1.0, trials=10**6),
     _energy(name="LaplaceMechanism(epsilon=0.1, sensitivity=3)", pair=(0.0, 3.0), claim=0.1,
-            build=_build_batch("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
+            build=_batched_call("eeprivacy.mechanisms:LaplaceMechanism.execute_batch", "values",
                         epsilon=0.1, sensitivity=3.0),
             relation=_DISTANCE, stated=_ENERGY.format(22), true_loss=0.1, trials=10**6),
     _energy(name="GaussianMechanism(epsilon=0.5, delta=0.01, sensitivity=1)", pair=_ZERO_ONE,
-            build=_build_batch("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_batched_call("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=0.5, delta=0.01, sensitivity=1.0),
             claim=0.5, delta=0.01, relation=_DISTANCE, stated=_ENERGY.format(103),
             true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(125)), 0.01), trials=10**6),
     _energy(name="GaussianMechanism(epsilon=8, delta=0.1, sensitivity=1)", pair=_ZERO_ONE,
-            build=_build_batch("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
+            build=_batched_call("eeprivacy.mechanisms:GaussianMechanism.execute_batch", "values",
                         epsilon=8.0, delta=0.1, sensitivity=1.0), claim=8.0, delta=0.1,
             relation=_DISTANCE, stated=_ENERGY.format(103), trials=10**7,
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
@@ -621,12 +621,12 @@ CASES: tuple[Case, ...] = (
                               upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
            stated=_TRASGO.format("_laplace.py:41"), trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=10), integers", pair=(0, 1),
-           build=_build_batch("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
+           build=_batched_call("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
                        lower_bound=0, upper_bound=1), relation=_LOCAL, claim=10.0,
            stated=_TRASGO.format("_laplace.py:103"), true_loss=math.log(2 * math.exp(5) - 1),
            trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=1), a missing value", claim=1.0,
-           build=_build_batch("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
+           build=_batched_call("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=1.0,
                        lower_bound=0.0, upper_bound=1.0), true_loss=math.inf, trials=20_000,
            pair=(0.0, math.nan), relation="the value is replaced by a missing one",
            stated=_TRASGO.format("_laplace.py:103"), reading="relation unclear",
@@ -637,7 +637,7 @@ CASES: tuple[Case, ...] = (
            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(1250)), 1e-3),
            stated=_TRASGO.format("_gaussian.py:42"), trials=10**6),
     _local(name="dp_clip_gaussian_array(bounds 0 and 1, epsilon=1, delta=0.1)", pair=_ZERO_ONE,
-          build=_build_batch("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0,
+          build=_batched_call("trasgodp.numerical:dp_clip_gaussian_array", "data", epsilon=1.0,
           delta=0.1, lower_bound=0.0, upper_bound=1.0), claim=1.0, delta=0.1, relation=_LOCAL,
           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
           stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
@@ -657,7 +657,7 @@ CASES: tuple[Case, ...] = (
            relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:39"), true_loss=1.0,
            trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), 4 categories", pair=("a", "b"),
-          build=_build_batch("trasgodp.categorical:dp_randomized_response_kary_array", "data",
+          build=_batched_call("trasgodp.categorical:dp_randomized_response_kary_array", "data",
           *"abcd", epsilon=1.0), claim=1.0, true_loss=1.0, relation=_LOCAL,
           stated=_TRASGO.format("_randomized_response.py:209"), trials=200_000),
     _local(name="dp_randomized_response_kary_array(epsilon=1), a rare category", claim=1.0,
@@ -667,26 +667,26 @@ CASES: tuple[Case, ...] = (
            cause="the categories are those of the data, so that one which a single record has "
            "can show (_randomized_response.py:225)"),
     _local(name="metric_privacy(epsilon=0.01), default seed", true_loss=math.inf, claim=1.0,
-           build=_build_moves("lat", "lon", fresh=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
+           build=_location_dp("lat", "lon", fresh=False), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]),
            trials=300, relation=_METRES, stated=_GEO, seconds=300.0,
            cause="the seed is 42 by default, so that the noise is the same in each call "
            "(_geo_metric_privacy.py:72 and 101)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
-          build=_build_moves("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
+          build=_location_dp("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
           seconds=300.0, pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf, attack=lambda:
           import_attribute("dpcore.attacks:Threshold")(score=radius_match_score),
           cause="the distance between the input and its output is released as a column "
           "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,
-           build=_build_moves("lat", "lon"), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), relation=_METRES,
+           build=_location_dp("lat", "lon"), pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), relation=_METRES,
            stated=_GEO, seconds=300.0),
     _local(name="metric_privacy(epsilon=0.01), new seeds, two records", trials=300, claim=1.0,
-           build=_build_moves("lat", "lon"), pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [_NORTH, 0.0]]),
+           build=_location_dp("lat", "lon"), pair=([[0.0, 0.0]] * 2, [[0.0, 0.0], [_NORTH, 0.0]]),
            true_loss=math.inf, relation="one of two records is moved by 100 m", stated=_GEO,
            seconds=300.0, cause="records at one place have one noise "
            "(_geo_metric_privacy.py:111)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, near the pole", trials=300, claim=1.0,
-           build=_build_moves("lat", "lon"), pair=([[90.0 - _NORTH, 0.0]], [[90.0, 0.0]]),
+           build=_location_dp("lat", "lon"), pair=([[90.0 - _NORTH, 0.0]], [[90.0, 0.0]]),
            relation=_METRES, stated=_GEO, seconds=300.0,
            cause="the longitude is divided by the cosine of the exact latitude "
            "(_geo_metric_privacy.py:58)"),

@@ -199,7 +199,7 @@ def _make_privatizer(key: int) -> Any:
 
 
 @cache
-def _dense_inverse_and_norm() -> tuple[Any, float]:
+def _toeplitz_inverse_and_norm() -> tuple[Any, float]:
     """Return the inverse of a Toeplitz matrix for 4 steps, and the matrix's sensitivity.
 
     The sensitivity is the largest norm of a column.
@@ -247,7 +247,7 @@ def _make_buffered_toeplitz(key: int) -> Any:
     return make(inverse, stddev=norm, prng_key=key)
 
 
-def _train_by_plan(**options: Any) -> Callable[[], Any]:
+def _build_by_plan(**options: Any) -> Callable[[], Any]:
     """Return a function that builds the training of a linear model by an execution plan.
 
     The output contains one noisy gradient for each batch.
@@ -306,7 +306,7 @@ _JAX: Final = (
          pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_noise, relation="one row is added",
          stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_dense_inverse_and_norm)),
+         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_toeplitz_inverse_and_norm)),
          stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
@@ -326,12 +326,12 @@ _JAX: Final = (
          cause="the noise is scaled by the norm of the strategy, although its columns are "
          "normalised to 1 (experimental/execution_plan.py:385)"),
     _jax(name="BandMFExecutionPlanConfig(epsilon=1, delta=.05, sampling_prob=.5), one step",
-         build=_train_by_plan(strategy=np.ones(1), iterations=1, epsilon=1.0, delta=0.05,
+         build=_build_by_plan(strategy=np.ones(1), iterations=1, epsilon=1.0, delta=0.05,
                               sampling_prob=0.5),
          claim=1.0, pair=([0.0, 0.0], [0.0, 1.0]), stated=_PLAN, trials=20_000, seconds=300.0,
          relation="one row is replaced by one without a gradient"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], epsilon=1, delta=.05), 4 steps",
-         build=_train_by_plan(strategy=np.array([1.0, 0.5]), iterations=4, epsilon=1.0, delta=0.05),
+         build=_build_by_plan(strategy=np.array([1.0, 0.5]), iterations=4, epsilon=1.0, delta=0.05),
          claim=1.0, pair=([0.0] * 4, [0.0] * 3 + [1.0]), stated=_PLAN, trials=5_000, seconds=300.0,
          relation="one row is replaced by one without a gradient"),
 )  # fmt: skip

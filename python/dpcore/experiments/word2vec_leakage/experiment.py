@@ -364,7 +364,7 @@ class Result(Tabled[Config]):
             "its mean vector\n(any attacker can who sees the vectors of many words)",
             earlier if is_comparable_to_earlier(self) else "",
             _format_noise_table(self),
-            _format_corpus_sizes(self) if self.config.full else "",
+            _format_leakage_by_corpus_size(self) if self.config.full else "",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -535,7 +535,7 @@ def _format_noise_table(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _format_corpus_sizes(result: Result) -> str:
+def _format_leakage_by_corpus_size(result: Result) -> str:
     heads = ["sentences", "V", "held out", *STARTS, "anchors", *STARTS, "dropped", "hashed"]
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):

@@ -172,7 +172,7 @@ def train_word2vec(
     if start == "hashed":
         model.wv.vectors[:] = [_start_vector(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
-        _train_on_a_thread(model, _WatchedSentences(sentences, bar), epochs)
+        _train_on_a_separate_thread(model, _WatchedSentences(sentences, bar), epochs)
     origin = f"word2vec, start {start}, seed {seed}"
     return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
 
@@ -186,7 +186,7 @@ def _start_vector(word: str, seed: int, dim: int) -> Floats:
     return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
 
 
-def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
+def _train_on_a_separate_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
     """Train on a separate thread, so that Ctrl-C does not interrupt gensim's own threads.
 
     If the training ran in the main thread, Ctrl-C would leave gensim's threads waiting forever. It
@@ -531,7 +531,7 @@ def attack_embedding(
     find_common_words(victim, attacker)
     if attacker.dim != victim.dim:
         raise errors.invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
-    anchor_words = _read_words("anchors", anchors, victim, attacker)
+    anchor_words = _check_stated_words("anchors", anchors, victim, attacker)
     chosen = _choose_words(words, anchor_words, victim)
     numbers = _read_topn(topn, len(attacker))
     confidence, flat = errors.confidence_level(confidence), errors.flag("centre", centre)
@@ -557,7 +557,7 @@ def attack_embedding(
     )  # fmt: skip
 
 
-def _read_words(name: str, stated: Any, *embeddings: Embedding) -> tuple[str, ...]:
+def _check_stated_words(name: str, stated: Any, *embeddings: Embedding) -> tuple[str, ...]:
     if isinstance(stated, str) or not isinstance(stated, Iterable):
         raise errors.mistyped(name, "a list of words", stated)
     words = tuple(stated)
@@ -577,7 +577,7 @@ def _choose_words(words: Any, anchors: tuple[str, ...], victim: Embedding) -> tu
     if words is None:
         chosen = tuple(word for word in victim.words if word not in taken)
     else:
-        chosen = _read_words("words", words, victim)
+        chosen = _check_stated_words("words", words, victim)
         if shared := [word for word in chosen if word in taken]:
             raise errors.invalid("words", "without anchors, which the attacker knows", shared[0])
     if not chosen:

@@ -60,7 +60,7 @@ def default_copies(vectors: Vectors) -> int:
     return int(np.clip(_MAX_COPIED_NUMBERS // vectors.size, _MIN_COPIES, _MAX_COPIES))
 
 
-def copy_vectors(
+def encode_again(
     encode: Callable[..., Any],
     texts: Sequence[str],
     first: Vectors,

@@ -291,7 +291,7 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
 
 
 @dataclass(frozen=True)
-class Judge:
+class Truth:
     """True values of texts, and methods that measure how well an attacker infers these values.
 
     Args:
@@ -393,7 +393,7 @@ class Judge:
         If there are several attributes, the result is the mean of the shares of the attributes.
         """
         right = (answers == self.truth).sum(axis=1)
-        if self.target.is_multioutput:
+        if self.target.has_many:
             width = len(self.target.names)
             return self._bootstrap_interval(
                 right[:, np.newaxis], lambda sums: sums[..., 0] / width, True
@@ -680,7 +680,7 @@ def measure_groups(
         right = answers[:, column] == truth[:, column]
         for code, value in enumerate(values):
             here = truth[:, column] == code
-            if not here.any() or (target.is_multioutput and code == 0):
+            if not here.any() or (target.has_many and code == 0):
                 continue
             both = None if main is None or here.all() else (main[here], main[~here])
             groups.append(

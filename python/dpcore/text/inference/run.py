@@ -39,9 +39,9 @@ from .attackers import (
     fit_attacker,
     split_given_by_part,
 )
-from .encodings import Encodings, copy_vectors
+from .encodings import Encodings, encode_again
 from .likelihood import is_likelihood, noise_law_attacker, split_attackers
-from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, find_threshold, scores_to_answers
+from .metrics import CORRELATION, RANKINGS, TOP, Ranking, Truth, find_threshold, scores_to_answers
 from .outcomes import Floor, OfAttribute, OfMeasure, Scores
 from .record import Inference, ScoredTexts
 from .targets import Kind, Parts, Target, floor_answers, positive_shares, prior_ranks, target_parts
@@ -108,7 +108,7 @@ def reason_not_certified(target: Target, neighbours: str | None, smallest: int) 
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
     reasons = {
         "a number": target.is_number,
-        "several attributes": target.is_multioutput,
+        "several attributes": target.has_many,
         "not binary": not target.all_binary,
         "word adjacency": neighbours == "words",
         "neighbours not stated (neighbours='any two texts' certifies)": neighbours is None,
@@ -153,7 +153,7 @@ def certify(
     """
     sides, values = _split_by_truth(*test), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
-    numerator, event = _numerator_and_event(*_split_by_truth(*valid), trials, delta, confidence)
+    numerator, event = _numerator_bit_and_event(*_split_by_truth(*valid), trials, delta, confidence)
     names = [
         f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)
     ]
@@ -181,7 +181,7 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
-def _numerator_and_event(
+def _numerator_bit_and_event(
     negatives: Any, positives: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
     """Return the value for the numerator and the event that have the largest predicted bound."""
@@ -365,7 +365,7 @@ def infer(
     if is_likelihood_requested and not any(map(is_likelihood, given_attackers)):
         need = "others than 'likelihood' where the noise of encode or its clean vectors are unknown"
         raise invalid("attackers", need, attackers)
-    judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
+    judges = [Truth(t, target, measures[0], confidence, seed) for t in parts.truth]
 
     tried = _fit_all_attackers(given_attackers, encoded, judges[0], progress)
     cells = _number_baseline_groups(parts, "median" if target.is_number else "majority")
@@ -449,7 +449,7 @@ def _encode_parts(
         rows = encode_each_part(function, parts.texts, seed, parts.rows)
         seconds = (time.perf_counter() - begun) * len(parts.texts[0]) / total
         train = parts.texts[0], rows[0], parts.rows[0].tolist()
-        further, number = copy_vectors(function, *train, seed, seconds if is_used else None, copies)
+        further, number = encode_again(function, *train, seed, seconds if is_used else None, copies)
     return _Encoded(rows, further, number)
 
 
@@ -474,9 +474,7 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
         return (CORRELATION,)
     if measure is None:
         return (
-            RANKINGS
-            if target.is_binary
-            else _MEASURE_NAMES[target.is_multioutput : target.is_multioutput + 1]
+            RANKINGS if target.is_binary else _MEASURE_NAMES[target.has_many : target.has_many + 1]
         )
     if measure in RANKINGS and not target.is_binary:
         need = "accuracy or f1 for several attributes or more values than two"
@@ -513,7 +511,7 @@ def _number_baseline_groups(parts: Parts, name: str) -> list[Cells]:
 
 
 def _fit_all_attackers(
-    attackers: Sequence[Attacker], encoded: _Encoded, train: Judge, progress: bool | None
+    attackers: Sequence[Attacker], encoded: _Encoded, train: Truth, progress: bool | None
 ) -> list[Tried]:
     """Fit all attackers on the training texts, and return them with scores of validation texts."""
     tried, is_said = list[Tried](), False
@@ -534,7 +532,7 @@ def _fit_all_attackers(
 
 
 def _choose_attackers(
-    tried: Sequence[Tried], valid: Judge, measures: Sequence[str], cells: Cells
+    tried: Sequence[Tried], valid: Truth, measures: Sequence[str], cells: Cells
 ) -> list[_BestAttacker]:
     """Choose the best attacker on validation for each measure; in a tie, the first one.
 
@@ -574,7 +572,7 @@ def _choose_attackers(
     return choices
 
 
-def _standard_error(valid: Judge, measure: str, value: float) -> float:
+def _standard_error(valid: Truth, measure: str, value: float) -> float:
     """Return the standard error of a measure on validation; 1 for a standardised measure."""
     if measure in (*RANKINGS, CORRELATION):
         return 1.0
@@ -603,7 +601,7 @@ def _read_inference_claim(
 
 
 def _measure_floors(
-    parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
+    parts: Parts, judge: Truth, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
     """Return the baselines: the majority or median of train, and the same for each main label."""
@@ -652,7 +650,7 @@ def _test_group_ids(column: Any, parts: Parts) -> Any:
 
 
 def _measure_outcome(
-    parts: Parts, judge: Judge, best: _BestAttacker, valid: Judge, scores: Vectors, ranks: Any,
+    parts: Parts, judge: Truth, best: _BestAttacker, valid: Truth, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
 ) -> outcomes.Outcome:  # fmt: skip
     """Return the measures on the test texts, in the class for this kind of attribute."""
@@ -666,14 +664,14 @@ def _measure_outcome(
         unknown = int((~np.isin(parts.truth[2], values)).sum())
         ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(values), unknown)
         return outcomes.ManyValues(*shares, ranking)
-    if judge.target.is_multioutput:
+    if judge.target.has_many:
         each = _measure_each_attribute(parts, judge, answers)
         return outcomes.SeveralAttributes(*shares, best.threshold, each)
     figures = _measure_scores(judge, best, scores, valid)
     return outcomes.TwoValues(*shares, best.threshold, figures, measures)
 
 
-def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
+def _measure_scores(judge: Truth, best: _BestAttacker, scores: Vectors, valid: Truth) -> Scores:
     """Return measures of the scores of the test texts, at thresholds from validation."""
     tail, balanced = (find_threshold(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
@@ -686,7 +684,7 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
 
 
 def _list_measures(
-    judge: Judge, choices: Sequence[_BestAttacker], answered: Any, tests: Any
+    judge: Truth, choices: Sequence[_BestAttacker], answered: Any, tests: Any
 ) -> tuple[OfMeasure, ...]:
     """Return, for each measure, the chosen attacker and its result on the test texts."""
     measures = []
@@ -704,7 +702,7 @@ def _list_measures(
     return tuple(measures)
 
 
-def _measure_each_attribute(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
+def _measure_each_attribute(parts: Parts, judge: Truth, answers: Ints) -> tuple[OfAttribute, ...]:
     """Return the accuracy and F1 of the answers for each attribute separately."""
     columns, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):

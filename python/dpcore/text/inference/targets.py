@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ...errors import choice, invalid, mistyped, show, tag_error
 from ...packages import has_all
 from ...records import Ints
-from ..corpus import SPLITS, Corpus, normalise_likeness
+from ..corpus import SPLITS, Corpus, fold_case_and_blanks
 
 _UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was passed without a name."""
@@ -44,14 +44,14 @@ class Target:
     values: tuple[tuple[Any, ...], ...]
 
     @property
-    def is_multioutput(self) -> bool:
+    def has_many(self) -> bool:
         """True if an attacker infers several attributes together."""
         return len(self.names) > 1
 
     @property
     def is_binary(self) -> bool:
         """True if an attacker infers exactly one attribute, and this attribute has two values."""
-        return self.all_binary and not self.is_multioutput
+        return self.all_binary and not self.has_many
 
     @property
     def all_binary(self) -> bool:
@@ -140,7 +140,7 @@ def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target
     target = Target(
         tuple(columns), tuple(tuple(column_values.tolist()) for column_values in values)
     )
-    if target.is_multioutput and not target.all_binary:
+    if target.has_many and not target.all_binary:
         other = next(
             name
             for name, column_values in zip(columns, values, strict=True)
@@ -200,7 +200,7 @@ def _select_texts(
     texts: Sequence[Sequence[str]],
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Return masks of the texts to use, and the number of texts left out for each reason."""
-    train, *others = ([normalise_likeness(text) for text in part] for part in texts)
+    train, *others = ([fold_case_and_blanks(text) for text in part] for part in texts)
     kept, left_out, earlier_texts = [np.ones(len(train), bool)], dict[str, int](), set(train)
     for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
         is_known = np.array([key in earlier_texts for key in keys], bool)

@@ -344,7 +344,7 @@ def measure_figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
         infer_set(study, parts, counting, seed).accuracy.value,
-        *_label_f1_and_floor_f1(study, parts, features.frequent), divergences.value, null,
+        *_label_macro_f1_and_floor_f1(study, parts, features.frequent), divergences.value, null,
     )  # fmt: skip
     return figures, attack
 
@@ -378,7 +378,7 @@ def sensitive_safe_divergence(study: Study, parts: Parts, vectors: Floats, seed:
     )  # fmt: skip
 
 
-def _label_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
+def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
     """Return the macro-F1 of label predictions on safe texts, and of the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan

@@ -561,7 +561,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         batch = min(_DOCUMENTS_PER_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[part[i] for i in generator.permutation(len(part))[:batch]] for part in rows]
-            softened = [self._mean_soft_masked(torch, layers, table, part) for part in chosen]
+            softened = [self._soft_masked_word_means(torch, layers, table, part) for part in chosen]
             loss = _symmetric_gaussian_divergence(*softened)
             optimiser.zero_grad()
             loss.backward()
@@ -610,7 +610,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         ranks: Floats = outputs[:, 0]
         return ranks
 
-    def _mean_soft_masked(
+    def _soft_masked_word_means(
         self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]
     ) -> Any:
         """Return the mean vector of each text, with soft masks on the words of high rank."""

@@ -121,7 +121,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
         return f"{predicted:,} predicted and {gold:,} true spans of {self.texts:,} texts"
 
     def _lines(self) -> list[tuple[str, str]]:
-        header, *rows = _list_scores(self.scores)
+        header, *rows = _format_header_and_score_rows(self.scores)
         lines = [
             (row[0], ", ".join(map(" ".join, zip(header[1:], row[1:], strict=True))))
             for row in rows
@@ -130,7 +130,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
 
     def __str__(self) -> str:
         """Return a table with a row for each type, and notes on its columns."""
-        table = align_rows(_list_scores(self.scores))
+        table = align_rows(_format_header_and_score_rows(self.scores))
         return "\n".join([self._title, table, *(f"note: {note}" for note in _NOTES)])
 
     def _plot(self, ax: Any) -> Figure:
@@ -148,7 +148,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
         return drawing.finish_axes(axes, self._title)
 
 
-def _list_scores(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
+def _format_header_and_score_rows(scores: Sequence[SpanScore]) -> list[tuple[str, ...]]:
     """Return the header and the rows of the table as strings."""
     names = "precision", "recall", "f1", "overlap_precision", "overlap_recall"
     rows: list[tuple[str, ...]] = [

@@ -26,7 +26,7 @@ from ...report.rows import Row
 from ...streams import Rng, to_seed
 from ...suggestions import explain_argument_errors
 from .. import figure_tables
-from ..corpus import normalise_likeness
+from ..corpus import fold_case_and_blanks
 from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
@@ -262,7 +262,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     def _list_rows(self) -> list[tuple[str, ...]]:
         return [_SWEEP_HEADER, *map(_format_figures, self.points)]
 
-    def _list_answers(self) -> list[Row]:
+    def _questions_answers(self) -> list[Row]:
         """Return the three questions of the report, each with its answer for every policy."""
         questions = {
             "Which set is a text from?": _answer_set_inference,
@@ -304,7 +304,7 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
             self, self._title, "three questions, three answers",
             "Redacted texts: what is hidden",
             "No figure here is a guarantee: another attacker may find more.", figures,
-            self._list_answers(), ("All levels", 6.4), self._list_rows(), self._list_notes(),
+            self._questions_answers(), ("All levels", 6.4), self._list_rows(), self._list_notes(),
         )  # fmt: skip
 
     def _plot(self, ax: Any) -> Figure:
@@ -568,7 +568,7 @@ def _read_study_count_dropped(
     sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
     kept = []
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
-        firsts = {normalise_likeness(text): row for row, text in reversed(list(enumerate(texts)))}
+        firsts = {fold_case_and_blanks(text): row for row, text in reversed(list(enumerate(texts)))}
         kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
         if len(firsts) < _MIN_SET_TEXTS:
             raise errors.invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
@@ -579,7 +579,7 @@ def _read_study_count_dropped(
     )
     others = None if public is None else as_texts("public", public)
     if common := sum(
-        any(normalise_likeness(text) in rows for rows in kept) for text in others or ()
+        any(fold_case_and_blanks(text) in rows for rows in kept) for text in others or ()
     ):
         raise errors.invalid("public", "without texts of either set", f"{common:,} of them")
     truth = np.repeat(np.array([1, 0]), list(map(len, kept)))
@@ -631,7 +631,7 @@ def _format_figures(point: SweepPoint) -> tuple[str, ...]:
         f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
-        f"{_null_divergence(point):.2f}", f"{bound:.2f}",
+        f"{_null_divergence_quantile_95(point):.2f}", f"{bound:.2f}",
         *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
         figure_tables.format_number(point.mean("utility"), 2),
     )  # fmt: skip
@@ -651,7 +651,7 @@ def _reliability_and_d2_bound(point: SweepPoint) -> tuple[bool, float]:
     return bool(divergence.belief[place] == ESTIMATE), float(divergence.certified[place])
 
 
-def _null_divergence(point: SweepPoint, order_index: int = 1) -> float:
+def _null_divergence_quantile_95(point: SweepPoint, order_index: int = 1) -> float:
     return float(np.quantile(point.values("null")[..., order_index].max(axis=1), 0.95))
 
 
@@ -701,9 +701,9 @@ def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     has_utility = not np.isnan(report.points[0].mean("utility"))
     for place, name in enumerate(report.policies):
         _draw_policy_curves(panels, report.of(name), drawing.cycle_colour(place), has_utility)
-    nulls = max(report.points, key=_null_divergence)
+    nulls = max(report.points, key=_null_divergence_quantile_95)
     ink = drawing.text_colour()
-    panels[0].axhspan(0.0, _null_divergence(nulls), color=ink, alpha=0.15, linewidth=0)
+    panels[0].axhspan(0.0, _null_divergence_quantile_95(nulls), color=ink, alpha=0.15, linewidth=0)
     offset = {"textcoords": "offset points", "fontsize": "small"}
     panels[0].annotate("permuted labels", (0.0, 0.0), (0, 2), **offset)
     panels[1].axhline(report.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")

@@ -27,7 +27,7 @@ from ...suggestions import explain_argument_errors
 from ...tables.table_audit import audit_table
 from ..corpus import training_texts, words_of
 from .embedding import Embedding
-from .losses import kept_shares_supports, split_rows
+from .losses import kept_shares_and_support_sizes, split_rows
 from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_squared, require_rows
 from .metric_noise import MetricLaplace, NoisyMechanism, Vickrey
 
@@ -644,7 +644,7 @@ def _measure_mechanism(
     else:
         # Words at equal steps over the whole vocabulary.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
-    kept, _, support = kept_shares_supports(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
+    kept, _, support = kept_shares_and_support_sizes(mechanism, words, _COUNTED_DRAWS, to_seed(rng))
     inputs = rng.integers(0, size, _N_TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()

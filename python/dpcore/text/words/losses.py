@@ -267,7 +267,7 @@ def make_text_report(
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else to_seed(rng)
-    kept, ends, support = kept_shares_supports(mechanism, inputs, draws, seed)
+    kept, ends, support = kept_shares_and_support_sizes(mechanism, inputs, draws, seed)
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
@@ -308,7 +308,7 @@ def _losses_and_renyi(
     return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
 
 
-def kept_shares_supports(
+def kept_shares_and_support_sizes(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
     """Measure how a mechanism replaces each of n words.

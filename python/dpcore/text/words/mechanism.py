@@ -520,9 +520,9 @@ class TableMechanism(WordMechanism):
     @cached_property
     def _cached_preparation(self) -> Callable[[bytes], _PreparedRows]:
         """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
-        return lru_cache(maxsize=1)(self._prepare_table_rows)
+        return lru_cache(maxsize=1)(self._prepare_rows_of_word_numbers)
 
-    def _prepare_table_rows(self, number_bytes: bytes) -> _PreparedRows:
+    def _prepare_rows_of_word_numbers(self, number_bytes: bytes) -> _PreparedRows:
         numbers, outputs = np.frombuffer(number_bytes, np.int64), self.shape[1]
         if outputs > _MAX_ROW_OUTPUTS:
             raise errors.invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
