@@ -67,7 +67,7 @@ VALUES: list[Any] = [
 
 
 _EXCLUDED = re.compile(
-    r"experiments\..*\.(run|plot|table|make_result_dict|Result|over|fit)$|(make_pool|protect)$"
+    r"experiments\..*\.(run|plot|table|make_record|Result|over|fit)$|(make_pool|protect)$"
     r"|systems\.training\."
 )
 """What runs for minutes, starts processes or reads attributes that the caller names; results of

@@ -22,7 +22,7 @@ def change_training_seeds(number: int) -> None:
         from dpcore.text.systems.dpnr import TextClassifier
 
         for owner, method in (
-            (TextClassifier, "_fit_list_training_texts"),
+            (TextClassifier, "_fit_and_list_texts"),
             (DPTextModel, "fit"),
             (ADePTModel, "fit"),
         ):

@@ -453,7 +453,7 @@ class Result(Tabled):
     def table(self):
         return self.join_parts("A toy.", align_columns(COLUMNS, enumerate(self.shares)))
     def to_dict(self):
-        return self.make_result_dict(shares=list(self.shares))
+        return self.make_record(shares=list(self.shares))
     def plot(self, ax=None):
         return make_canvas(2.0, ax)
 '''

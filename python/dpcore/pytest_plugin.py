@@ -142,7 +142,7 @@ class Settings:
 
 
 _SETTING_READERS: dict[str, Callable[[str, Any], Any]] = {
-    one.name: one.metadata["read"] for one in fields(Settings)
+    setting.name: setting.metadata["read"] for setting in fields(Settings)
 }
 """Readers of the settings by name, for options, the ini file and keywords of the marker."""
 

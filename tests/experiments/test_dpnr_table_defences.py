@@ -204,7 +204,7 @@ def test_attributes_of_more_values_and_several_at_once(defence):
     assert list(found) == names
     assert found["topic"] > 0.8
     assert found["number"] > 0.8
-    guesses = model.predict_attributes(corpus.test.texts)
+    guesses = model.discriminated(corpus.test.texts)
     assert set(guesses["topic"]) <= set(topics)
     assert np.mean(guesses["topic"] == corpus.test.attribute("topic")) == found["topic"]
 

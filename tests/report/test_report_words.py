@@ -390,7 +390,7 @@ def test_the_bound_at_the_audits_own_delta_is_its_bound():
         assert split.epsilon_lower > 1.0
         assert split.epsilon_lower_at(delta) == split.epsilon_lower
         # The twin: without the finding the event alone certifies next to nothing.
-        alone = replace(split.exchange_events(), floats=False)
+        alone = replace(split.exchange_findings(), floats=False)
         assert alone.epsilon_lower_at(delta) == alone.epsilon_lower < 0.11
     assert split.epsilon_lower_at(0.5) < split.epsilon_lower_at(0.0)
 

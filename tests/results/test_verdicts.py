@@ -319,7 +319,7 @@ def test_audits_with_different_winners_are_merged():
     both = parts[0] + parts[1]
     assert both.trials == 2**18
     assert both == parts[1] + parts[0]
-    swapped = parts[0].exchange_events() + parts[1]
+    swapped = parts[0].exchange_findings() + parts[1]
     assert (swapped.counts, swapped.event) == (both.counts, both.event)
 
 

@@ -85,7 +85,7 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
     for edge in edges[:: max(1, edges.size // 8)]:
         for side in ("above", "below"):
             event = Above(score, edge, side)
-            seen, known = event.count_inside(held, "held"), event.count_inside(array, "array")
+            seen, known = event.seen(held, "held"), event.seen(array, "array")
             assert (seen.hits, seen.nan) == (known.hits, known.nan)
             assert np.array_equal(seen.answers, known.answers)
             after = make_further_count(curve, held, score, seen.scores)
@@ -103,16 +103,16 @@ def test_votes_are_counted_as_numpy_counts(kind, special, device):
             for vote in ("x", "x_prime"):
                 event = Vote(threshold, signs, vote)
                 seen, known = (
-                    event.count_inside(Batch(tensor.to(device)), ""),
-                    event.count_inside(array, ""),
+                    event.seen(Batch(tensor.to(device)), ""),
+                    event.seen(array, ""),
                 )
                 assert (seen.hits, seen.nan) == (known.hits, known.nan)
                 assert np.array_equal(seen.answers, event(array))
     one = Vote([0.1], [-1])
-    seen = one.count_inside(Batch(tensor[:, 0].to(device)), "")
-    assert seen.hits == one.count_inside(array[:, 0], "").hits
+    seen = one.seen(Batch(tensor[:, 0].to(device)), "")
+    assert seen.hits == one.seen(array[:, 0], "").hits
     with pytest.raises(ValueError, match=r"^outputs of it must be of shape \(size, 1\), got"):
-        one.count_inside(Batch(tensor.to(device)), "it")
+        one.seen(Batch(tensor.to(device)), "it")
 
 
 def test_an_order_of_summing_is_no_matter():

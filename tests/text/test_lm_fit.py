@@ -64,7 +64,7 @@ def test_samples_follow_the_law_of_the_model(plain, corpus, words):
     assert texts == plain.sample(4000, 1, starts=starts) != plain.sample(4000, 2, starts=starts)
     assert {len(text.split()) for text in texts} == {5}
     assert {text.split()[0] for text in texts} == {first}
-    law = np.exp(next(plain.next_word_log_probs([f"{first} {second}"]))[0])[1:]
+    law = np.exp(next(plain.log_probabilities([f"{first} {second}"]))[0])[1:]
     counts = np.array([sum(text.split()[1] == name for text in texts) for name in words.words])
     assert counts.sum() == 4000  # "<unk>" is never drawn
     likely = law / law.sum() * 4000 >= 5
@@ -138,7 +138,7 @@ def test_losses_are_means_over_words_that_are_no_masks(plain):
     found = plain.losses(texts)
     assert found[1] == found[2] == 0.0
     rows, _ = plain.rows.encode(texts)
-    laws = list(plain.next_word_log_probs(texts))
+    laws = list(plain.log_probabilities(texts))
     # Targets are the words after the first, without the fifth, which is masked; the end is none.
     by_hand = -np.mean([laws[0][place, rows[0][place + 1]] for place in (0, 1, 2, 4, 5)])
     assert found[0] == pytest.approx(by_hand, rel=1e-12)

@@ -268,7 +268,7 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
 
 def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     attackers = inference.usual(11_657)
-    assert (len(attackers), {attacker.transform_name for attacker in attackers}) == (
+    assert (len(attackers), {attacker.behind for attacker in attackers}) == (
         14,
         set(TRANSFORMS),
     )

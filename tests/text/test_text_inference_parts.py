@@ -326,7 +326,7 @@ def test_one_draw_a_row_hides_no_name_from_him_who_subtracts_the_minimum(texts):
         return (rows - low) / (high - low) + rng.laplace(scale=20.0, size=(len(asked), 1))
 
     raw, _, minimum, _ = usual(1500)[:4]
-    assert minimum.transform_name == "row minimum subtracted"
+    assert minimum.behind == "row minimum subtracted"
     naive, adaptive = (infer(released, texts, NAMES, attackers=a, rng=1) for a in (raw, minimum))
     # Measured .756 and .957 with ten encodings of each training text; floor .514.
     assert adaptive.f1.low > 0.9

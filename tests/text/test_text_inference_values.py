@@ -163,7 +163,7 @@ def test_the_usual_attackers_of_many_values_and_of_numbers():
     assert len(result.tried) == len(many) == 16
     # Each kind gives ranks: none is left to chance (60 of 120).
     for kind in names:
-        alone = [one for one in many if (one.classifier, one.transform_name) == (kind, "raw")]
+        alone = [one for one in many if (one.classifier, one.behind) == (kind, "raw")]
         one = infer(None, found, "author", vectors=rows, attackers=alone, rng=1)
         assert one.ranking.mean_rank.value < 30.0, kind
     assert result.accuracy.value > 0.5

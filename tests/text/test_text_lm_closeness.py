@@ -198,11 +198,11 @@ def test_closeness_is_made_of_the_distances_and_divergences():
     assert found.decoder == lm.representation_distances(a.decoder_weights, b.decoder_weights)
     states = a.hidden_states(texts), b.hidden_states(texts)
     assert found.states == lm.representation_distances(*states)
-    assert found.states.rows == sum(map(len, a.next_word_log_probs(texts)))
+    assert found.states.rows == sum(map(len, a.log_probabilities(texts)))
     # KL by the cross-entropy less the entropy, context by context.
     kl = []
     for one, other in ((a, b), (b, a)):
-        pairs = zip(one.next_word_log_probs(texts), other.next_word_log_probs(texts), strict=True)
+        pairs = zip(one.log_probabilities(texts), other.log_probabilities(texts), strict=True)
         contexts = [rows for both in pairs for rows in zip(*both, strict=True)]
         kl.append(np.mean([np.exp(p) @ p - np.exp(p) @ q for p, q in contexts]))
     assert found.kl == pytest.approx(kl, abs=1e-10)
@@ -277,7 +277,7 @@ def test_two_models_that_are_read_by_turns_leave_torch_as_it_was():
     torch = needs("torch")
     a, b, texts = models()
     threads = torch.get_num_threads()
-    for _ in zip(a.next_word_log_probs(texts), b.next_word_log_probs(texts), strict=True):
+    for _ in zip(a.log_probabilities(texts), b.log_probabilities(texts), strict=True):
         assert torch.is_grad_enabled()
         assert torch.get_num_threads() == threads
     assert torch.is_grad_enabled()

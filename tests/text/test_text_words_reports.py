@@ -20,7 +20,7 @@ DEEP = Embedding(WORDS, np.random.default_rng(1).normal(size=(5, 50)) / 7.0)
 
 
 def exact_worst(mech: object, word: int, unknown: bool = False) -> float:
-    rows = mech.log_rows_or_uniform(np.arange(len(WORDS) + unknown))  # type: ignore[attr-defined]
+    rows = mech.rows_with_unknown(np.arange(len(WORDS) + unknown))  # type: ignore[attr-defined]
     with np.errstate(invalid="ignore"):
         return float(np.nanmax(np.abs(rows[word] - rows)))
 
@@ -124,7 +124,7 @@ def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
 
 @pytest.mark.parametrize("mech", [SanText(PLANE, 3.0), MetricLaplace(LINE, 3.0)])
 def test_texts_with_unknown_words_lose_what_the_table_with_their_row_loses(mech: object) -> None:
-    rows = mech.log_rows_or_uniform(np.arange(6))  # type: ignore[attr-defined]
+    rows = mech.rows_with_unknown(np.arange(6))  # type: ignore[attr-defined]
     both = "good zebra bad", "fine bad okapi"
     found = mech.text_loss(*both, unknown="uniform")  # type: ignore[attr-defined]
     sums = [rows[x] - rows[y] for x, y in ((2, 1), (5, 0), (0, 5))]

@@ -72,7 +72,7 @@ class Adapter(Shown):
 
     @property
     def claim_advice(self) -> str:
-        """Advice on how to claim an epsilon for the wrapped object, or "" if there is no advice.
+        """Advice on how to claim an epsilon for the wrapped object, or "" without advice.
 
         The error message of an audit that knows no epsilon to test contains this advice.
         """

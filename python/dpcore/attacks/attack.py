@@ -123,7 +123,7 @@ class Choice:
         is_clear: True if a wide gap separates the scores of pilot outputs on x from those on x'.
         rounding: the best choice if rounding is ignored. None if it is not clearly better.
         farther: a choice with a threshold farther in the tail, predicted from lines that are fitted
-            to the tail. None if there is no good choice.
+            to the tail. None if no choice is good.
     """
 
     event: Above

@@ -298,7 +298,7 @@ class Items:
         try:
             return where, np.array(values_found, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            values = np.array([read_complex(one) for one in values_found], dtype=np.complex128)
+            values = np.array([read_complex(value) for value in values_found], dtype=np.complex128)
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property

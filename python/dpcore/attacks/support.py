@@ -701,7 +701,7 @@ def _choose_own_values(
         goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The event, or None if there is no such value.
+        The event, or None if no value qualifies.
     """
     frequent = _first_atoms_of_side(atoms, 1 - 2 * side)
     if not frequent:

@@ -77,7 +77,7 @@ class PairCandidates:
         """Upper limit for the default number of draws per input that are made to choose the event.
 
         If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
-        value is None: there is no limit.
+        value is None: the size is not limited.
         """
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None

@@ -127,8 +127,8 @@ class PilotDraws:
             the signs of zeros.
         stated: functions that the mechanism itself defines. Each function returns the
             log-likelihood ratio of x over x' for each output.
-        claim: the claimed epsilon for this pair, or a claimed curve of `dpcore.claims`. None if
-            there is no claim.
+        claim: the claimed epsilon for this pair, or a claimed curve of `dpcore.claims`. None
+            without a claim.
     """
 
     source: Source

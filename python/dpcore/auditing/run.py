@@ -555,7 +555,7 @@ def format_progress(what: str, source: Source, run: RunFile | None = None) -> st
     Args:
         what: name of the step, such as "counting".
         source: object that draws the outputs, and that knows the number of workers.
-        run: file that stores the state of the audit, or None if there is no file.
+        run: file that stores the state of the audit, or None without a file.
     """
     workers = f" on {source.worker_count:,} workers" if source.worker_count > 1 else ""
     return f"{what}{workers}" + ("" if run is None else f", run file of {run.time_of_day}")
@@ -681,7 +681,7 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     attack = require_scores(request.attack, "where stop is 'refuted'")
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
     course = SequentialAudit(source, request, attack, pilot)
-    partial = _run_to_ctrl_c(request, source, course, run)
+    partial = _run_sequence(request, source, course, run)
     request.course.begin_step("report", "checking the rows")
     checks = request.doubted + course.independence_doubts
     checks = checks if partial else add_row_number_warning(checks, source)
@@ -701,7 +701,7 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     )  # fmt: skip
 
 
-def _run_to_ctrl_c(
+def _run_sequence(
     request: Request, source: Source, course: SequentialAudit, run: RunFile | None
 ) -> bool:
     """Count the slices of an audit with early stop. Return True if Ctrl-C ended the count."""

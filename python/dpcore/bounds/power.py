@@ -436,7 +436,7 @@ def certifies(
 def _find_largest_counts(
     n: int, first: npt.NDArray[np.int64], claim: float, delta: float, alpha: float
 ) -> Floats:
-    """Find, for each k, the largest k' whose bound exceeds the claim; -1 if there is no such k'.
+    """Find, for each k, the largest k' whose bound exceeds the claim; -1 if no k' exceeds it.
 
     The upper limit from the count k' is below l if and only if P(Binomial(n, l) <= k') < alpha.
     """

@@ -220,7 +220,7 @@ class RDP(Renyi, word="RDP"):
         alphas: orders of the Renyi divergence, shape `(m,)`, with m at least 1. The orders are
             above 1 and increase.
         epsilons: claimed upper limit on the Renyi divergence at each order, shape `(m,)`, at least
-            0. An entry inf means that there is no limit at this order. At least one entry must be
+            0. An entry inf means that this order is not limited. At least one entry must be
             finite.
 
     Raises:

@@ -205,7 +205,7 @@ class Claim(Record):
 
         mu is the sensitivity divided by the standard deviation of the noise. The method tests only
         the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of their deltas
-        is 0. The result is infinite if there is no pair.
+        is 0. The result is infinite without a pair.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)

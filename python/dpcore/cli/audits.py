@@ -190,9 +190,9 @@ _COMMAND_CONTRACT = (
 )
 
 _SYSTEM_OPTIONS = tuple(
-    one.name
-    for one in fields(AuditArguments)
-    if any(one.name == own.name for system in SYSTEMS.values() for own in fields(system))
+    option.name
+    for option in fields(AuditArguments)
+    if any(option.name == own.name for system in SYSTEMS.values() for own in fields(system))
 )
 """Options that are parameters of a published system."""
 

@@ -211,7 +211,7 @@ class AuditArguments(MechanismArguments):
     delta: float = _make_delta(default=0.0)
     confidence: float = _make_confidence(default=0.95)
     attack: str = _attack_option(
-        f"auto (all that apply), {_join_by_or([one for one in NAMES if one != 'auto'])}",
+        f"auto (all that apply), {_join_by_or([name for name in NAMES if name != 'auto'])}",
         metavar="NAME",
         default="auto",
     )
@@ -510,7 +510,7 @@ class ExperimentArguments:
     threads: int | None = option_field("Number of threads. Default: all cores.")
     quick: bool = option_field("Few trials, one seed: under 20 s.", "--quick", default=False)
     full: bool = option_field("The size of the paper.", "--full", default=False)
-    seeds: int | None = option_field("Runs of which mean and spread are shown.", metavar="N")
+    seeds: int | None = option_field("Number of runs for the mean and the spread.", metavar="N")
     data: str | None = option_field("Folder with corpora. Default: texts made up.", metavar="DIR")
     device: str | None = option_field("Where torch runs, such as cpu or cuda.", metavar="D")
     packages: list[str] = option_field(

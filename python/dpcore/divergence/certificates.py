@@ -328,7 +328,7 @@ class _RowParts:
     """Indices of the rows of one set: the counted rows, and the other rows with their folds.
 
     Attributes:
-        counted: indices of the counted rows, one per group (all rows if there are no groups).
+        counted: indices of the counted rows, one per group (all rows without groups).
         other: indices of all rows of the groups that are not counted.
         fold: fold of each row of `other`.
         single: True for the rows of `other` that are choosing rows, one per group.

@@ -146,8 +146,8 @@ def beyond_other_texts(
 
     Returns:
         One text for D(P0||P1) and one for D(P1||P0), such as "12 of 200 groups of y0 lie beyond all
-        of y1". The text for D(P0||P1) is about rows of y0. A text is None if there are no rows to
-        report.
+        of y1". The text for D(P0||P1) is about rows of y0. A text is None if no row is to be
+        reported.
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other, so the nearest row must be of another group.
@@ -416,7 +416,7 @@ class Case:
             same group are near each other.
         energy_p: p-value of the energy test of P0 = P1; NaN if the test did not run.
         outside: for each direction, a text that describes rows of the numerator in regions without
-            rows of the denominator. None if there are no such rows to report.
+            rows of the denominator. None if no such row is to be reported.
         dim: number of coordinates of a row.
         fitted: True if the estimate uses a fitted score.
         inconsistent: True for a method that does not converge to a divergence.

@@ -72,7 +72,7 @@ class Checks(Record, word="Checks"):
             event on rows that were not used to choose the event. None if the caller did not state
             that rows (or groups) are independent.
         size_p: permutation p-value of the hypothesis that the size of a group does not depend on
-            the values of its rows. None if there are no groups of different sizes. If the
+            the values of its rows. None if all groups have the same size. If the
             hypothesis is false, the bounds and the estimates concern different distributions. The
             certified bounds concern one random row of each group, and the estimates concern all
             rows.

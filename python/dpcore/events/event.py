@@ -483,7 +483,7 @@ class EventRecord(Record):
         """Return True if this event is a majority vote with thresholds midway between x and x'."""
         return False
 
-    def count_inside(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
         """Count the outputs that are in this event.
 
         Args:
@@ -639,7 +639,7 @@ class Above(EventRecord, word="Above"):
         """The score that this event compares with its threshold."""
         return self.score
 
-    def count_inside(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Batch, name: str) -> Seen:
         """Count the outputs that are in this event. The result also contains their scores."""
         event_scores = score_held(self.score, outputs) if isinstance(outputs, Batch) else None
         if event_scores is not None:

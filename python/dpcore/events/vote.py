@@ -152,7 +152,7 @@ class Vote(event.EventRecord, word="Vote"):
         """Return True if all thresholds lie in the middle of the two inputs of the pair."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
-    def count_inside(self, outputs: npt.NDArray[Any] | event.Batch, name: str) -> event.Seen:
+    def seen(self, outputs: npt.NDArray[Any] | event.Batch, name: str) -> event.Seen:
         """Count the outputs in this event, with compiled code or on the device of the outputs."""
         if isinstance(outputs, event.Batch):
             return self._count_held(outputs, name)

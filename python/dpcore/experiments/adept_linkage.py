@@ -308,7 +308,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.corpus, delta=DELTA, rows=[_row_to_dict(row) for row in self.rows]
         )
 

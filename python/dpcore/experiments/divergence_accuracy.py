@@ -593,7 +593,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_result_dict(
+        return self.make_record(
             alphas=list(ALPHAS),
             misleading=self.misleading,
             cases=[_case_to_dict(name) for name in dict.fromkeys(c.case for c in self.cells)],

@@ -521,7 +521,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
-        return self.make_result_dict(faults=FAULTS, cells=self.cells)
+        return self.make_record(faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars and the claimed values as lines.

@@ -662,7 +662,7 @@ class Result(Tabled[Config]):
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
         ]
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.material.origin, training_texts=len(self.material.train),
             delta=self.material.delta, label=self.material.label, a_side=len(self.material.rest),
             canaries=self.config.canaries, findings=self.findings(), cells=cells,

@@ -434,7 +434,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
         rows = [_row_to_dict(row, self) for row in self.rows]
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.corpus, majority=self.majority, pair=list(self.pair), rows=rows
         )
 

@@ -276,11 +276,9 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
     every = usual(texts)
     if config.full:
         return every
-    kept = {("logistic regression", "raw"), ("boosted trees", every[-1].transform_name)}
-    kept |= set() if config.quick else {("15 neighbours", "raw")}
-    return tuple(
-        attacker for attacker in every if (attacker.classifier, attacker.transform_name) in kept
-    )
+    names = {("logistic regression", "raw"), ("boosted trees", every[-1].behind)}
+    names |= set() if config.quick else {("15 neighbours", "raw")}
+    return tuple(attacker for attacker in every if (attacker.classifier, attacker.behind) in names)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -364,7 +362,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of JSON values. The dict contains no text of the corpus."""
         cells = [_cell_to_dict(cell) for cell in self.cells]
-        return self.make_result_dict(corpus=self.corpus, findings=self.findings(), cells=cells)
+        return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and AUC of both attacks on the vectors against the claimed epsilon."""

@@ -341,7 +341,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of all audits as a dict of JSON values."""
-        return self.make_result_dict(rows=[_row_to_dict(row) for row in self.rows])
+        return self.make_record(rows=[_row_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one bar per audited function.
@@ -382,7 +382,7 @@ class Result(Tabled[Config]):
 
 
 def _describe_event(row: Row) -> str:
-    """Describe in words the outputs that the audit counted, or why there is no audit."""
+    """Describe in words the outputs that the audit counted, or why no audit was made."""
     if row.audit is None:
         return row.missing
     if not event_of(row.audit.event).happens:

@@ -446,7 +446,7 @@ class Result(Tabled[Config]):
             | {"signal": cost.signal, "noise_to_signal": cost.ratio}
             for cost in self.correction_costs
         ]
-        return self.make_result_dict(
+        return self.make_record(
             smallest_p_value=self.smallest_p_value,
             cells=[_cell_to_dict(cell) for cell in self.cells],
             true_sensitivity=excesses,

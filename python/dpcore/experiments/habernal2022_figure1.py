@@ -217,7 +217,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the audits as a dict of plain data (numbers, strings, lists and dicts)."""
         cells = [_audit_cell_to_dict(cell) for cell in self.cells]
-        return self.make_result_dict(smallest_p_value=self.smallest_p_value, cells=cells)
+        return self.make_record(smallest_p_value=self.smallest_p_value, cells=cells)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the empirical loss against the claimed epsilon, with one panel per mechanism.

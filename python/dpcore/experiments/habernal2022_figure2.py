@@ -219,7 +219,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the histograms as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [_draws_to_dict(drawn) for drawn in self.histograms]
-        return self.make_result_dict(low=LOW, high=HIGH, bins=BINS, histograms=rows)
+        return self.make_record(low=LOW, high=HIGH, bins=BINS, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the histogram and the exact density of each noise.

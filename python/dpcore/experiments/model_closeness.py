@@ -452,7 +452,7 @@ class Result(Tabled[Config]):
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.corpus,
             dropped=self.dropped,
             texts=self.texts,

@@ -442,7 +442,7 @@ class Result(Tabled[Config]):
         ]
         names = ("faults_caught", "faults", "others_caught", "others")
         agreement = dict(zip(names, self.agreement(), strict=True))
-        return self.make_result_dict(pair=list(PAIR), rows=rows, agreement=agreement)
+        return self.make_record(pair=list(PAIR), rows=rows, agreement=agreement)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds of each noise layer, and the claimed epsilon.

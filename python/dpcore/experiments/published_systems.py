@@ -270,7 +270,7 @@ class Result(Tabled[Config]):
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
-        return self.make_result_dict(rows=rows, agreement=agreement, missed=missed)
+        return self.make_record(rows=rows, agreement=agreement, missed=missed)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the bounds that each attack certifies, the exact loss and the claimed epsilon.

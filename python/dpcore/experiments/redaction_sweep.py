@@ -183,7 +183,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         facts = {"findings": self.findings(), "sweep": self.sweep.to_dict()}
-        return self.make_result_dict(corpus=self.corpus, dropped=self.dropped, **facts)
+        return self.make_record(corpus=self.corpus, dropped=self.dropped, **facts)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw three results of masking against the share of masked words.

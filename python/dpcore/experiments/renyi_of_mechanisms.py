@@ -381,7 +381,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        return self.make_result_dict(
+        return self.make_record(
             above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
         )
 

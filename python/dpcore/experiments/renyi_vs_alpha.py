@@ -305,7 +305,7 @@ class Result(Tabled[Config]):
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
         }
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.corpus, sizes=list(self.sizes), **facts, cells=self.cells
         )
 

@@ -93,7 +93,7 @@ class Tabled(Answer, Generic[_ConfigType]):
         """Return all results of the experiment as a text table."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
-    def make_result_dict(self, **entries: Any) -> dict[str, Any]:
+    def make_record(self, **entries: Any) -> dict[str, Any]:
         """Return the results of the experiment as a dict of plain data.
 
         Plain data are numbers, strings, lists and dicts.

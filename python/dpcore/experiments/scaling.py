@@ -449,7 +449,7 @@ class Result(Tabled[Config]):
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
         facts = {"trial_seconds": self.trial_seconds, "core_hours": hours}
         facts |= {"dask": self.has_dask, "same_counts": self.same_counts}
-        return self.make_result_dict(measured=measured, simulated=self.simulated, **facts)
+        return self.make_record(measured=measured, simulated=self.simulated, **facts)
 
     def _count_core_hours(self, trials: int) -> float:
         return trials * self.trial_seconds / _SECONDS_PER_HOUR

@@ -166,7 +166,7 @@ class Result(Tabled[Config]):
             }
             for row in self.rows
         ]
-        return self.make_result_dict(rows=rows)
+        return self.make_record(rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bound and the exact loss for each mechanism and pair of inputs."""

@@ -258,7 +258,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
         rows = [_row_to_dict(row) for row in self.rows]
-        return self.make_result_dict(above=self.above, rows=rows)
+        return self.make_record(above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the sensitivity of every set of vectors, from the formula and from the search.

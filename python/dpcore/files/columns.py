@@ -117,7 +117,7 @@ class Table(NamedTuple):
         columns: one array per column, with one entry per row. If a column was not needed, its array
             has the same length but does not contain the values.
         found: description of the file from which the table was read, and of how it was read.
-        whole: one array that holds all columns, or None if there is no such array.
+        whole: one array that holds all columns, or None if the columns are separate.
         is_sparse: True if some rows may have no entry in a column, as with JSON objects.
         cells: types of the columns that were read from text, as a dict from column number to type.
     """

@@ -344,7 +344,7 @@ def measure_free_memory() -> float | None:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         limits.append(1024.0 * int(next(x for x in lines if x.startswith("MemAvail")).split()[1]))
     with contextlib.suppress(OSError, ValueError):
-        # The limit of a container is "max" if there is no limit.
+        # The limit of a container is "max" if the memory is unlimited.
         group = Path("/sys/fs/cgroup")
         most, used = (
             (group / f"memory.{figure}").read_text("ascii") for figure in ("max", "current")

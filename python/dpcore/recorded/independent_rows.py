@@ -13,7 +13,7 @@ alarm with probability below 1e-6. The rows may be in random or in sorted order.
   most frequent small distance. Under a smooth distribution on a grid, the two counts are about
   equal. The check raises a doubt if the first count is more than twice the second, and the excess
   is above seven standard deviations of a Poisson number. There are two exceptions. In the first,
-  the probabilities of the values are unequal and there is no grid. In the second, the other side
+  the probabilities of the values are unequal and do not form a grid. In the second, the other side
   has the repeated values more often than it has values close to them. Under a loss of at most
   epsilon, each value is at least e^-epsilon times as frequent on the other side. Suppose that the
   other side has 60 such rows on average at equal frequencies. At epsilon 1, it has no such row with
@@ -168,7 +168,7 @@ class Counted(NamedTuple):
         fitted: the chosen event, and information on how it was chosen.
         pilot: number of rows on x, and number of rows on x', from which the event was chosen.
         separate: rows on x and rows on x' that should be independent: one row of each group, or all
-            rows if there are no groups. The rows are in the order of the file.
+            rows without groups. The rows are in the order of the file.
         tangent: if the claim is a curve, epsilon and delta of the tested tangent to the curve. None
             if the claim is a number.
         finding: a second event, about the last bits of the outputs, if it certifies a larger
@@ -213,7 +213,7 @@ def choose_and_count(
             same group may depend on each other. Either all rows of a group are used to choose the
             event, or one row of the group is counted. None means that all rows are independent.
         claim: claimed epsilon for the pair, or a claimed curve. The attack chooses an event that
-            should refute the curve. None if there is no claim.
+            should refute the curve. None without a claim.
 
     Returns:
         The counts, the event, and information on how the event was chosen.

@@ -109,8 +109,8 @@ class ReadSide(NamedTuple):
     Args:
         rows: the outputs. Files, data frames and tensors are converted to arrays. Other values are
             unchanged.
-        titles: names of the columns for messages, or an empty tuple if there are no columns.
-        groups: group of each row, or None if there are no groups. Rows of the same group may depend
+        titles: names of the columns for messages, or an empty tuple without columns.
+        groups: group of each row, or None without groups. Rows of the same group may depend
             on each other.
         labels: label of each row (x or x'), or None if the labels are not in a column.
         cells: for each column, how its numbers are written (such as 1.5 or 1.50), or None if the
@@ -140,7 +140,7 @@ def read_and_align(
         request: columns to read from files and data frames. Column numbers refer to the first
             table.
         group_columns: for each of the values: the name or number of the column of groups, an array
-            with one group per row, or None if there are no groups.
+            with one group per row, or None without groups.
         reader: settings for reading files. The function appends a description of each file and data
             frame to the list `reader.tables`.
 
@@ -323,8 +323,8 @@ def split_outputs_by_label(
         request: columns that hold the outputs.
         label_x: the label that means an output on x. None means that 1, True, "in" and "x" have
             this meaning.
-        groups: name or number of the column of groups, an array with one group per row, or None if
-            there are no groups. Rows of the same group may depend on each other.
+        groups: name or number of the column of groups, an array with one group per row, or None
+            without groups. Rows of the same group may depend on each other.
         reader: settings for reading files. The function appends a description of the file or data
             frame to the list `reader.tables`.
 

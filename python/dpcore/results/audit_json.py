@@ -194,7 +194,7 @@ def _is_plain_call(text: str, names: Iterable[str]) -> bool:
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
-    """Return Python code for a mechanism, or None if there is no such code.
+    """Return Python code for a mechanism, or None if code cannot express it.
 
     For a mechanism of dpcore, the code is a constructor call. For any other mechanism, the code is
     the name under which it can be imported.

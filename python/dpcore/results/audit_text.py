@@ -715,7 +715,7 @@ def _describe_reach(audit: Audit | OutputsAudit) -> str:
         if audit.parameter_ceiling is not None:
             most = f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_ceiling)}; {most}"
     if not is_recorded(audit):
-        return f"{audit.trial_count_text} certify at most {most}"
+        return f"{audit.reach_size} certify at most {most}"
     reach = f"{audit.size} certify at most {most}"
     if audit.guesses is None or audit.claimed_epsilon is None:
         return reach

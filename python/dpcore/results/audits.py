@@ -131,9 +131,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             bound = bounds.BOUNDS[self.bound]
             own = bound(self.bound_counts, self.delta, level)
             other = bound(finding.bound_counts, self.delta, level)
-        return self.exchange_events() if other > own else self
+        return self.exchange_findings() if other > own else self
 
-    def exchange_events(self) -> Audit:
+    def exchange_findings(self) -> Audit:
         """Return this audit with the events in `event` and `floating_point` exchanged."""
         finding = self.floating_point
         if finding is None:
@@ -407,10 +407,10 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if perfect._refutes():
             return ""
         limits = perfect.epsilon_lower, self.claim, perfect.parameter_lower
-        return evidence.explain_reach(self.trial_count_text, *limits)
+        return evidence.explain_reach(self.reach_size, *limits)
 
     @property
-    def trial_count_text(self) -> str:
+    def reach_size(self) -> str:
         """Number of trials for which `ceiling` is computed, as text such as "1,000 trials"."""
         unit = "calls" if self.route == "timed" else "trials"
         most = self.end - self.ranges[0][0]
@@ -453,7 +453,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def refuted(self) -> bool | None:
         """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        The value is None in three cases: if there is no claim, if the claim was not tested (see
+        The value is None in three cases: without a claim, if the claim was not tested (see
         `undecided`), or if `checks` is not empty, so that no bound holds.
         """
         if self.claim is None or self.checks or self.undecided:
@@ -654,7 +654,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     # The two audits have the event of the attack in common.
     first, second = (
-        audit.exchange_events() if audit.rounding_won else audit for audit in (first, second)
+        audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
     )
     rules = {field.name: evidence.get_merger(field) for field in fields(first)}
     for name in (name for name, rule in rules.items() if rule is evidence.require_equal):

@@ -95,8 +95,8 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
     """Return the outcome of an audit in words, such as "refuted".
 
     Args:
-        refuted: True if the claim was refuted, False if it was not refuted, None if there is no
-            verdict.
+        refuted: True if the claim was refuted, False if it was not refuted, None without
+            a verdict.
         doubts: facts that show that the outputs are not independent. If the tuple is not empty, no
             bound holds.
         undecided: reason why the claim was not tested, or "" if it was tested.
@@ -511,7 +511,7 @@ class Provenance(Record, word="Provenance"):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the recorded code in `source`, in hexadecimal, or "" if there is no code."""
+        """SHA-256 of the recorded code in `source`, in hexadecimal, or "" without code."""
         text = self.source.encode("utf-8", "backslashreplace")
         return hashlib.sha256(text).hexdigest() if text else ""
 

@@ -51,7 +51,7 @@ class Guesses(Shown):
 
     Raises:
         TypeError: if a number is not an integer.
-        ValueError: if a number is out of range, or if there are no guesses.
+        ValueError: if a number is out of range, or if no guess was made.
 
     Example:
         >>> found = Guesses(50, 40, 50, 35, 1000)

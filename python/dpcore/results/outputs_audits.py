@@ -397,7 +397,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def refuted(self) -> bool | None:
         """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        The value is None in three cases: if there is no claim, if the claim was not tested (see
+        The value is None in three cases: without a claim, if the claim was not tested (see
         `undecided`), or if `doubts` is not empty, so that no bound holds.
         """
         if self.claim is None or self.doubts or self.undecided:

@@ -88,7 +88,7 @@ class Hits:
     def __call__(self, outputs: npt.NDArray[Any] | Batch) -> tuple[int, ...]:
         """Count the outputs that are in the event."""
         if isinstance(outputs, Batch):
-            return event_of(self.event).count_inside(outputs, "the mechanism").hits[:1]
+            return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
 
 
@@ -188,7 +188,7 @@ class TallyRows:
     def __call__(self, outputs: npt.NDArray[Any] | Batch, start: int) -> Tally:
         """Count the outputs of one block; its first trial is `start`."""
         event = event_of(self.event)
-        answers = event.count_inside(outputs, self.name)
+        answers = event.seen(outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
             some, scores = outputs, answers.scores
@@ -215,7 +215,7 @@ class TallyRows:
             return Evidence.of_answers(outputs, since, number, event_answers.answers)
 
         def hits(first: int, end: int) -> int:
-            return event.count_inside(outputs[first:end], self.name).hits[0]
+            return event.seen(outputs[first:end], self.name).hits[0]
 
         def answers(end: int) -> npt.NDArray[np.bool_]:
             return event(move_to_host(outputs[:end]))

@@ -232,7 +232,7 @@ class Layout:
         text: column of the texts. None means the column "text".
         label: column of the labels. None means the column "label", if it exists.
         attributes: columns of the private attributes.
-        group: column of the groups (such as authors), or None if there are no groups.
+        group: column of the groups (such as authors), or None without groups.
     """
 
     text: str | int | None = None

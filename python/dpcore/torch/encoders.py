@@ -132,7 +132,7 @@ class Encoder:
 
     @property
     def device(self) -> Any:
-        """Torch device of the first parameter of this encoder; the CPU if there is no parameter."""
+        """Torch device of the first parameter of this encoder; the CPU without parameters."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device

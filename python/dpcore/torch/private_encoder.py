@@ -401,14 +401,14 @@ class PrivateEncoder(Shown):
         return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
 
     @property
-    def worst_pair_text(self) -> str:
+    def worst_found(self) -> str:
         """Text for `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
     def __repr__(self) -> str:
         """Return the arguments, and the exact epsilon of the last pair from `worst_pair`."""
-        return f"PrivateEncoder({self._arguments}{self.worst_pair_text})"
+        return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     @property
     def _title(self) -> str:

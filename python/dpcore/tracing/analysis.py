@@ -46,7 +46,7 @@ class DrawTrace:
         move: the cheapest move. None if it could not be computed.
         costs: privacy cost of the change of each random value by the move.
         partings: places in the code at which the runs on x and x' differ.
-        untraceable: reason why no privacy loss can be computed. Empty if there is no such reason.
+        untraceable: reason why no privacy loss can be computed. Empty if it can be computed.
         unkept: reason why no move leaves the outcomes of all comparisons unchanged. Empty if there
             is no such reason.
         differing: path of the first returned value that differs between the two runs, although it
@@ -55,7 +55,7 @@ class DrawTrace:
         solved: True if the move was computed from ordinary runs on x', one for each random value.
         raised: error that the function raised on x' but not on x. None if there was no error.
         lost: in the run on x, the first use of a random value that was not yet added to another
-            value. None if there is no such use.
+            value. None if every value was added first.
     """
 
     number: int

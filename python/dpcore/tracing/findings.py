@@ -128,7 +128,7 @@ def _step_distance_findings(draw: DrawTrace) -> list[TraceFinding]:
 def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
     """Return an output, or a combination of outputs, that seems to contain no noise.
 
-    None if there is no such output.
+    None if every output has noise.
     """
     if draw.differing is not None:
         return Suspicion("no noise", (), draw.differing)
@@ -201,7 +201,7 @@ def find_noiseless_combination(rows: Conditions, failures: list[int]) -> list[tu
 
     Returns:
         Pairs: the index of a condition, and the coefficient of its value. The list is empty if
-        there is no such combination.
+        no combination qualifies.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
     terms = _map_row_terms(rows, equal)

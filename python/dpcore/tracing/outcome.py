@@ -111,15 +111,15 @@ class Trace(Result, word="dpcore.trace/1"):
         loss: privacy loss in nats. It is the sum of the losses at delta 0 of all lines without
             Gaussian noise, plus the epsilon at `delta` of all Gaussian noise together. None if no
             loss could be computed.
-        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together. It is 0 if
-            there is no Gaussian noise.
+        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together. It is 0
+            without Gaussian noise.
         steps: the lines of code with a loss above 0, in the traced run with the largest loss.
         findings: faults for which no loss was computed.
         checked: number of traced runs whose loss was confirmed. To confirm a loss, the function is
             run on x' with the computed change of the noise. The output must be the output on x.
         draws: number of traced runs on x, each with new noise.
         covers: text that describes the noise for which the loss holds.
-        claim: claimed epsilon with which the loss is compared. None if there is no claim.
+        claim: claimed epsilon with which the loss is compared. None without a claim.
         delta: delta of the claim.
         seed: seed with which the trace can be repeated.
         terms: linear combination of outputs in which the noise cancels. Each term holds the name of

@@ -269,7 +269,7 @@ class PreparedBatch:
         self._step, self._held, self.sizes = step, held, step.sizes
         with step._restore_state():
             first, second = self._clip(), self._clip()
-        # If the clipping is random, there is no clean sum.
+        # If the clipping is random, the clean sum is unknown.
         self.clean = first if np.array_equal(first, second) else None
 
     def __call__(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:

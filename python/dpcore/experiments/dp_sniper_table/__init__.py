@@ -583,7 +583,7 @@ class Result(Tabled[Config]):
         The method `Audit.from_dict` converts each audit in the dict back to an `Audit`.
         """
         rows = [_row_to_dict(row) for row in self.rows]
-        return self.make_result_dict(rows=rows, reached=self.reached, above=self.above)
+        return self.make_record(rows=rows, reached=self.reached, above=self.above)
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the bounds of dpcore and the true losses, each divided by DP-Sniper's larger bound.

@@ -283,7 +283,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of JSON values."""
         cells = list(product((size.data for size in self.sizes), self.config.dims))
-        return self.make_result_dict(
+        return self.make_record(
             corpora=self.sizes,
             true=[
                 {"dim": dim, "claimed": level, "true": true_epsilon(level, dim)}

@@ -475,7 +475,7 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
     attackers = [
         attacker
         for attacker in usual(rows)
-        if size == "full" or attacker.transform_name in _USUAL_TRANSFORMS
+        if size == "full" or attacker.behind in _USUAL_TRANSFORMS
     ]
     kinds = list(dict.fromkeys(attacker.classifier for attacker in attackers))
     most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]

@@ -251,7 +251,7 @@ class Defended(Shown, TextClassifier):
         # The names are checked before the texts are read, so a misspelt name is reported at once.
         whole = instance("corpus", corpus, Corpus)
         unique_values(self.attribute, whole if whole.split is None else whole.train)
-        self._fit_list_training_texts(corpus, recipe, None, rng, device, progress)
+        self._fit_and_list_texts(corpus, recipe, None, rng, device, progress)
         return self
 
     def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
@@ -316,7 +316,7 @@ class Defended(Shown, TextClassifier):
         """
         return super().accuracy(corpus)
 
-    def predict_attributes(self, texts: Sequence[str]) -> dict[str, Array]:
+    def discriminated(self, texts: Sequence[str]) -> dict[str, Array]:
         """Return the attribute values that the trained discriminator predicts for texts.
 
         The discriminator is the network that learnt to infer the attributes in `fit`.
@@ -360,7 +360,7 @@ class Defended(Shown, TextClassifier):
         """
         self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
-        predictions = self.predict_attributes(corpus.texts)
+        predictions = self.discriminated(corpus.texts)
         return {
             name: float(np.mean(predictions[name] == values[column]))
             for (name, values), column in zip(self.values.items(), truth.T, strict=True)
@@ -596,7 +596,7 @@ class AdversarialGeneration(Defended):
     Args:
         dim: dimension of the text vectors. Defaults to 32.
         attribute: name of a private attribute of the corpus, or several names. Only the methods
-            `predict_attributes` and `discriminator_accuracy` use the attributes.
+            `discriminated` and `discriminator_accuracy` use the attributes.
         strength: factor of L, at least 0. Defaults to 0.1.
 
     Source:

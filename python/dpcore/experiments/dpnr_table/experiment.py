@@ -277,7 +277,7 @@ class Result(Tabled[Config]):
             | {"majority": facts.majority, "attributes": facts.names}
             | {"always_most_frequent_f1": facts.always, "widths": dict(facts.widths)}
         )
-        return self.make_result_dict(
+        return self.make_record(
             texts=texts,
             rows=[_system_row_to_dict(row) for row in self.rows],
             claims=[_verdict_to_dict(verdict) for verdict in self.claims],

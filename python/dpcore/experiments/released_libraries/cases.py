@@ -71,7 +71,7 @@ class Facts(Shown):
             known.
         disclosure: web address of a public issue or fix, or "reported YYYY-MM-DD" if the fault was
             reported privately.
-        fixed: first version of the package without the fault, or "" if there is no such version.
+        fixed: first version of the package without the fault, or "" if every version has it.
         reply: one sentence on the reply of the maintainers, or "" if they did not reply.
         alteration: change of the package that was necessary to run it, or "" if no change was
             necessary.

@@ -194,7 +194,7 @@ class Result(Tabled[Config]):
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
         rows = [row.to_dict() for row in self.rows]
-        return self.make_result_dict(
+        return self.make_record(
             rows=rows,
             recorded=[row.to_dict() for row in self.recorded],
             differences=list(self.differences),

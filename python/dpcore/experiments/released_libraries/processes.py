@@ -31,8 +31,8 @@ def find_python(package: str, environments: Path | None) -> str:
             the current interpreter.
 
     Returns:
-        The path of the interpreter in the environment that contains the package. If there is no
-        such environment, the path of the current interpreter.
+        The path of the interpreter in the environment that contains the package, if this file
+        exists. Otherwise, the path of the current interpreter.
     """
     name = next(name for name, names in ENVIRONMENTS.items() if package in names)
     if environments is not None:

@@ -369,7 +369,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data (numbers, strings, lists and dicts)."""
-        return self.make_result_dict(
+        return self.make_record(
             corpus=self.corpus, cells=[_cell_to_dict(cell) for cell in self.cells]
         )
 
@@ -563,7 +563,7 @@ _RANK_STYLES: Final = {1: "-", 5: "--"}
 def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     for start, colour in _START_COLOURS.items():
         for topn, style in _RANK_STYLES.items():
-            # Without anchors there is no rotation. It is another attack, so no line connects them.
+            # Without anchors no rotation is fitted. It is another attack, so no line connects them.
             for numbers in ([0], [n for n in result.anchors if n]):
                 leaks = [result.found(start, n) for n in numbers]
                 shares = [[leak.share(topn).value for leak in runs] for runs in leaks]

@@ -398,7 +398,7 @@ class Attacker(Shown):
         return self.name or type(self.estimator).__name__
 
     @property
-    def transform_name(self) -> str:
+    def behind(self) -> str:
         """Name of the transform of this attacker, for reports."""
         if isinstance(self.transform, str):
             return self.transform
@@ -406,13 +406,13 @@ class Attacker(Shown):
         return str(named.__name__)
 
     @property
-    def is_batch_dependent(self) -> bool:
+    def reads_call(self) -> bool:
         """True if the score of a text depends on the other texts in the same encoder call."""
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
         """Return the name of the classifier and the name of its transform."""
-        return f"{self.classifier}, {self.transform_name}"
+        return f"{self.classifier}, {self.behind}"
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:

@@ -200,7 +200,7 @@ class ValueFigures(Record):
             ("F1", f"{self.f1} ({self.f1.how}; {f1_kind})"),
         ]
 
-    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
         The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
@@ -280,13 +280,13 @@ class ManyValues(ValueFigures, word="ManyValues"):
         shares = self.list_accuracy_and_f1(f"macro over {len(values[0])} values")
         return [*shares, ("ranks", f"of the true value: {top}, {rank}")]
 
-    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return two texts for a report: the measures of a baseline, and the name of a measure.
 
         The second text names the measure that `floor.gain` compares, such as "AUC". `measure` is
         the measure by which the attacker was chosen.
         """
-        figures, by = ValueFigures.baseline_text_and_measure(self, floor, measure)
+        figures, by = ValueFigures.describe_floor(self, floor, measure)
         return f"{figures}, top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}", by
 
     def list_bars(self, floors: Sequence[Floor]) -> list[Bar]:
@@ -359,7 +359,7 @@ class NumberFigures(Record, word="NumberFigures"):
         error = f"mean absolute {self.error} ({self.error.how})"
         return [("correlation", correlation), ("error", error)]
 
-    def baseline_text_and_measure(self, floor: Floor, measure: str) -> tuple[str, str]:
+    def describe_floor(self, floor: Floor, measure: str) -> tuple[str, str]:
         """Return the mean absolute error of a baseline as text, and the word "error"."""
         return f"mean absolute error {floor.error:.4f}", "error"
 

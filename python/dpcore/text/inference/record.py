@@ -406,7 +406,7 @@ def _main_accuracy_text(main: MainTask) -> str:
 
 
 def _describe_floor(inference: Inference, floor: Floor) -> str:
-    figures, by = inference.outcome.baseline_text_and_measure(floor, inference.measure)
+    figures, by = inference.outcome.describe_floor(floor, inference.measure)
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain

@@ -371,8 +371,8 @@ def infer(
     cells = _number_baseline_groups(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
     best = alone = _find_headline(choices)
-    if best.model.attacker.is_batch_dependent:
-        single = [pair for pair in tried if not pair[0].attacker.is_batch_dependent]
+    if best.model.attacker.reads_call:
+        single = [pair for pair in tried if not pair[0].attacker.reads_call]
         single_choices = _choose_attackers(single, judges[1], measures, cells[1])
         if single_choices:
             alone = _find_headline(single_choices)
@@ -402,7 +402,7 @@ def infer(
         attributes=target.names,
         values=target.values,
         attacker=attacker.classifier,
-        transform=attacker.transform_name,
+        transform=attacker.behind,
         measure=best.measure,
         outcome=outcome,
         floors=tests[[option is best for option in choices].index(True)],
@@ -697,7 +697,7 @@ def _list_measures(
             figure = judge.find_rates(scores[:, 0], best.threshold)[0]
         else:
             figure = judge.balanced_accuracy(scores_to_answers(scores, best.threshold))
-        details = attacker.classifier, attacker.transform_name, best.threshold
+        details = attacker.classifier, attacker.behind, best.threshold
         measures.append(OfMeasure(best.measure, *details, figure, floors))
     return tuple(measures)
 

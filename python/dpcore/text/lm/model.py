@@ -283,7 +283,7 @@ class NextWordModel(FitPlan):
         """
         return np.concatenate([states for states, _ in self.network.states_of(self._encode(texts))])
 
-    def next_word_log_probs(self, texts: Any) -> Iterator[Floats]:
+    def log_probabilities(self, texts: Any) -> Iterator[Floats]:
         """Yield, for each text, the log probabilities of the next word after each context.
 
         Args:

@@ -77,7 +77,7 @@ def search_plan(
     own = replace(rows, vocabulary=words)
     numbers, _ = own.encode(read)
     train = [numbers[n_held + row % (len(read) - n_held)] for row in range(n_train)]
-    plan, settings = _tune_count_trials(
+    plan, settings = _tune_and_count_trials(
         train, numbers[:n_held], own.size, plan, None if start is None else start.network, device,
         seed, progress,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def search_plan(
     return plan, {"settings_tried": settings, **figures}
 
 
-def _tune_count_trials(
+def _tune_and_count_trials(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip

@@ -224,7 +224,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         raise invalid("texts", needed, f"{len(states[0]):,} contexts")
     sums = np.zeros(2)
     for p, q in zip(
-        a.next_word_log_probs(given_texts), b.next_word_log_probs(given_texts), strict=True
+        a.log_probabilities(given_texts), b.log_probabilities(given_texts), strict=True
     ):
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
     # By Gibbs' inequality, a mean below 0 is a rounding error.

@@ -282,7 +282,7 @@ def _make_row_attacker(attacker: Attacker, columns: Floats) -> Attacker:
     def read(rows: Floats) -> Any:
         return change(columns[rows[:, 0].astype(int)])
 
-    read.__name__ = attacker.transform_name
+    read.__name__ = attacker.behind
     return Attacker(attacker.estimator, read, attacker.classifier)
 
 

@@ -422,7 +422,7 @@ def sweep(
     """
     start, seed = time.perf_counter(), to_seed(rng)
     require_module("sklearn", "redaction.sweep")
-    study, repeated = _read_study_count_dropped(
+    study, repeated = _read_and_count_dropped(
         sensitive, safe, public, encode, utility, attackers, errors.confidence_level(confidence)
     )
     named, need = _name_policies(policies), "ascending shares from 0 to 1"
@@ -558,7 +558,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
     return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
 
 
-def _read_study_count_dropped(
+def _read_and_count_dropped(
     sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
 ) -> tuple[Study, int]:
     """Check the arguments of `sweep` that concern texts; return them and the number of repeats.

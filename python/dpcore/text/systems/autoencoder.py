@@ -464,7 +464,7 @@ class ADePTModel(TextSystem):
             **asdict(recipe), texts=len(texts), cut=self.encoder.truncated(texts), seed=seed,
             losses=losses, partial=partial,
         )  # fmt: skip
-        return self._set_noise_find_pair(texts, pair, progress)
+        return self._set_noise_and_pair(texts, pair, progress)
 
     @property
     def state(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class TextClassifier(Labelling, Saved):
         """Create an adversary that is trained against the extractor, or return None."""
         return None
 
-    def _fit_list_training_texts(
+    def _fit_and_list_texts(
         self, corpus: Any, recipe: Recipe, schedule: Any, rng: Rng, device: Any, progress: Any
     ) -> tuple[str, ...]:
         """Train the extractor and the classifier, and return the training texts."""
@@ -534,8 +534,8 @@ class DPNR(TextSystem, TextClassifier):
         flag("pair", pair)
         recipe = training.make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
-        texts = self._fit_list_training_texts(corpus, recipe, schedule, rng, device, progress)
-        return self._set_noise_find_pair(texts, pair, progress)
+        texts = self._fit_and_list_texts(corpus, recipe, schedule, rng, device, progress)
+        return self._set_noise_and_pair(texts, pair, progress)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -587,7 +587,7 @@ class DPTextModel(TextSystem, Labelling):
             **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
             partial=ended,
         )  # fmt: skip
-        return self._set_noise_find_pair(texts, pair, progress)
+        return self._set_noise_and_pair(texts, pair, progress)
 
     @property
     def _largest_distance(self) -> float:

@@ -468,7 +468,7 @@ class TextSystem(Saved, Shown):
         assert self.private is not None
         return self.private
 
-    def _set_noise_find_pair(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
+    def _set_noise_and_pair(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
         """Set up the noise after the fitted encoder, and search the pair with the largest loss.
 
         The search is skipped if Ctrl-C stopped the training.
@@ -483,7 +483,7 @@ class TextSystem(Saved, Shown):
 
     def __repr__(self) -> str:
         """Return one line: arguments, whether the claim is true, and the largest loss found."""
-        worst = "" if self.private is None else self.private.worst_pair_text
+        worst = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:

@@ -37,7 +37,7 @@ _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 _MAX_EPSILON_RATIO: Final = 2.0**40
 """Largest ratio of two values of epsilon in the search by `calibrate`."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Number of words and number of draws per word for estimates, if there is no table."""
+"""Number of words and number of draws per word for estimates without a table."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
 """Relative precision of the epsilon that `calibrate` finds."""

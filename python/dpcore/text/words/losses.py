@@ -289,7 +289,7 @@ def _losses_and_renyi(
     """
     is_known = pair.max() < len(mechanism.vectors)
     if mechanism.has_table and (is_known or unknown != "keep"):
-        p, q = mechanism.log_rows_or_uniform(pair)
+        p, q = mechanism.rows_with_unknown(pair)
         losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
         at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
         return losses, at_delta, np.array([_renyi_by_order(p, q), _renyi_by_order(q, p)])
@@ -325,7 +325,7 @@ def kept_shares_and_support_sizes(
     for part in split_rows(len(numbers), size):
         inputs = numbers[part]
         if mechanism.has_table:
-            weights = np.exp(mechanism.log_rows_or_uniform(inputs))
+            weights = np.exp(mechanism.rows_with_unknown(inputs))
         else:
             drawn = mechanism._draw(inputs.repeat(draws), len(inputs) * draws, seed)
             rows = drawn.reshape(len(inputs), draws)
@@ -355,8 +355,8 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
         return losses
     others = np.arange(size + (unknown == "uniform"))
     for part in split_rows(len(others), size):
-        block = mechanism.log_rows_or_uniform(others[part])
-        for i, row in enumerate(mechanism.log_rows_or_uniform(numbers)):
+        block = mechanism.rows_with_unknown(others[part])
+        for i, row in enumerate(mechanism.rows_with_unknown(numbers)):
             with np.errstate(invalid="ignore"):
                 # NaN marks an output that is impossible under the two words.
                 worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))

@@ -494,7 +494,7 @@ class TableMechanism(WordMechanism):
         """
         return TableWithUnknown(self)
 
-    def log_rows_or_uniform(self, numbers: Ints) -> Floats:
+    def rows_with_unknown(self, numbers: Ints) -> Floats:
         """Compute the log probabilities of all outputs for n words (uniform for unknown words)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
@@ -531,7 +531,7 @@ class TableMechanism(WordMechanism):
         shape = (len(numbers), outputs)
         thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
         for part in split_rows(*shape):
-            rows = self.log_rows_or_uniform(numbers[part])
+            rows = self.rows_with_unknown(numbers[part])
             _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
         return thresholds, entries, slots
 
@@ -563,7 +563,7 @@ class TableWithUnknown:
 
     def log_rows(self, start: int, stop: int) -> Floats:
         """Compute the log probabilities of all V outputs for the inputs `start` to `stop - 1`."""
-        return self.mechanism.log_rows_or_uniform(require_rows(self.shape[0], start, stop))
+        return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
 class MetricMechanism(WordMechanism):
@@ -787,7 +787,7 @@ def text_score_matrix(
     for part in split_rows(len(needed), len(mechanism.vectors)):
         block = needed[part]
         if by_table:
-            rows = mechanism.log_rows_or_uniform(block)
+            rows = mechanism.rows_with_unknown(block)
         else:
             rows = -mechanism.vectors.distances(block)
         slots = np.full(len(mechanism.vectors), -1)
