@@ -314,14 +314,16 @@ def test_a_transformer_with_its_tokenizer(tmp_path):
 def test_a_sentence_transformer_agrees_up_to_rounding_encodes_and_is_audited(tmp_path):
     model = tiny_sentences(tmp_path)
     private = PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0)
-    assert 0.0 < private.batches.distance < 1e-5
+    assert private.batches.distance < 1e-5
     assert (private.encode(TEXTS).shape, private.noise.scale) == ((3, 96), 0.25)
     report = dpcore.audit(private, PAIR, trials=2_000, rng=1)
     assert (report.claim, bool(report.undecided)) == (8.0, True)
     assert 0.5 < report.declared_loss < 8.0
     assert private.encoder.longest == 16
     half = PrivateEncoder(model.to(torch.bfloat16), Clip("l1", 1.0), epsilon=8.0)
-    assert 1e-4 < half.batches.distance < 0.05
+    # Some processors' kernels give equal vectors in a batch and alone, so the distance may be 0.
+    assert (half.batches.texts, half.batches.rounding) == (9, 0.05)
+    assert half.batches.distance < 0.05
 
 
 # The noise of least error is chosen before a text is seen, and the signal that is left is said.
