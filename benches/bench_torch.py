@@ -16,7 +16,7 @@ from dpcore.adapters.torch import TorchModule
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum
 from dpcore.events import Above, Vote
-from dpcore.mechanisms.callables import call_on_device, make_generator
+from dpcore.mechanisms.callables import call_tensor_mechanism, make_generator
 from dpcore.sampling.tally import Curve, TallyRows, Watch
 from dpcore.streams import COUNT, seeded_torch
 
@@ -82,7 +82,7 @@ def test_a_block(race, benchmark, tiny, name, curve):
     mechanism = TorchModule(module)
 
     def drawn():
-        return call_on_device(mechanism, PAIR.x, ROWS, make_generator(1, COUNT, 0, 5))
+        return call_tensor_mechanism(mechanism, PAIR.x, ROWS, make_generator(1, COUNT, 0, 5))
 
     outputs = drawn()
     smallest(drawn, blocks)

@@ -26,8 +26,8 @@ from scipy.stats import binom, binomtest
 import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
-from dpcore.claims.trade_off import tangent_eps_delta
-from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, make_opposed_record
+from dpcore.claims.trade_off import choose_refutable_pair
+from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, record_opposing_gradients
 from dpcore.records import Counts
 from dpcore.training import audit_step
 
@@ -103,7 +103,7 @@ def count_refuted(claim: Claim, rates: Rates, bound: str, reverse: bool, draws: 
 
 @cache
 def _choose(claim: Claim, pilot: Counts) -> tuple[float, float]:
-    return tangent_eps_delta(claim, pilot)
+    return choose_refutable_pair(claim, pilot)
 
 
 def record_nulls(draws: int) -> Iterator[str]:
@@ -192,11 +192,11 @@ def record_steps(seeds: int) -> Iterator[str]:
     yield "| --- | ---: | ---: |"
     rng = np.random.default_rng(FIRST_SEED)
     rows = np.column_stack([5.0 * rng.normal(size=(31, 20)), rng.random(31) < 0.5])
-    batch = np.concatenate([make_opposed_record(rows)[None], rows])
+    batch = np.concatenate([record_opposing_gradients(rows)[None], rows])
     for fault in FAULTS:
         if fault in (POISSON, FIXED):
             continue  # How batches are drawn shows in no step of one batch.
-        draw = partial(Recipe(1.0, fault).sum_gradients, at=np.zeros(rows.shape[1]))
+        draw = partial(Recipe(1.0, fault).draw_noisy_gradient_sum, at=np.zeros(rows.shape[1]))
         step = partial(split_bias, draw)
         reports = [
             audit_step(
@@ -278,7 +278,7 @@ def record_power(draws: int) -> Iterator[str]:
         def refutes(n: int, rng: np.random.Generator) -> bool:
             chosen = best, float(claim.delta(best))
             if pilot is not None:
-                chosen = tangent_eps_delta(claim, draw_counts(rng, rates, pilot, False))
+                chosen = choose_refutable_pair(claim, draw_counts(rng, rates, pilot, False))
             counts = draw_counts(rng, rates, n, False)
             return bool(BOUNDS[bound](counts, chosen[1], confidence) > chosen[0])
 

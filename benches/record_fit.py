@@ -17,7 +17,7 @@ from time import process_time
 import numpy as np
 
 import dpcore
-from dpcore.bounds.canaries import gdp_mu
+from dpcore.bounds.canaries import largest_gdp_mu
 
 SIZES = [
     (1, 1_000), (20, 1_000), (64, 1_000), (10, 10**6), (20, 10**6), (100, 200_000),
@@ -117,7 +117,7 @@ def list_tails():
             (f"{columns:,} columns, x' - x known", add_known, tuple(vectors.values()), 20_000, 2.39)
         )
         rows.append((f"{columns:,} columns, names", add_secret, tuple(vectors), 20_000, 2.39))
-    noise = dpcore.Gaussian(20**0.5 / gdp_mu(1.0, DELTA))
+    noise = dpcore.Gaussian(20**0.5 / largest_gdp_mu(1.0, DELTA))
     rows.append(("20 columns, epsilon 1", noise, dpcore.pairs.zeros_ones(20), 10**6, 0.77))
     return rows
 

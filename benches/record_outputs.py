@@ -27,7 +27,7 @@ from scipy import stats
 
 import dpcore
 from dpcore.mechanisms.answers import answer_rows
-from dpcore.recorded.independent_rows import doubts_of_order, repeat_doubts_notes
+from dpcore.recorded.independent_rows import doubts_of_order, repeat_doubts_and_notes
 from dpcore.sampling.columns import refuse_clocks, refuse_row_numbers
 
 FIRST_SEED = 2_900_001
@@ -462,7 +462,7 @@ def is_doubted(sides: Sides) -> bool:
         refuse_clocks(sides)
     except ValueError:
         return True
-    return bool(repeat_doubts_notes(sides)[0] or doubts_of_order(sides))
+    return bool(repeat_doubts_and_notes(sides)[0] or doubts_of_order(sides))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

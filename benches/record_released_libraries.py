@@ -26,7 +26,7 @@ from pathlib import Path
 
 from dpcore.attacks import Classifier
 from dpcore.experiments.released_libraries import Config, Row, run
-from dpcore.experiments.released_libraries.cases import ENVIRONMENTS, PACKAGES, list_cases
+from dpcore.experiments.released_libraries.cases import ENVIRONMENTS, PACKAGES, list_mechanisms
 from dpcore.experiments.released_libraries.experiment import FOLDER, RECORD_FORMAT, read_records
 from dpcore.experiments.released_libraries.worker import build_mechanism, run_audit
 from dpcore.report.rows import format_epsilon
@@ -80,7 +80,7 @@ def write_classifier_rows() -> None:
 
     A small bound may mean that the attack is weak. A learner of another library tests this.
     """
-    cases = {(case.package, case.name): case for name in PACKAGES for case in list_cases(name)}
+    cases = {(case.package, case.name): case for name in PACKAGES for case in list_mechanisms(name)}
     entries = []
     for row in read_records(DATA / "records"):
         case = cases.get((row.package, row.name))

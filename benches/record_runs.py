@@ -29,7 +29,7 @@ from unittest import mock
 import numpy as np
 
 import dpcore
-from dpcore.experiments.scaling import Config, add_laplace_noise, count_simulated
+from dpcore.experiments.scaling import Config, add_laplace_noise, simulate_cluster
 from dpcore.sampling import driver
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -57,7 +57,7 @@ def measure_efficiency() -> tuple[list[str], bool]:
     ]
     good = True
     for trials, workers, wanted in WANTED:
-        [found], [faulty] = (count_simulated(Config(), trials, workers, f) for f in (False, True))
+        [found], [faulty] = (simulate_cluster(Config(), trials, workers, f) for f in (False, True))
         good &= found.efficiency >= wanted
         lines.append(
             f"| {trials:.0e} | {workers:,} | {wanted} | {found.efficiency:.3f} | "

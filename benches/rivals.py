@@ -58,7 +58,7 @@ from scipy.stats import binom
 import dpcore
 from dpcore.attacks import Auto, Threshold
 from dpcore.claims import GDP
-from dpcore.experiments.dp_sniper_table import svt_pair_loss
+from dpcore.experiments.dp_sniper_table import svt_values_loss
 
 try:
     from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality
@@ -205,7 +205,9 @@ def make_cases() -> list[Case]:
     rest = np.random.default_rng(3).normal(size=(31, 20))
     # With the first record the sum of the gradients has the opposite direction.
     batches = dpcore.Pair(*(np.vstack([w * rest.sum(axis=0), rest]) for w in (-2.0, 0.0)))
-    values = max(svt_pair_loss(half, 1 - half, 2.0, 2.0), svt_pair_loss(1 - half, half, 2.0, 2.0))
+    values = max(
+        svt_values_loss(half, 1 - half, 2.0, 2.0), svt_values_loss(1 - half, half, 2.0, 2.0)
+    )
     mu_1, mu_2, mu_half = (GDP(mu).epsilon(DELTA) for mu in (1.0, 2.0, 0.5))
     small, normal = partial(add_noise, scale=0.9), partial(add_noise, kind="normal", order=2.0)
     return [

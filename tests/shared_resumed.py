@@ -57,7 +57,7 @@ def _options(seed: int) -> dict[str, Any]:
 @contextmanager
 def cut_after(shards: int, purpose: int = COUNT) -> Iterator[None]:
     """End an audit, as Ctrl-C does, after so many shards of a purpose, each of one block."""
-    original, made = driver.draw_shard, itertools.count()
+    original, made = driver.run_shard, itertools.count()
 
     def draw_shard(draws: Any, work: Any, task: Any) -> Any:
         if task.purpose == purpose and next(made) == shards:
@@ -65,7 +65,7 @@ def cut_after(shards: int, purpose: int = COUNT) -> Iterator[None]:
         return original(draws, work, task)
 
     with (
-        mock.patch.object(driver, "draw_shard", draw_shard),
+        mock.patch.object(driver, "run_shard", draw_shard),
         mock.patch.object(driver.Pace, "shard_trials", lambda *given: given[3]),
         # A kill of this process itself is not meant.
         mock.patch.object(run_files.os, "fsync"),

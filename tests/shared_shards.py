@@ -17,7 +17,7 @@ import dpcore
 from dpcore import Laplace, Pair, attacks
 from dpcore.sampling.driver import Done, Shard, Source, run_shards
 from dpcore.sampling.replay import MOST_FOLLOWED
-from dpcore.sampling.rows import Evidence, Pieces
+from dpcore.sampling.rows import IndependenceSums, Pieces
 from dpcore.sampling.sources import CallableDraws
 from dpcore.sampling.tally import Tally
 from dpcore.sampling.workers import Workers
@@ -159,7 +159,7 @@ class MadeUpWorkers(Workers):
                 total += hits
                 pieces += Pieces.of_block(number, (0, self._block), (hits,))
             trials = len(numbers) * self._block
-            sides.append(Tally(trials, (total,), evidence=Evidence(pieces)))
+            sides.append(Tally(trials, (total,), evidence=IndependenceSums(pieces)))
         shard = Shard(task.first, task.end, (sides[0], sides[1]), seconds=0.02 * len(numbers))
         limit = 1 << (64 - task.zeros)
         for number in numbers:

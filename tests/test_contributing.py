@@ -304,8 +304,8 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
 NOISE = '''"""Laplace noise by another name."""
 import math
 from dataclasses import dataclass
-from .laplace import _laplace_log_tails
-from .native import Primitive, cost_over_scale, real_line_support, register_law
+from .laplace import _laplace_log_tail_and_complement
+from .native import Primitive, cost_over_scale, whole_real_line, register_law
 
 @register_law(LAW)
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ class Toy(Primitive):
     scale: float
     variant: str = "two_branch"
 '''
-VOTES = "log_votes=_laplace_log_tails"
+VOTES = "log_votes=_laplace_log_tail_and_complement"
 COST = "cost=lambda noise, apart, entries: cost_over_scale(apart, noise.scale, 'l1')"
 LAWS = {
     "nothing": "",
@@ -323,7 +323,7 @@ LAWS = {
     "other end": "support=lambda noise: (-math.inf, 0.0)",
     "cost": COST,
     "blind": "blind=True",
-    "all": f"{VOTES}, support=real_line_support, {COST}",
+    "all": f"{VOTES}, support=whole_real_line, {COST}",
 }
 
 
@@ -540,14 +540,14 @@ def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
 
 FORMAT = '''"""A toy: numbers as Python writes them in hexadecimal, one a line."""
 import numpy as np
-from .columns import Found, Request, Table
+from .columns import FileInfo, Request, Table
 from .opened import HashedFile, Settings
 
 def read_toy(file: HashedFile, request: Request, settings: Settings) -> Table:
     """Read one column without a name."""
     lines = file.open_text(settings.encoding).read().split()
     column = np.array([float.fromhex(line) for line in lines])
-    return Table(file.name, None, (column,), Found("toy", sha256=file.sha256))
+    return Table(file.name, None, (column,), FileInfo("toy", sha256=file.sha256))
 '''
 
 NEW_FILES = {

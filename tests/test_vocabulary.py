@@ -45,9 +45,9 @@ FOUND = {
     "Group", "Inference", "Measured", "OfAttribute", "Leakage", "TextLoss",
     "WordCalibration",
     # Of one argument or two, given by place.
-    "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
-    "split_words",
-    "every_of", "epsilon_of", "title_of", "loss",
+    "event_of", "is_native", "member_strategy", "pair_strategy", "named", "usual",
+    "word_vectors", "words_of", "split_words",
+    "batch_or_epoch", "epsilon_of", "title_of", "loss",
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 
 
 @lru_cache(maxsize=1024)
-def hints_of(target: Any) -> dict[str, Any]:
+def type_hints_by_name(target: Any) -> dict[str, Any]:
     """Return the annotated types of a function's arguments or a class's fields, by name.
 
     If an annotation of a function contains a name that only type checkers import, the argument is
@@ -69,7 +69,7 @@ def fits_hint(value: Any, hint: Any) -> bool:
         names = (name for name in dir(kind) if name == "__call__" or not name.startswith("_"))
         return all(hasattr(value, name) for name in names)
     if hint is npt.ArrayLike:
-        return _is_array_like(value)
+        return _can_convert_to_array(value)
     if kind is Any or not isinstance(kind, type):
         return True
     if not isinstance(value, kind):
@@ -90,7 +90,7 @@ def fits_hint(value: Any, hint: Any) -> bool:
     return len(value) == len(parts) and all(map(fits_hint, value, parts))
 
 
-def _is_array_like(value: Any) -> bool:
+def _can_convert_to_array(value: Any) -> bool:
     """Return True if `numpy.asarray` converts a value to an array or to a number.
 
     The result is False for rows of different lengths and for an object that is not a number.

@@ -272,7 +272,7 @@ def _explain_one_sided_noise(
 
 def _log_p_vote_and_not(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     steps = mechanism.steps(vote.threshold.size)
-    centre = _clip_input(np.asarray(x, dtype=np.float64), steps.clip)
+    centre = _clip_input_to_norm_ball(np.asarray(x, dtype=np.float64), steps.clip)
     if law_of(steps.noise).blind:
         centre = np.zeros_like(centre)
     with np.errstate(over="ignore"):
@@ -284,11 +284,11 @@ def _log_p_vote_and_not(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     parts = (higher, lower)
     log_p, log_q = (np.concatenate(part) for part in zip(*parts, strict=True))
     if (log_p == log_p[0]).all() and (log_q == log_q[0]).all():
-        return _log_binomial_tails(log_p.size, float(log_p[0]), float(log_q[0]))
+        return _log_binomial_majority(log_p.size, float(log_p[0]), float(log_q[0]))
     return None if log_p.size > _MAX_UNEQUAL_ENTRIES else _log_unequal_majority(log_p, log_q)
 
 
-def _clip_input(x: Logs, clip: ClipStep | None) -> Logs:
+def _clip_input_to_norm_ball(x: Logs, clip: ClipStep | None) -> Logs:
     if clip is None:
         return x
     largest = float(np.abs(x).max())
@@ -302,7 +302,7 @@ def _clip_input(x: Logs, clip: ClipStep | None) -> Logs:
     return unit * (clip.radius / norm)
 
 
-def _log_binomial_tails(n: int, log_p: float, log_not_p: float) -> tuple[float, float]:
+def _log_binomial_majority(n: int, log_p: float, log_not_p: float) -> tuple[float, float]:
     """Compute the logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
 
     The function sums the upper tail if p <= 1/2, and the lower tail otherwise. The terms of this
@@ -353,7 +353,7 @@ def _log_unequal_majority(log_p: Logs, log_not_p: Logs) -> tuple[float, float]:
         stay = masses[: i + 2] + log_not_p[i]
         stay[1:] = np.logaddexp(stay[1:], masses[: i + 1] + log_p[i])
         masses[: i + 2] = stay
-    tails = (_log_sum(masses[n // 2 + 1 :]), _log_sum(masses[: n // 2 + 1]))
+    tails = (_sum_in_log_space(masses[n // 2 + 1 :]), _sum_in_log_space(masses[: n // 2 + 1]))
     # The rounding error of the larger tail could exceed a small tail: compute from the smaller
     # tail.
     if tails[0] <= tails[1]:
@@ -366,5 +366,5 @@ def _log_one_minus_exp(log_tail: float) -> float:
     return float(log_complement(log_tail)) + 0.0
 
 
-def _log_sum(logs: Logs) -> float:
+def _sum_in_log_space(logs: Logs) -> float:
     return min(float(np.logaddexp.reduce(logs)), 0.0)

@@ -147,10 +147,10 @@ def use_one_blas_thread() -> Iterator[None]:
 
 
 @functools.cache
-def _find_thread_pools(owners: tuple[bool, ...]) -> Any:
+def _find_thread_pools(cache_key: tuple[bool, ...]) -> Any:
     """Return a controller of the BLAS libraries that are loaded.
 
-    `owners` only makes the cached result depend on which modules with BLAS are imported.
+    `cache_key` only makes the cached result depend on which modules with BLAS are imported.
     """
     from threadpoolctl import ThreadpoolController
 

@@ -54,7 +54,7 @@ def name_path_errors(
         raise tag_error(type(error)(error.errno, text, os.fspath(path)), name) from error
 
 
-def write_file(path: Any, content: str | bytes, name: str = "path") -> None:
+def write_file_or_keep_old(path: Any, content: str | bytes, name: str = "path") -> None:
     """Write a file; after an error, the file has its old content.
 
     Args:

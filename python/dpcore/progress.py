@@ -92,16 +92,16 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop_moving()
+        self._stop_redraw_thread()
         with self._lock:
             self._wanted = False
             if self._display is not None:
                 self._display.close()
 
-    def advance(self, done: float) -> None:
+    def advance(self, amount: float) -> None:
         """Move this bar by an amount of completed work, in the unit of the bar."""
-        self._within = max(0, self._within - int(done))
-        self._state = self._state.add_done(done, self._clock())
+        self._within = max(0, self._within - int(amount))
+        self._state = self._state.add_done(amount, self._clock())
         if self._state.last - self._drawn >= _REDRAWN_SECONDS:
             self._draw()
 
@@ -116,7 +116,7 @@ class Progress:
             # Threads may lose some of these steps: they move only the bar, and never enter a count.
             self._within += 1
 
-    def begin(self, label: str, total: float | None = None) -> None:
+    def reset(self, label: str, total: float | None = None) -> None:
         """Use this bar for new work, from the beginning.
 
         Args:
@@ -130,7 +130,7 @@ class Progress:
 
     def stop_thread(self) -> None:
         """Draw this bar now, and end the thread that redraws the bar."""
-        self._stop_moving()
+        self._stop_redraw_thread()
         self._patience = 0.0
         self._draw()
 
@@ -170,7 +170,7 @@ class Progress:
             self.say(f"dpcore: {work} take about {format_time(seconds)}")
         return seconds > LONG_SECONDS
 
-    def _stop_moving(self) -> None:
+    def _stop_redraw_thread(self) -> None:
         global _shown_bar
         if _shown_bar is self:
             _shown_bar = self._outer
@@ -217,7 +217,7 @@ class _State:
         """Return the fraction of work that is done, in (0, 1], or None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
-    def format_time_left(self, now: float) -> str:
+    def time_left_or_elapsed_text(self, now: float) -> str:
         """Return the remaining time as text, or the time so far if the former is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
@@ -251,7 +251,7 @@ class _Terminal:
             self._task = self._bar.add_task(state.label, total=state.total, left="")
         self._shown = state
         share = dict(
-            description=state.label, completed=state.done, left=state.format_time_left(now)
+            description=state.label, completed=state.done, left=state.time_left_or_elapsed_text(now)
         )
         self._bar.update(self._task, **share, refresh=True)
 
@@ -273,27 +273,27 @@ class _Notebook:
 
         share = state.share()
         part = "" if share is None else f" {100.0 * share:.0f} %"
-        line = f"{state.label}{part}, {state.format_time_left(now)}"
+        line = f"{state.label}{part}, {state.time_left_or_elapsed_text(now)}"
         value = "" if share is None else f' value="{share:.4f}"'
         page = f"<progress{value}></progress> {html.escape(line)}"
-        self._show_page({"text/plain": line, "text/html": page})
+        self._display_or_update({"text/plain": line, "text/html": page})
 
     def close(self) -> None:
         if self._handle is not None:
-            self._show_page({"text/plain": "", "text/html": ""})
+            self._display_or_update({"text/plain": "", "text/html": ""})
 
-    def _show_page(self, shown: dict[str, str]) -> None:
+    def _display_or_update(self, mime_bundle: dict[str, str]) -> None:
         if self._handle is None:
-            self._handle = _import_display_module().display(shown, raw=True, display_id=True)
+            self._handle = _import_ipython_display().display(mime_bundle, raw=True, display_id=True)
         else:
-            self._handle.update(shown, raw=True)
+            self._handle.update(mime_bundle, raw=True)
 
     @staticmethod
     def say(text: str) -> None:
-        _import_display_module().display({"text/plain": text}, raw=True)
+        _import_ipython_display().display({"text/plain": text}, raw=True)
 
 
-def _import_display_module() -> Any:
+def _import_ipython_display() -> Any:
     from IPython import display
 
     return display
@@ -327,7 +327,7 @@ def count_with_progress(size: int) -> Iterable[int]:
     )
 
 
-def is_second_interrupt() -> bool:
+def record_interrupt_and_check_second() -> bool:
     """Record that the user pressed Ctrl-C; return True if it is the second time in 2 seconds.
 
     If the result is True, the caller ends the program.

@@ -44,12 +44,12 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
-def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
+def noise_scale(shown_formula: str, numerator: float, epsilon: float) -> float:
     """Compute the scale of noise as numerator / epsilon, and check that it is in (0, 1e300].
 
-    The argument `formula` is the formula of the scale for the error message.
+    The argument `shown_formula` is the formula of the scale for the error message.
     """
-    name = f"noise scale {formula}"
+    name = f"noise scale {shown_formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 

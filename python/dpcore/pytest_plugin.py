@@ -356,7 +356,7 @@ class DPAudit:
         """
         from .recorded.run import audit_outputs
 
-        claim = _claim_or_epsilon(claim, options)
+        claim = _claim_or_epsilon_argument(claim, options)
         if claim is None:
             raise errors.invalid("claim", "given, for recorded outputs make none", None)
         settings = self._complete_options(options, "trials")
@@ -509,11 +509,11 @@ class DPAudit:
             TypeError: if an argument has the wrong type.
             ValueError: if a value is out of range, or no claim is given.
         """
-        from .mechanisms.declarations import optional_attribute
+        from .mechanisms.declarations import get_or_default
         from .tracing.run import trace
 
-        claim = _claim_or_epsilon(claim, {"epsilon": epsilon})
-        own = optional_attribute(f, "claim") if claim is None else claim
+        claim = _claim_or_epsilon_argument(claim, {"epsilon": epsilon})
+        own = get_or_default(f, "claim") if claim is None else claim
         if own is None or callable(own):
             raise errors.invalid("claim", "given for a function without its own claim", None)
         rng = self._complete_options({"rng": rng}, "trials", "confidence")["rng"]
@@ -542,7 +542,7 @@ class DPAudit:
     ) -> TableAudit:
         from .tables.table_audit import audit_table
 
-        claim, self._calls = _claim_or_epsilon(claim, options), self._calls + 1
+        claim, self._calls = _claim_or_epsilon_argument(claim, options), self._calls + 1
         settings = {"progress": False, **options}
         settings.pop("epsilon", None)
         audit = audit_table(table, distances, claim=claim, log=log, **settings)
@@ -557,23 +557,23 @@ class DPAudit:
         self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]
     ) -> Audit:
         from .adapters import adapt
-        from .auditing.arguments import collect_arguments
+        from .auditing.arguments import collect_audit_arguments
         from .auditing.run import run_with_checkpoint
-        from .mechanisms.declarations import optional_attribute
+        from .mechanisms.declarations import get_or_default
 
-        claim = _claim_or_epsilon(claim, options)
+        claim = _claim_or_epsilon_argument(claim, options)
         # A progress bar would appear between the dots of pytest.
         settings = {"progress": False, **self._complete_options(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
         found_as = mechanism if adapted is None else adapted
-        advice = optional_attribute(found_as, "claim_advice")
+        advice = get_or_default(found_as, "claim_advice")
         if claim is None and settings.get("neighbour") is None and advice:
             raise errors.invalid("claim", f"given, or neighbour= ({advice})", None)
         remark = ""
         if settings["trials"] is None:
             settings["trials"] = own = _find_default_trials(found_as, pair)
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
-        arguments = collect_arguments(mechanism, pair, {"claim": claim, **settings})
+        arguments = collect_audit_arguments(mechanism, pair, {"claim": claim, **settings})
         audit = run_with_checkpoint(arguments, _DEFAULT_TRIALS)
         if audit.claim is None:
             raise errors.invalid("claim", "given for a mechanism without its own claim", None)
@@ -655,14 +655,14 @@ class DPAudit:
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
         from .report.rows import format_rows
         from .results.audit_json import format_call
-        from .results.audit_text import describe_how_to_refute, list_report_rows
+        from .results.audit_text import describe_how_to_refute, list_report_rows_without_time
         from .results.audits import Audit
         from .tables.table_audit import TableAudit
 
         table = [("audit", f"{self._calls} of {self._node.nodeid}")]
         again = [("repeat", _rerun_command(self._node))]
         if isinstance(audit, Audit):
-            table += [("mechanism", audit.name), *list_report_rows(audit), *again]
+            table += [("mechanism", audit.name), *list_report_rows_without_time(audit), *again]
             table.append(("or", format_call(audit)))
         else:
             table += [("outputs", audit.name), *audit.lines(), *again]
@@ -674,7 +674,7 @@ class DPAudit:
         pytest.fail(format_rows(title, table), pytrace=False)
 
 
-def _claim_or_epsilon(claim: Any, options: Mapping[str, Any]) -> Any:
+def _claim_or_epsilon_argument(claim: Any, options: Mapping[str, Any]) -> Any:
     """Return the argument `claim`, or `epsilon`, its other name, or None if neither is given."""
     from .claims.trade_off import Claim
 
@@ -777,16 +777,16 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 def _find_default_trials(mechanism: Any, pair: Any) -> int | None:
     """Return the number of trials that a mechanism proposes for this pair, or None."""
-    from .mechanisms.declarations import optional_attribute
+    from .mechanisms.declarations import get_or_default
     from .records import Pair
 
-    make = optional_attribute(mechanism, "as_mechanism")
+    make = get_or_default(mechanism, "as_mechanism")
     made = make() if callable(make) and not isinstance(mechanism, type) else mechanism
-    on_pair = optional_attribute(made, "default_trials_on")
+    on_pair = get_or_default(made, "default_trials_on")
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     # With several pairs or no pair, the audit reports which pairs it accepts.
     is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
-    own: int | None = optional_attribute(made, "default_trials")
+    own: int | None = get_or_default(made, "default_trials")
     return on_pair(Pair(*texts)) if callable(on_pair) and is_pair else own
 
 

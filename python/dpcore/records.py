@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import instance, integer, real
-from .report.card import make_card
+from .report.card import make_html_card
 from .report.figures import show_hidden_characters
 from .report.page import make_plain_page, save_page
 from .report.plain import (
@@ -47,7 +47,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def get_optional(defaults: type, value: Any, name: str) -> Any:
+def get_attribute(defaults: type, value: Any, name: str) -> Any:
     """Return an optional attribute of an object, or its default if the object lacks it.
 
     Args:
@@ -62,7 +62,7 @@ def get_optional(defaults: type, value: Any, name: str) -> Any:
     Example:
         >>> class Walker:
         ...     legs = 2
-        >>> get_optional(Walker, print, "legs")
+        >>> get_attribute(Walker, print, "legs")
         2
     """
     return getattr(value, name, getattr(defaults, name))
@@ -158,7 +158,7 @@ class Result(Answer, Record):
         """Raise an error if fields that a reported number depends on contradict each other."""
 
     def _repr_html_(self) -> str:
-        return make_card(self._title, self._lines(), getattr(self, "refuted", None))
+        return make_html_card(self._title, self._lines(), getattr(self, "refuted", None))
 
     def lines(self) -> list[Row]:
         """Return the rows of the report on this result, each as a tuple (label, text).

@@ -13,16 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .auditing.arguments import Arguments, collect_arguments
-from .auditing.registered_parts import find_early_look, mark_part_begun, register_early_look
-from .auditing.run import count_shards, finish_audit, run_arguments
-from .auditing.run_files import RunFile, open_run, read_run
+from .auditing.arguments import Arguments, collect_audit_arguments
+from .auditing.registered_parts import find_early_look, record_part_start_once, register_early_look
+from .auditing.run import finish_audit, finish_counting_event, run_arguments
+from .auditing.run_files import RunFile, open_locked_run, read_run
 from .errors import flag, integer, invalid, mistyped, tag_error
 from .paths import require_path
 from .results.audits import Audit
 from .results.evidence import unite_smallest_digests
 from .sampling.driver import Done, Range
-from .sampling.rows import event_rate_change_doubts
+from .sampling.rows import compare_rates_of_audits
 from .suggestions import explain_argument_errors
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
@@ -96,14 +96,14 @@ def begin_run(
         >>> merge_parts(folder.glob("part-*.json")).verdict
         'refuted'
     """
-    with open_run(path, "path", asked) as run:
+    with open_locked_run(path, "path", asked) as run:
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
-        arguments = _collect_options(mechanism, pair, options, run)
+        arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
         run_arguments(arguments, run, lambda *_: None)
 
 
-def continue_run(
+def start_or_resume_run(
     path: FilePath,
     mechanism: Any,
     pair: Any = None,
@@ -123,8 +123,8 @@ def continue_run(
             function from Python, leave out `asked`.
         **options: other keyword arguments of `dpcore.audit`.
     """
-    with open_run(path, "checkpoint", asked) as run:
-        arguments = _collect_options(mechanism, pair, options, run)
+    with open_locked_run(path, "checkpoint", asked) as run:
+        arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
         report: Audit = run_arguments(arguments, run)
         return report
 
@@ -177,7 +177,7 @@ def count_part(
         raise invalid("path", "a run of which nothing is counted (--fit-only)", str(path))
     if Path(path).resolve() == out.resolve():
         raise invalid("out", "another file than the run's", str(out))
-    with open_run(out, "out") as run:
+    with open_locked_run(out, "out") as run:
         if run.fixed is None:
             run.fixed, run.part = begun.fixed, (number, parts)
             # The command that continues the part reads this path of the run.
@@ -193,21 +193,21 @@ def count_part(
                 ),
                 "out",
             )
-        arguments = _collect_options(mechanism, pair, options, run)
+        arguments = _collect_arguments_with_checkpoint(mechanism, pair, options, run)
         run.same_bits = run.same_bits and arguments.same_bits is not False
-        mark_part_begun(begun.place, run, again)
-        run_arguments(arguments, run, lambda _, *counted: count_shards(*counted))
+        record_part_start_once(begun.place, run, again)
+        run_arguments(arguments, run, lambda _, *counted: finish_counting_event(*counted))
         if run.failure is not None:
             raise run.failure
 
 
-def _collect_options(
+def _collect_arguments_with_checkpoint(
     mechanism: Any, pair: Any, options: Mapping[str, Any], run: RunFile
 ) -> Arguments:
     """Return all arguments of `dpcore.audit`, with the run file as `checkpoint`."""
     if options.get("checkpoint") is not None:
         raise invalid("checkpoint", "left out: the run file is one", options["checkpoint"])
-    return collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
+    return collect_audit_arguments(mechanism, pair, {**options, "checkpoint": run.path})
 
 
 def _check_part(part: Any) -> tuple[int, int]:
@@ -268,7 +268,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             raise ValueError(text)
         if any(_is_same_part(run, other) for other in counted_runs):
             continue
-        done = _join_new_run(done, run, counted_runs)
+        done = _join_run_if_disjoint(done, run, counted_runs)
         counted_runs.append(run)
     missing = done.list_unfinished(first.fixed.start, first.fixed.start + first.fixed.trials)
     if missing and not partial:
@@ -279,7 +279,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
     if missing:
         register_early_look(counted_runs)
         for run in runs:
-            with open_run(run.path, "paths") as held:
+            with open_locked_run(run.path, "paths") as held:
                 held.looked = True
                 # write() would print a warning with counts of a file that is not marked yet.
                 held.write_or_raise()
@@ -312,7 +312,7 @@ def _propose_command(runs: list[RunFile]) -> str:
     counted = {run.part[0] for run in runs if run.part is not None}
     parts = first.part[1] if first.part is not None else 0
     number = next((number for number in range(1, parts + 1) if number not in counted), None)
-    return "" if number is None else first.make_count_line((number, parts), f"part-{number}.json")
+    return "" if number is None else first.count_command((number, parts), f"part-{number}.json")
 
 
 def _is_same_part(run: RunFile, other: RunFile) -> bool:
@@ -332,7 +332,7 @@ def _is_same_part(run: RunFile, other: RunFile) -> bool:
     )
 
 
-def _join_new_run(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
+def _join_run_if_disjoint(done: Done, run: RunFile, counted_runs: list[RunFile]) -> Done:
     for other in counted_runs:
         same = set(run.digests) & set(other.digests)
         if same:
@@ -363,4 +363,4 @@ def _event_rate_notes(runs: list[RunFile]) -> tuple[str, ...]:
         return ()
     counted = [run.done for run in runs if run.done.ranges]
     sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]
-    return event_rate_change_doubts(sides)
+    return compare_rates_of_audits(sides)

@@ -105,7 +105,7 @@ def block_trials(elements: int, device: str = "cpu") -> int:
     return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
 
 
-def block_size_per_thread(trials: int, threads: int) -> int:
+def trials_per_thread(trials: int, threads: int) -> int:
     """Compute how many trials one thread draws, if all threads draw equally many trials.
 
     The result is rounded down, but is at least 1.
@@ -191,7 +191,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
 
 
 @contextmanager
-def seed_quietly(*words: int) -> Iterator[None]:
+def seed_and_hide_warnings(*words: int) -> Iterator[None]:
     """Return a context manager that seeds the global random generators and hides warnings.
 
     The integers `words` determine the seeds. At the end of the `with` block, the generators get
@@ -273,7 +273,7 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
     """Set the full state of torch's Mersenne twister, as after `manual_seed`."""
-    seeded = _make_torch_template_state()
+    seeded = _torch_state_if_layout_known()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
@@ -288,7 +288,7 @@ def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 @functools.cache
-def _make_torch_template_state() -> npt.NDArray[np.uint8] | None:
+def _torch_state_if_layout_known() -> npt.NDArray[np.uint8] | None:
     """Return a state of torch's Mersenne twister, or None if its layout is not as expected.
 
     After `manual_seed`, a known recursion gives all words from the first word. The function uses
@@ -372,7 +372,7 @@ class Generators:
         for (_, put), state in zip(self._states, states, strict=True):
             put(state)
 
-    def wrap_to_store(self, draw: _DrawFunction) -> _DrawFunction:
+    def save_state_first(self, draw: _DrawFunction) -> _DrawFunction:
         """Return a function that first stores the states of the generators and then calls `draw`.
 
         The generators are the random generators in this collection. The method `restore_before`
@@ -389,7 +389,7 @@ class Generators:
         """Return a function that first restores the states of the generators and then calls `draw`.
 
         The generators are the random generators in this collection. The restored states are those
-        that the method `wrap_to_store` stored.
+        that the method `save_state_first` stored.
         """
 
         def drawn(*arguments: Any) -> Any:

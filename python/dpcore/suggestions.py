@@ -23,7 +23,7 @@ from .advice import (
     dpcore_argument_name,
     suggest_word,
 )
-from .annotations import describe_hint, fits_hint, hints_of
+from .annotations import describe_hint, fits_hint, type_hints_by_name
 from .errors import argument_of, mistyped
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
@@ -71,7 +71,7 @@ def explain_argument_errors(target: _Target) -> _Target:
     """
     if isinstance(target, type):
         target.__init__ = explain_argument_errors(target.__init__)  # type: ignore[misc]
-        suggest_in_methods(target)
+        explain_errors_in_methods(target)
         return target
 
     @functools.wraps(target)
@@ -101,7 +101,7 @@ def explain_argument_errors(target: _Target) -> _Target:
     return call  # type: ignore[return-value]
 
 
-def suggest_in_methods(cls: type) -> None:
+def explain_errors_in_methods(cls: type) -> None:
     """Decorate the public methods and properties of a class, so that errors explain mistakes.
 
     The decorator is `explain_argument_errors`. The class itself is changed.
@@ -126,7 +126,7 @@ def _require_annotated_types(
     """
     if passes_user_code(error) or argument_of(error) is not None:
         return
-    signature, hints = inspect.signature(target), hints_of(target)
+    signature, hints = inspect.signature(target), type_hints_by_name(target)
     for name, value in signature.bind(*args, **named).arguments.items():
         parameter = signature.parameters[name]
         is_single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
@@ -134,7 +134,7 @@ def _require_annotated_types(
             _require_type(name, value, hints.get(name, Any), error)
     record = args[0] if args and next(iter(signature.parameters)) == "self" else None
     if is_dataclass(record):
-        hints = hints_of(record.__class__)
+        hints = type_hints_by_name(record.__class__)
         for field in fields(record):
             # The constructor may fail before all fields are set.
             if hasattr(record, field.name):

@@ -14,12 +14,12 @@ from scipy import stats
 from dpcore.attacks import additive
 from dpcore.attacks.additive import Additive, AdditiveScore, fit_scores
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.bins import ColumnBins, classes_of_columns
+from dpcore.attacks.bins import ColumnBins, classes_by_input_values
 from dpcore.attacks.grains import EXACT, Tolerance
 from dpcore.attacks.ratios import (
-    cut_even_runs,
-    find_indistinct_runs,
+    equal_count_run_index,
     log_ratios,
+    run_index_by_ratio,
     shrink_ratios_to_0,
     to_fixed_point,
     weigh_bins,
@@ -133,7 +133,7 @@ def test_the_tails_have_bins_of_their_own():
     ],
 )
 def test_which_columns_the_inputs_treat_alike(pair, transform, columns, expected):
-    classes = classes_of_columns(pair, transform, columns)
+    classes = classes_by_input_values(pair, transform, columns)
     found = [np.flatnonzero(classes == kind).tolist() for kind in np.unique(classes)]
     assert sorted(found) == expected
     assert sorted(np.unique(classes)) == list(range(len(expected)))
@@ -173,7 +173,7 @@ def test_runs_are_the_best_of_all_partitions():
     k = random.integers(0, 60, size=(40, 7)).astype(float)
     k_prime = random.integers(0, 60, size=(40, 7)).astype(float)
     k[:5], k_prime[:3] = 0.0, 0.0
-    found = find_indistinct_runs(k, k_prime)
+    found = run_index_by_ratio(k, k_prime)
     for row in range(40):
         assert found[row].tolist() == brute_runs(k[row], k_prime[row]).tolist()
     assert {len(set(row)) for row in found.tolist()} > {1}
@@ -182,25 +182,25 @@ def test_runs_are_the_best_of_all_partitions():
 def test_equal_histograms_are_one_run_and_weigh_nothing():
     k, k_prime = np.random.default_rng(1).poisson(1000.0, size=(2, 200, 40)).astype(float)
     n = k.sum(axis=1, keepdims=True), k_prime.sum(axis=1, keepdims=True)
-    runs = find_indistinct_runs(k, k_prime)
+    runs = run_index_by_ratio(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
-    for some in (runs, cut_even_runs(k, k_prime, 4), None):
+    for some in (runs, equal_count_run_index(k, k_prime, 4), None):
         weights = weigh_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = weigh_bins(k, k_prime, *n, find_indistinct_runs(k, k_prime))
+    weights = weigh_bins(k, k_prime, *n, run_index_by_ratio(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 
 
 def test_even_runs_have_even_mass():
     k, k_prime = np.ones((1, 12)), np.ones((1, 12))
-    assert cut_even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert cut_even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
+    assert equal_count_run_index(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert equal_count_run_index(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
 
 
 def test_shrinking_keeps_signs_and_what_is_clear():
@@ -250,7 +250,7 @@ def flags(size, seed, *, linked):
 LINKED, APART = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
 
 
-def patterns_of(rows, rows_prime, coding=additive.code_by_column, **options):
+def patterns_of(rows, rows_prime, coding=additive.code_kind_per_column, **options):
     sample = np.concatenate([rows, rows_prime])
     own = np.arange(rows.shape[1])
     found = ColumnBins.of_sample(sample, "values", [EXACT] * own.size, 8, own)
@@ -278,7 +278,7 @@ def test_independent_flags_are_separate_parts_and_linked_ones_are_not():
 
 def test_patterns_by_class_forget_the_order():
     classes = np.array([0, 0, 1, 1])
-    found = patterns_of(LINKED, APART, additive.code_class_counts, classes=classes)
+    found = patterns_of(LINKED, APART, additive.code_kind_counts_per_class, classes=classes)
     assert found.keys.tolist() == list(range(9))
     sums = np.unique(LINKED.reshape(-1, 2, 2).sum(axis=2) @ [1, 3], return_counts=True)[1]
     assert (sorted(found.k), found.parts) == (sorted(sums), [additive.Part(None, False)])
@@ -294,7 +294,7 @@ def test_many_columns_have_patterns_of_random_bits():
 
 def test_every_pattern_is_found_through_its_hash():
     keys = np.unique(np.random.default_rng(1).integers(2**52, size=3000, dtype=np.uint64))
-    order, first = additive.order_by_hash(keys)
+    order, first = additive.hash_order_and_bucket_starts(keys)
     assert (first[0], first[-1]) == (0, keys.size)
     score = additive.AdditiveScore(
         "values", keys[1:] - 0.5, [0, keys.size - 1], np.append(keys, np.uint64(0)), keys,

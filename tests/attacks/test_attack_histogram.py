@@ -24,7 +24,7 @@ from shared_audits import (
 import dpcore
 from dpcore.attacks import Histogram, arrays
 from dpcore.attacks import histogram as histogram_module
-from dpcore.attacks.histogram import Letters, Outcomes, atoms_by_column
+from dpcore.attacks.histogram import LetterEncoder, Outcomes, atoms_by_column
 from dpcore.events import Above
 
 
@@ -82,13 +82,13 @@ def test_too_many_cells():
 def test_a_long_pilot_of_distinct_outputs_is_refused_from_its_head(monkeypatch):
     sides = [rng(i).integers(0, 2**40, 100_000) for i in (33, 34)]
     seen = []
-    numbered = histogram_module._count_cells
+    numbered = histogram_module._cell_lookup_and_counts
 
     def spy(parts, letters):
         seen.append(len(parts[0]))
         return numbered(parts, letters)
 
-    monkeypatch.setattr(histogram_module, "_count_cells", spy)
+    monkeypatch.setattr(histogram_module, "_cell_lookup_and_counts", spy)
     assert fitted(*sides) == ()
     assert seen == [2**14]
     # As many cells as are just allowed pass the head and are counted in full.
@@ -179,22 +179,22 @@ def test_bin_edges_lie_clear_of_atoms_and_between_values():
     atoms = np.repeat(np.round(rng(38).normal(size=50), 1), 100)
     values = np.concatenate([atoms, rng(39).normal(size=5000)])
     column = atoms_by_column(values[:, None], values[:, None])[0]
-    cuts = column.choose_edges(8)
+    cuts = column.non_atom_quantile_edges(8)
     assert cuts.size == 7 + 4
     gap = np.abs(cuts[:, None] - values).min(axis=1)
     assert (gap > column.grain.tolerances(cuts)).all()
     shares = (values[5000:][:, None] < cuts).mean(axis=0)
     assert shares[[0, 1, -2, -1]] == pytest.approx([1 / 128, 1 / 32, 31 / 32, 127 / 128], abs=0.02)
     assert shares[2:-2] == pytest.approx(np.arange(1, 8) / 8, abs=0.02)
-    assert column.choose_edges(1).size == 0
+    assert column.non_atom_quantile_edges(1).size == 0
 
 
 def test_letters_of_a_column_with_atoms_bins_and_special_values():
     values = np.repeat([0.0, 2.0], 100), rng(40).uniform(-1, 1, 1000)
     values = np.concatenate(values)[:, None]
-    letters = Letters.of_real(atoms_by_column(values, values), 2)
+    letters = LetterEncoder.of_real(atoms_by_column(values, values), 2)
     shown = np.array([0.0, 1e-18, 2.0, -0.9, 0.9, 5.0, np.nan, -np.inf, np.inf])[:, None]
-    _, raw = next(letters.iterate_columns(shown))
+    _, raw = next(letters.iterate_blocks_as_numbers(shown))
     found = letters.extend(np.zeros(9, dtype=np.int64), raw, 0, 1).tolist()
     assert (found[0], found[4]) == (found[1], found[5])
     assert len({*found}) == 7
@@ -262,7 +262,7 @@ def test_the_order_of_chunks_does_not_matter(monkeypatch):
 
 def test_letters_of_pilots_of_different_widths():
     sides = np.array(["a", "b"] * 20), np.array(["abc", "b"] * 20)
-    assert Letters.from_discrete(*sides, "text").sizes.size == 3
+    assert LetterEncoder.from_discrete(*sides, "text").sizes.size == 3
     check(*sides)
 
 

@@ -30,7 +30,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.events import Never
 from dpcore.events.event import LARGEST
 from dpcore.experiments.floating_point import SYSTEMS
-from dpcore.pairs.differences import pair_to_floats
+from dpcore.pairs.differences import pair_lists_to_float_arrays
 from dpcore.records import Pair
 
 ALPHA = 1e-3
@@ -41,7 +41,7 @@ PAIR = Pair(np.zeros(1), np.ones(1))
 
 def audit(mechanism, pair=PAIR, trials=2 * 10**5, pilot=2**14, seed=1, goal=None):
     """(certified bound, counts, event) of the attack, by the rules of an audit."""
-    pair, rng = pair_to_floats(pair), np.random.default_rng(seed)
+    pair, rng = pair_lists_to_float_arrays(pair), np.random.default_rng(seed)
     half = pilot // 2
     first, second = ([mechanism(x, half, rng) for x in (pair.x, pair.x_prime)] for _ in range(2))
     scores = FloatLattice().candidates(*first, pair)
@@ -103,9 +103,9 @@ def rounded_once(x, size, rng):
 def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
     rng = np.random.default_rng(1)
     outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
-    table = lattice._tabulate_entries(*outputs, (0,), ends)
+    table = lattice._count_by_interval_and_lowest_bit(*outputs, (0,), ends)
     first, last = np.triu_indices(table.edges.size, 1)
-    places = np.argwhere(lattice._likely_cuts(table, first, last, side))
+    places = np.argwhere(lattice._predict_cuts_from_rounding(table, first, last, side))
     cuts = [
         (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
     ]

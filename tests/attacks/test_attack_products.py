@@ -13,7 +13,7 @@ from shared_pairs_of_columns import LOSS, UNIT, correlated, likelihood, odd, sec
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Products, Residues, Threshold
-from dpcore.attacks.arrays import has_few_distinct
+from dpcore.attacks.arrays import has_few_distinct_rows
 from dpcore.attacks.products import MOST_COLUMNS, SignProducts, ValueProducts
 from dpcore.attacks.residues import MODULI, ResidueRatio, residues_of
 
@@ -185,10 +185,12 @@ def test_it_does_not_apply_to_constants_and_other_kinds(outputs):
 
 def test_rows_are_familiar_only_where_they_come_again_and_again():
     rng = np.random.default_rng(1)
-    assert has_few_distinct(rng.integers(0, 10, (5000, 2)), rng.integers(0, 10, (5000, 2)))
-    assert not has_few_distinct(rng.integers(0, 100, (5000, 2)), rng.integers(0, 100, (5000, 2)))
-    assert not has_few_distinct(rng.normal(size=(5000, 1)), rng.normal(size=(5000, 1)))
-    assert has_few_distinct(np.zeros((5000, 3), dtype=bool), np.zeros((5000, 3)))
+    assert has_few_distinct_rows(rng.integers(0, 10, (5000, 2)), rng.integers(0, 10, (5000, 2)))
+    assert not has_few_distinct_rows(
+        rng.integers(0, 100, (5000, 2)), rng.integers(0, 100, (5000, 2))
+    )
+    assert not has_few_distinct_rows(rng.normal(size=(5000, 1)), rng.normal(size=(5000, 1)))
+    assert has_few_distinct_rows(np.zeros((5000, 3), dtype=bool), np.zeros((5000, 3)))
 
 
 @pytest.mark.parametrize(

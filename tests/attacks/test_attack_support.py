@@ -107,7 +107,7 @@ GRAIN = Tolerance(0, absolute=1e-9)
 
 def widen_range(values, grain):
     """Return the range of one column."""
-    return tuple(float(end[0]) for end in support._widen_ranges(values[np.newaxis], [grain]))
+    return tuple(float(end[0]) for end in support._extrapolated_ranges(values[np.newaxis], [grain]))
 
 
 def test_a_range_is_wider_than_the_values_in_it():
@@ -292,4 +292,4 @@ def test_one_sided_values_among_many_are_luck():
         return generator.integers(5_000, size=(size, 1)) * 0.1
 
     outputs = [mechanism(None, 10_000, rng(seed)) for seed in (1, 2)]
-    assert support.find_rare_values(*outputs, Goal(10**6)) is None
+    assert support.rare_values_event(*outputs, Goal(10**6)) is None

@@ -410,11 +410,11 @@ def test_outputs_that_never_repeat_are_named():
 
 def test_an_output_that_is_no_number_among_numbers_is_on_neither_side():
     timed = Timed(np.ones(3, bool), np.array([5, 6, 7]), [np.array([1.5]), None, "x"])
-    rows = timed.to_rows(timed_to_rows([np.array([1.5])], np.array([5]), None))
+    rows = timed.to_output_latency_rows(timed_to_rows([np.array([1.5])], np.array([5]), None))
     assert rows[:, 1].tolist() == [5.0, 6.0, 7.0]
     assert np.isnan(rows[:, 0]).tolist() == [False, True, True]
     # The control: without a pilot of numbers they are objects, compared whole.
-    assert timed.to_rows().dtype == object
+    assert timed.to_output_latency_rows().dtype == object
 
 
 def test_the_record_survives_json_and_reads_well():

@@ -19,7 +19,7 @@ from shared_rewriters import PAIR, VOCABULARY, Substituting, telling
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Auto, Histogram, Words
-from dpcore.attacks.words import Numbering, TokenRatios, fit_ratios, split_texts_into_words
+from dpcore.attacks.words import Numbering, TokenRatios, fit_log_ratios, split_texts_into_words
 from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
@@ -79,7 +79,7 @@ def test_ratios_are_those_of_presence_shrunk_towards_nothing():
         np.array([" ".join(["same", *(["told"] * 2 if one else [])]) for one in rng.random(n) < p])
         for n, p in ((4000, 0.8), (2000, 0.2))
     ]
-    score = fit_ratios(sides)
+    score = fit_log_ratios(sides)
     ratio = math.log(4.0)
     assert abs(dict(zip(score.tokens, score.values, strict=True))["told"] - ratio) < 0.15
     assert abs(dict(zip(score.tokens, score.values, strict=True)).get("same", 0.0)) < 0.01
@@ -94,7 +94,7 @@ def test_chance_differences_are_shrunk_away():
     rng = np.random.default_rng(2)
     words = np.array([f"w{i}" for i in range(300)])
     sides = [np.array([" ".join(row) for row in rng.choice(words, (300, 8))]) for _ in range(2)]
-    score = fit_ratios(sides)
+    score = fit_log_ratios(sides)
     k, k_prime = (
         np.array([sum(f" {word} " in f" {text} " for text in side) for word in score.tokens])
         for side in sides
@@ -108,7 +108,7 @@ def test_chance_differences_are_shrunk_away():
 
 def test_missing_texts_have_a_length_of_their_own():
     sides = to_object_array([None, "a b"] * 200), to_object_array(["a b", "b a", "", None] * 100)
-    score = fit_ratios(sides)
+    score = fit_log_ratios(sides)
     missing, empty, other = score(to_object_array([None, "", "zzz"])).tolist()
     assert missing > 0.4
     assert empty < -1.0
@@ -118,7 +118,7 @@ def test_missing_texts_have_a_length_of_their_own():
 def test_many_lengths_are_few_runs():
     rng = np.random.default_rng(3)
     sides = [np.array(["a " * n for n in rng.integers(0, 400, 800) + shift]) for shift in (0, 60)]
-    score = fit_ratios(sides)
+    score = fit_log_ratios(sides)
     assert 1 < score.starts.size < 12
     assert score.starts[0] == 0
     texts = ["", "a " * 450]

@@ -13,7 +13,7 @@ from dpcore.attacks.additive import Additive
 from dpcore.attacks.attack import attack_of
 from dpcore.attacks.classifier import Boosted, Classifier, Features, Linear, LinearScore
 from dpcore.attacks.entrywise import Coordinatewise
-from dpcore.attacks.histogram import Cells, Histogram, Letters, Outcomes
+from dpcore.attacks.histogram import Cells, Histogram, LetterEncoder, Outcomes
 from dpcore.attacks.lattice import FinerThan, LowBits
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.residues import ResidueRatio
@@ -37,7 +37,7 @@ SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 1
 
 FEATURES = Features([0.0], 0.0, [], [], [])
 
-TABLES = Letters("whole", [0], [2], [], [], [])
+TABLES = LetterEncoder("whole", [0], [2], [], [], [])
 
 
 class Opaque:
@@ -122,7 +122,7 @@ VALUE_ERRORS = [
     (lambda: Histogram(0), "bins", "an integer at least 1, got 0"),
     (lambda: Outcomes(("a",), [1.0, 2.0]), "values", "one for each of 1 keys"),
     (lambda: Outcomes(("a",), [1.0], -1), "unit", "a finite number at"),
-    (lambda: Letters("signs", [0], [2], [], [], []), "kind", "one of 'whole'"),
+    (lambda: LetterEncoder("signs", [0], [2], [], [], []), "kind", "one of 'whole'"),
     (lambda: Cells(TABLES, (1,), (2,), [0, 1], [0.0]), "values", "one for"),
     (lambda: Cells(TABLES, (1,), (3,), [0, 1], [0.0]), "ends", "one for each"),
     (lambda: Cells(TABLES, (1, 2), (2, 2), [0, 1], []), "ends", "increasing"),

@@ -12,7 +12,7 @@ import pytest
 import dpcore
 from dpcore import _core
 from dpcore.attacks import Discriminant, arrays
-from dpcore.attacks.bins import SHARE, TRANSFORMS, ColumnBins, place_between, transform_columns
+from dpcore.attacks.bins import SHARE, TRANSFORMS, ColumnBins, place_between, transform_each_row
 from dpcore.attacks.grains import (
     APART,
     EXACT,
@@ -26,7 +26,7 @@ from dpcore.attacks.grains import (
     merge_grains,
     weighted_sum_rounding,
 )
-from dpcore.attacks.parts import _keep_16_leading_bits
+from dpcore.attacks.parts import _round_mantissas
 
 GENERATOR = np.random.default_rng(53)
 SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -2147483648.0]
@@ -212,7 +212,7 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         rows = np.stack([make_column(kind, size) for kind in KINDS], axis=1)
         columns = np.arange(len(KINDS))
         grains = [GRAINS[i % len(GRAINS)] for i in columns]
-        values = transform_columns(rows, transform)
+        values = transform_each_row(rows, transform)
         pairs = [grains[0], *map(weighted_sum_rounding, itertools.pairwise(grains))]
         moved = {"values": grains, "differences": pairs}
         moved["sorted"] = [merge_grains(grains)] * len(KINDS)
@@ -267,7 +267,7 @@ def test_remainders_are_compared_as_numpys_are():
     moduli = np.array([1.0, 10.0, 60.0, 4096.0])
     statistics, freedoms = _core.compare_remainders(columns, split, moduli)
     with np.errstate(invalid="ignore"):
-        remainders = [np.remainder(_keep_16_leading_bits(row), moduli[:, None]) for row in columns]
+        remainders = [np.remainder(_round_mantissas(row), moduli[:, None]) for row in columns]
     expected = _core.compare_columns(np.concatenate(remainders), split)
     compared = freedoms > 0.0
     assert 40 < np.count_nonzero(compared) < freedoms.size

@@ -14,7 +14,7 @@ import pytest
 from shared_extras import needs
 
 import dpcore
-from dpcore.attacks.attack import Choice, choose_simple_wide_gap
+from dpcore.attacks.attack import Choice, simplest_with_wide_gap
 from dpcore.attacks.candidates import PartsScore
 from dpcore.attacks.parts import Part, Parts
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
@@ -206,9 +206,9 @@ def test_the_plainest_of_the_events_with_a_wide_gap_is_chosen():
                Counts(16, 16, 0, 16))
         for part, threshold in zip(parts, (97.4, 0.4), strict=True)
     ]  # fmt: skip
-    assert choose_simple_wide_gap(choices, *rows).event.score == choices[1].event.score
+    assert simplest_with_wide_gap(choices, *rows).event.score == choices[1].event.score
     # Controls: an event that promises less, and one that does not separate the sides.
     faint = [choices[0], Choice(choices[1].event, "x", 0.5, choices[1].counts)]
-    assert choose_simple_wide_gap(faint, *rows).event.score == choices[0].event.score
+    assert simplest_with_wide_gap(faint, *rows).event.score == choices[0].event.score
     mixed = rows[0], np.where(np.arange(16) < 1, rows[0], rows[1])
-    assert choose_simple_wide_gap(choices, *mixed, choices[0]).event.score == choices[0].event.score
+    assert simplest_with_wide_gap(choices, *mixed, choices[0]).event.score == choices[0].event.score

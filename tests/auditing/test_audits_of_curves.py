@@ -14,7 +14,7 @@ import dpcore
 from dpcore.bounds import delta_lower, mu_lower
 from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
-from dpcore.claims.trade_off import tangent_eps_delta
+from dpcore.claims.trade_off import choose_refutable_pair
 from dpcore.records import Counts
 from dpcore.results.audits import error_limits_of, max_refuted_mu_rho
 
@@ -104,7 +104,7 @@ def test_tangents_of_true_claims_are_refuted_no_more_often(claim, bound, first):
     least = float(claim.trade_off(0.2))
     p, q = (1.0 - least, 0.2) if first == "x" else (0.8, least)
     for _ in range(draws):
-        epsilon, delta = tangent_eps_delta(claim, draw_counts(rng, 200, p, q))
+        epsilon, delta = choose_refutable_pair(claim, draw_counts(rng, 200, p, q))
         refuted += test(draw_counts(rng, 400, p, q), delta, 0.9) > epsilon
     assert refuted <= upper_limit(draws, 0.1)
 

@@ -13,7 +13,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, TRUTH, UNIT, noisy, respond
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, pairs
 from dpcore.attacks import Auto, Threshold
-from dpcore.auditing.pilot import outputs_inside
+from dpcore.auditing.pilot import frequent_outputs
 from dpcore.bounds import BOUNDS, Martingale, tradeoff_band
 from dpcore.published import DPText, HalfNoise
 
@@ -285,7 +285,7 @@ def test_delta_is_respected():
 
 def test_numbers_that_repeat_once_are_listed_inside_the_event():
     outputs, outputs_prime = np.array([[1.0], [2.0], [np.nan]]), np.array([[1.0], [3.0], [-np.nan]])
-    listed = outputs_inside(lambda rows: np.ones(len(rows), np.bool_), outputs, outputs_prime)
+    listed = frequent_outputs(lambda rows: np.ones(len(rows), np.bool_), outputs, outputs_prime)
     assert {(output.text, output.k, output.k_prime) for output in listed} == {
         ("[1.0]", 1, 1),
         ("[nan]", 1, 1),

@@ -77,11 +77,11 @@ def test_a_forecast_knows_the_fixed_time_of_a_call(fixed, each, more, options, c
     seconds = []
 
     def settle(request, say):
-        request = forecast.settle_trials(request, say)
+        request = forecast.fit_trials_to_time(request, say)
         seconds.append(forecast._forecast_time(request)._audit_seconds(request.trials))
         return request
 
-    monkeypatch.setattr(run, "settle_trials", settle)
+    monkeypatch.setattr(run, "fit_trials_to_time", settle)
     mechanism = Slow(fixed, each, **more)
     mechanism.thread_safe = True
     options = {"pair": PAIR, "claim": 1.0, "attack": Threshold(), "rng": 1} | options

@@ -165,7 +165,7 @@ def test_p_values_of_one_law_are_those_of_a_test():
     for law in laws:
         values = [np.asarray(law(size=(128, 1)), np.float64) for _ in range(4000)]
         small = sum(
-            call_sizes._smallest_two_sample_p_value(v, np.array([1e-5])) < 0.01 / 3 for v in values
+            call_sizes._smallest_p_value_over_tests(v, np.array([1e-5])) < 0.01 / 3 for v in values
         )
         assert small < 75  # Binomial(4000, 0.01) exceeds it with probability below 1e-6
 

@@ -23,7 +23,7 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress, published
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.auditing import early_stop
-from dpcore.auditing.run import count_shards
+from dpcore.auditing.run import finish_counting_event
 from dpcore.sampling import driver
 from dpcore.streams import COUNT, PILOT
 
@@ -168,7 +168,8 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     monkeypatch.setattr(driver.Pace, "shard_trials", lambda *given: given[3])
     whole = run(kind)
     codes = {
-        function.__code__ for function in (count_shards, driver.run_shards, driver.Done.add_shard)
+        function.__code__
+        for function in (finish_counting_event, driver.run_shards, driver.Done.add_shard)
     }
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]

@@ -115,7 +115,7 @@ class Calls:
 def draw_sides(mechanism, seed, purpose, blocks, in_pieces=False, rows=100):
     draws = CallableDraws(mechanism, PAIR, seed, rows, (), in_pieces=in_pieces)
     places = (Place(number, rows, 0, rows) for number in range(blocks))
-    return [dict(draws.draw_both(purpose, place)) for place in places]
+    return [dict(draws.draw_block_by_side(purpose, place)) for place in places]
 
 
 def test_the_calls_of_a_block_follow_each_other_and_the_seed_draws_the_first():

@@ -27,7 +27,7 @@ from shared_resumed import allow
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Additive, Auto, Histogram, Support, Threshold
-from dpcore.attacks.candidates import PartsScore, differing_parts, presence_parts
+from dpcore.attacks.candidates import PartsScore, choose_presence_type_length_rules, differing_parts
 from dpcore.attacks.classifier import LinearScore
 from dpcore.attacks.parts import Part, Parts, cache_parts
 from dpcore.attacks.products import SignProducts
@@ -469,7 +469,10 @@ def test_of_many_parts_the_telling_ones_stay():
 ], ids=["dict", "list", "json", "tuple"])  # fmt: skip
 def test_columns_that_were_compared_are_those_that_parts_read(side):
     sides = [to_object_array([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
-    for explored in (presence_parts, lambda *both: differing_parts(*both, "outputs")[0]):
+    for explored in (
+        choose_presence_type_length_rules,
+        lambda *both: differing_parts(*both, "outputs")[0],
+    ):
         with cache_parts():
             found = explored(*sides)
             compared = [found(one) for one in sides]

@@ -15,7 +15,7 @@ import dpcore
 from dpcore import Counts, Laplace
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
-from dpcore.bounds.canaries import gaussian_q_from_p, guesses_power
+from dpcore.bounds.canaries import gaussian_p_on_x_prime, guesses_power
 from dpcore.bounds.power import AUTO_FACTOR, certifies, scaled_noise_epsilon, trials_for
 
 SIGNIFICANCE = 1e-3
@@ -110,7 +110,7 @@ def test_a_factor_is_a_loss():
     true = scaled_noise_epsilon(1.0, 0.9, 1e-3)
     mass = 0.02
     found = dpcore.plan(1.0, factor=0.9, delta=1e-3, mass=mass)
-    assert (found.true_epsilon, found.mass_prime) == (true, gaussian_q_from_p(mass, true, 1e-3))
+    assert (found.true_epsilon, found.mass_prime) == (true, gaussian_p_on_x_prime(mass, true, 1e-3))
     best = dpcore.plan(1.0, factor=0.9, delta=1e-3)
     assert best.trials <= found.trials
     (p, q), mu = best.rates[0], dpcore.calibration.gaussian_analytic(1.0, 1e-3, 1.0).sigma ** -1

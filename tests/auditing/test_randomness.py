@@ -356,7 +356,7 @@ def test_a_generator_that_processes_would_repeat_is_refused_after_few_calls(pool
 
 def test_without_the_refusal_processes_repeat_each_other(pool, monkeypatch):
     """The control: half of what two processes return stands there twice."""
-    monkeypatch.setattr(request, "has_global_noise", lambda *given: False)
+    monkeypatch.setattr(request, "has_global_noise_or_raises", lambda *given: False)
     outputs = list(pool.map(answer_by_the_module, [[0.0]] * 400))
     assert len(set(outputs)) < 400
     audit_answers(answer_by_the_module, 68, executor=pool, block=68)
@@ -411,7 +411,7 @@ def test_the_chance_of_pairs_is_that_of_all_pairings(sizes):
         return agreed, made
 
     agreed, made = count(groups)
-    assert math.isclose(math.exp(randomness.log_chance_of_pairs(np.array(sizes))), agreed / made)
+    assert math.isclose(math.exp(randomness.log_chance_pairs_equal(np.array(sizes))), agreed / made)
 
 
 @pytest.mark.sweep
@@ -585,7 +585,7 @@ def test_generators_of_this_process_are_left_as_they_were(pool):
     with pytest.raises(ValueError, match=r"^executor"):
         audited(draw.by_the_module, executor=pool, rng=1)
     with Generators.collect_from_memory() as every:
-        first, second = every.wrap_to_store(MODULE.random), every.restore_before(MODULE.random)
+        first, second = every.save_state_first(MODULE.random), every.restore_before(MODULE.random)
         assert first(3).tolist() == second(3).tolist()
         assert random.random() > 0
     # What the probe drew is gone; what looks at states puts them back.

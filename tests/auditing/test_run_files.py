@@ -23,7 +23,7 @@ from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list
 import dpcore
 from dpcore import Audit, Pair, runs
 from dpcore.auditing import run_files
-from dpcore.auditing.run_files import open_run, read_run
+from dpcore.auditing.run_files import open_locked_run, read_run
 from dpcore.errors import FileWarning
 from dpcore.progress import Progress
 from dpcore.runs import MissingPartsError, begin_run, count_part, merge_parts
@@ -206,7 +206,7 @@ def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path, proces
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_at_the_start(monkeypatch, tmp_path):
     drawn = []
-    monkeypatch.setattr(driver, "draw_shard", lambda *_: drawn.append(1))
+    monkeypatch.setattr(driver, "run_shard", lambda *_: drawn.append(1))
     (tmp_path / "file").write_text("")
 
     def write(path):
@@ -250,7 +250,7 @@ def test_a_full_disk_is_a_warning_and_counting_goes_on(monkeypatch, path):
 
 def test_a_second_driver_is_refused(cut):
     expected = "checkpoint must be a run file that no other process counts for"
-    with open_run(cut), pytest.raises(ValueError, match=expected):
+    with open_locked_run(cut), pytest.raises(ValueError, match=expected):
         audit_kind("callable", checkpoint=cut)
     assert audit_kind("callable", checkpoint=cut).trials == TRIALS - 50
 
@@ -642,7 +642,7 @@ def test_a_symbolic_link_stays_a_link_and_excludes_a_driver_through_the_path(cut
     link.symlink_to(cut)
     for one, other in ((cut, link), (link, cut)):
         expected = "a run file that no other process counts for"
-        with open_run(one), pytest.raises(ValueError, match=expected):
+        with open_locked_run(one), pytest.raises(ValueError, match=expected):
             audit_kind("callable", checkpoint=other)
     assert list_differences(audit_kind("callable", checkpoint=link), audit_kind("callable")) == []
     assert link.is_symlink()

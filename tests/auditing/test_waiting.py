@@ -226,7 +226,7 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
     with progress.Progress("choosing <it>", 4, None, alive=False, clock=now.__next__) as bar:
         bar.advance(1)
         bar.say("a forecast")
-        bar.begin("counting")
+        bar.reset("counting")
         bar.advance(1)
     lines = [data["text/plain"] for data in shown]
     assert lines[0].startswith("choosing <it> 25 %, ")

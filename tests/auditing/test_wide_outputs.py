@@ -22,7 +22,7 @@ from dpcore.attacks.threshold import Closer, Coordinate, RowSum
 from dpcore.auditing import wide_outputs
 from dpcore.auditing.column_screen import (
     ColumnSums,
-    choose_centre_and_width,
+    centre_and_bin_width,
     choose_columns,
     fit_diagonal_score,
 )
@@ -74,7 +74,7 @@ def audit(mechanism, pair=("without", "with"), trials=1000, **more):
 
 
 def add_rows(*sides):
-    bins = choose_centre_and_width([side[:4] for side in sides])
+    bins = centre_and_bin_width([side[:4] for side in sides])
     sums = [ColumnSums(*bins) for _ in sides]
     for own, rows in zip(sums, sides, strict=True):
         own.add(rows[:7])

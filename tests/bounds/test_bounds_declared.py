@@ -60,9 +60,9 @@ def test_every_bound_covers_at_all_tables_of_twelve_draws_per_side():
 
 def test_a_bound_for_a_delta_of_its_own_refuses_the_others():
     # What it refuses is in the table of messages.
-    Declared(title="any").check_delta("any", 0.0)
-    Declared(title="zero", deltas="zero").check_delta("zero", 0.0)
-    Declared(title="positive", deltas="positive").check_delta("positive", 0.1)
+    Declared(title="any").check_bound_allows_delta("any", 0.0)
+    Declared(title="zero", deltas="zero").check_bound_allows_delta("zero", 0.0)
+    Declared(title="positive", deltas="positive").check_bound_allows_delta("positive", 0.1)
 
 
 def test_titles_differ_and_an_undeclared_function_has_its_name_for_one():

@@ -15,9 +15,9 @@ from shared_examples import examples
 from dpcore.bounds import berger_boos, clopper_pearson, limits
 from dpcore.bounds.unconditional import (
     _find_rejection_boundary,
-    _make_test,
+    _make_p_value_gap,
     binomial_masses,
-    cell_window,
+    likely_count_cells,
     supremum_bound,
 )
 from dpcore.records import Counts
@@ -189,7 +189,7 @@ def test_always_a_number_between_zero_and_the_estimate(n, n_prime, x, y, delta, 
 def test_claims_beyond_probability_one_are_capped(epsilon):
     """From some epsilon on every p in the rectangle is allowed at every q: nothing changes."""
     counts = Counts(90, 100, 45, 100)
-    test = _make_test(counts, 0.1, 0.1, _find_rejection_boundary(counts, 0.1, 0.1))
+    test = _make_p_value_gap(counts, 0.1, 0.1, _find_rejection_boundary(counts, 0.1, 0.1))
     assert test(epsilon) <= test(epsilon + 0.1)
     assert test(60.0) == pytest.approx(test(80.0))
     assert test(60.0) > 0.0 > test(0.0)
@@ -213,7 +213,7 @@ def test_beyond_two_to_the_forty_the_two_limits_speak(n, sharper):
     ],
 )  # fmt: skip
 def test_masses_of_cells_are_binomial(n, low, high):
-    window = cell_window(n, low, high, 1e-9)
+    window = likely_count_cells(n, low, high, 1e-9)
     rates = np.linspace(low, high, 5)[1:-1]
     mass = binomial_masses(window, rates)
     for p, row in zip(rates, mass, strict=True):
@@ -232,7 +232,7 @@ def test_masses_of_cells_are_binomial(n, low, high):
 
 
 def test_certain_outcomes_have_all_the_mass():
-    mass = binomial_masses(cell_window(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
+    mass = binomial_masses(likely_count_cells(30, 0.0, 1.0, 1e-9), np.array([0.0, 1.0]))
     assert mass[0, 0] == mass[1, 30] == 1.0
 
 

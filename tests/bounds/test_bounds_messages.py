@@ -36,8 +36,16 @@ COUNTS = Counts(900, 1000, 100, 1000)
 
 VALUE_ERRORS = [
     # A bound for a delta of its own refuses the others.
-    (lambda: Declared(title="a", deltas="zero").check_delta("a", 0.1), "bound", "another than 'a'"),
-    (lambda: Declared(title="a", deltas="positive").check_delta("a", 0.0), "delta", "above 0 for"),
+    (
+        lambda: Declared(title="a", deltas="zero").check_bound_allows_delta("a", 0.1),
+        "bound",
+        "another than 'a'",
+    ),
+    (
+        lambda: Declared(title="a", deltas="positive").check_bound_allows_delta("a", 0.0),
+        "delta",
+        "above 0 for",
+    ),
     # A bound is its own file and its re-export: a toy works everywhere, then a step is left out.
     (lambda: Declared(title=""), "title", "not empty"),
     (lambda: Declared(title="a title", deltas="some"), "deltas", "one of 'any', 'zero'"),

@@ -48,7 +48,7 @@ def test_the_slope_of_gaussian_noise_is_its_shift(shift):
     np.testing.assert_allclose(tilt.shares, own / (own + other), atol=1e-9)
     # A line needs no curvature, and a third parabola through other counts has it.
     assert abs(fit_tilt(grid, own, other, 2).coefficients[0, 2]) < 1e-6
-    assert fit_tilt(grid, own * np.exp(grid**2 / 9.0), other, 2).coefficient_deviate > 100.0
+    assert fit_tilt(grid, own * np.exp(grid**2 / 9.0), other, 2).leading_coefficient_z_score > 100.0
 
 
 def test_a_sample_has_the_fit_that_it_has_alone():

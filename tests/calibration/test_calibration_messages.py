@@ -20,7 +20,7 @@ from dpcore.calibration import (
     real_epsilon,
     word_dropout,
 )
-from dpcore.calibration.masked_words import answer_by_occurrence
+from dpcore.calibration.masked_words import answer_by_a_or_b
 from dpcore.published import ADePT
 from dpcore.sensitivity import Ball, Box, HistogramCounts, MinMaxRows
 
@@ -95,16 +95,16 @@ VALUE_ERRORS = [
     (lambda: word_dropout(1.0, 0.5, masks="poisson"), "masks", "one of 'bernoulli', 'exact'"),
     (lambda: word_dropout(1.0, 0.5, neighbours="l1"), "neighbours", "one of 'one word'"),
     (
-        lambda: MaskedWords(answer_by_occurrence, mu=1.0),
+        lambda: MaskedWords(answer_by_a_or_b, mu=1.0),
         "mu",
         "a finite number at least 0 and below 1",
     ),
-    (lambda: MaskedWords(answer_by_occurrence, epsilon=0), "epsilon", "a finite number above 0"),
-    (lambda: MaskedWords(answer_by_occurrence, masks="all"), "masks", "one of"),
-    (lambda: MaskedWords(answer_by_occurrence).law("a " * 13), "text", "1 to 12 words"),
-    (lambda: MaskedWords(answer_by_occurrence).law(""), "text", "1 to 12 words"),
-    (lambda: MaskedWords(answer_by_occurrence)("a", -1), "size", "an integer at least 0"),
-    (lambda: MaskedWords(answer_by_occurrence, masks="exact").law("a"), "text", "5 masks a whole"),
+    (lambda: MaskedWords(answer_by_a_or_b, epsilon=0), "epsilon", "a finite number above 0"),
+    (lambda: MaskedWords(answer_by_a_or_b, masks="all"), "masks", "one of"),
+    (lambda: MaskedWords(answer_by_a_or_b).law("a " * 13), "text", "1 to 12 words"),
+    (lambda: MaskedWords(answer_by_a_or_b).law(""), "text", "1 to 12 words"),
+    (lambda: MaskedWords(answer_by_a_or_b)("a", -1), "size", "an integer at least 0"),
+    (lambda: MaskedWords(answer_by_a_or_b, masks="exact").law("a"), "text", "5 masks a whole"),
     (lambda: MaskedWords(lambda *_: (0.5, 0.6)).law("a"), "answer", "a function"),
     (lambda: MaskedWords(lambda *_: (1.5, -0.5)).law("a"), "answer", "a function"),
 ]  # fmt: skip
@@ -129,8 +129,8 @@ TYPE_ERRORS = [
     (lambda: word_dropout("1", 0.5), "epsilon", "a finite number above 0"),
     (lambda: word_dropout(1.0, 0.5, masked_is_neighbour=1), "masked_is_neighbour", "True or"),
     (lambda: MaskedWords("a"), "answer", "a function"),
-    (lambda: MaskedWords(answer_by_occurrence)(["a"], 1), "text", "a str"),
-    (lambda: MaskedWords(answer_by_occurrence).loss(("a", "b")), "pair", "a Pair"),
+    (lambda: MaskedWords(answer_by_a_or_b)(["a"], 1), "text", "a str"),
+    (lambda: MaskedWords(answer_by_a_or_b).loss(("a", "b")), "pair", "a Pair"),
 ]  # fmt: skip
 
 

@@ -18,9 +18,9 @@ from dpcore import Pair
 from dpcore.calibration import COUNTEREXAMPLES, MaskedWords, word_dropout
 from dpcore.calibration.masked_words import (
     MASK,
+    answer_by_a_or_b,
     answer_by_end_words,
-    answer_by_occurrence,
-    three_answers_by_masks,
+    mask_answer_probabilities,
 )
 
 ALPHA = 1e-6
@@ -136,7 +136,7 @@ def test_exact_counts_as_worked_out_by_hand():
 
 def test_the_answers_have_the_epsilon_that_they_are_said_to_have():
     for epsilon in (0.1, 1.0, 5.0):
-        answers = answer_by_end_words, answer_by_occurrence, three_answers_by_masks
+        answers = answer_by_end_words, answer_by_a_or_b, mask_answer_probabilities
         both, either, mask = (MaskedWords(answer, epsilon, mu=0.0) for answer in answers)
         assert largest(both, WITH_MASKS) == pytest.approx(epsilon)
         assert largest(both, WITH_MASKS, words=2) == pytest.approx(2 * epsilon)
@@ -149,10 +149,10 @@ def test_the_answers_have_the_epsilon_that_they_are_said_to_have():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_bound_is_attained_with_its_conditions_and_exceeded_without(epsilon, mu):
     bound = word_dropout(epsilon, mu)
-    for answer in (answer_by_end_words, answer_by_occurrence):
+    for answer in (answer_by_end_words, answer_by_a_or_b):
         assert largest(MaskedWords(answer, epsilon, mu), TEXTS) == pytest.approx(bound)
-    assert largest(MaskedWords(three_answers_by_masks, epsilon, mu), TEXTS) > bound * 1.01
-    assert largest(MaskedWords(answer_by_occurrence, epsilon, mu), TEXTS, words=2) > bound * 1.01
+    assert largest(MaskedWords(mask_answer_probabilities, epsilon, mu), TEXTS) > bound * 1.01
+    assert largest(MaskedWords(answer_by_a_or_b, epsilon, mu), TEXTS, words=2) > bound * 1.01
     exact = MaskedWords(answer_by_end_words, epsilon, 0.5, masks="exact")
     assert largest(exact, TEXTS) > word_dropout(epsilon, 0.5) * 1.01
 
@@ -160,7 +160,7 @@ def test_the_bound_is_attained_with_its_conditions_and_exceeded_without(epsilon,
 def test_any_two_texts_have_next_to_no_amplification():
     for words in range(1, 7):
         both = 0.5**words
-        loss = MaskedWords(answer_by_occurrence).loss(
+        loss = MaskedWords(answer_by_a_or_b).loss(
             Pair(" ".join("a" * words), " ".join("c" * words))
         )
         assert loss == pytest.approx(math.log((1 - both) * math.e + both), rel=1e-14)
@@ -196,7 +196,7 @@ def test_an_audit_refutes_the_example_and_not_its_twin(name):
 
 
 def test_masks_of_any_number_of_words():
-    exact = MaskedWords(answer_by_occurrence, mu=0.1, masks="exact")
+    exact = MaskedWords(answer_by_a_or_b, mu=0.1, masks="exact")
     # .1 times 10 words is one word: two of ten are "a" and "b", and one of them always stays.
     assert exact.law("a b" + " c" * 8)[1] == pytest.approx(math.e / (1.0 + math.e))
     none = MaskedWords(answer_by_end_words, mu=0.0, masks="exact")

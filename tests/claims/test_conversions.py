@@ -16,7 +16,7 @@ from shared_messages import check_messages
 from dpcore import claims
 from dpcore.bounds import gdp_epsilon
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
-from dpcore.claims.trade_off import minorant_corners, tangent_eps_delta
+from dpcore.claims.trade_off import choose_refutable_pair, polyline_lower_bound
 from dpcore.records import Counts
 
 ORDERS = [1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0]
@@ -453,7 +453,7 @@ def test_large_claims_imply_no_less_than_a_mechanism_that_keeps_them_loses(value
 def test_a_claim_without_tangents_is_stated_by_an_epsilon_beyond_them(claim):
     epsilons, deltas = claim.tangents()
     assert (epsilons.size, deltas.size) == (0, 0)
-    epsilon, delta = tangent_eps_delta(claim, Counts(700, 1000, 100, 1000))
+    epsilon, delta = choose_refutable_pair(claim, Counts(700, 1000, 100, 1000))
     assert 700.0 < epsilon < math.inf
     assert 0.0 < delta < 1.0
     shown, nothing = claim.excess(np.array([0.7, 0.0]), np.array([0.1, 0.0])).tolist()
@@ -471,7 +471,7 @@ def test_no_line_is_drawn_through_too_few_points_of_the_edge():
 def test_tangents_of_a_large_claim_have_deltas_below_1():
     for claim in (GDP(25.0), ZCDP(300.0), ZCDP(500.0), RDP(ORDERS, [30.0 * a for a in ORDERS])):
         assert 0 < claim.tangents()[0].size < 96
-        epsilon, delta = tangent_eps_delta(claim, Counts(10, 1000, 10, 1000))
+        epsilon, delta = choose_refutable_pair(claim, Counts(10, 1000, 10, 1000))
         assert (delta, delta < 1.0) == (claim.delta(epsilon), True)
 
 
@@ -523,7 +523,7 @@ def test_messages():
 
 def test_the_corners_of_a_parabola_lie_on_its_chords():
     x = np.linspace(0.0, 1.0, 9)
-    corners, heights = minorant_corners(x, x**2)
+    corners, heights = polyline_lower_bound(x, x**2)
     assert (corners[0], corners[-1]) == (0.0, 1.0)
     # The first and the last corner lie on the chords through the next two points.
     assert heights[0] == pytest.approx(x[1] ** 2 - (x[1] + x[2]) * x[1])

@@ -17,7 +17,7 @@ import dpcore
 from dpcore import _core, errors
 from dpcore.cli import options
 from dpcore.cli.audits import SYSTEMS, connect_to_dask_cluster
-from dpcore.cli.endings import Usage, reraise_as_usage
+from dpcore.cli.endings import Usage, to_usage_errors
 
 ARGUMENTS = [
     (options.AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),
@@ -84,23 +84,23 @@ def test_an_error_knows_its_argument(raised):
     assert type(error) in (TypeError, ValueError)
     assert error.argument == "count_share"
     assert pickle.loads(pickle.dumps(error)).argument == "count_share"
-    with pytest.raises(Usage, match=r"^--count-share must be"), reraise_as_usage():
+    with pytest.raises(Usage, match=r"^--count-share must be"), to_usage_errors():
         raise error
 
 
 def test_a_message_is_never_read():
     """Who writes the same words, but is not dpcore, is quoted as it stands."""
-    with pytest.raises(Usage, match=r"^trials must be lucky \(null=True\)$"), reraise_as_usage():
+    with pytest.raises(Usage, match=r"^trials must be lucky \(null=True\)$"), to_usage_errors():
         raise ValueError("trials must be lucky (null=True)")
 
 
 def test_a_part_of_an_argument_and_what_a_message_proposes():
-    with pytest.raises(Usage, match=r"^--guesses in must be"), reraise_as_usage():  # noqa: SIM117
+    with pytest.raises(Usage, match=r"^--guesses in must be"), to_usage_errors():  # noqa: SIM117
         with errors.tag_errors("guesses"):
             errors.integer("guesses in", -1, 0)
     error = ValueError("pair must be near (neighbour=L1(1.0)), or null=True, or claim=, said")
     text = r"^pair must be near \(--neighbour l1=1\.0\), or --null, or --claim, said$"
-    with pytest.raises(Usage, match=text), reraise_as_usage():
+    with pytest.raises(Usage, match=text), to_usage_errors():
         raise errors.tag_error(error, "pair")
 
 

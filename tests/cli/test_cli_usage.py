@@ -107,13 +107,13 @@ from dpcore.sampling.driver import Source
 from dpcore.streams import COUNT
 # Whoever runs tests in the background ignores it, and hands that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-calls, real = [], Source.refuse_repetitions
+calls, real = [], Source.refuse_repeated_outputs
 def called(source, purpose, shard):
     calls.append(purpose)
     if purpose == COUNT and calls.count(COUNT) == 2:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     return real(source, purpose, shard)
-Source.refuse_repetitions = called
+Source.refuse_repeated_outputs = called
 runpy.run_module("dpcore", run_name="__main__")
 """
 

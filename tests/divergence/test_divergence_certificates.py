@@ -241,7 +241,7 @@ def test_the_partition_is_the_best_of_all():
     padded = np.column_stack([rows, chosen, [0, 0]])
     start, stop = np.triu_indices(size, 1)
     rates = certificates._pessimistic_p_and_q(padded[:, start] - padded[:, stop], rows)
-    low, high = certificates._expected_rate_limits(rates, rows, 0.01)
+    low, high = certificates._lower_p_and_upper_q(rates, rows, 0.01)
     powers = order[:, None] * np.log(np.maximum(low, 1e-300)) - 2.0 * np.log(high)
     found = certificates._best_bin_edges_per_order(powers, (start, stop), size)[1]
     totals = {}

@@ -177,12 +177,12 @@ def test_sorted_values_are_found_like_any_others(values):
 
 
 def test_sorted_values_are_hardly_ever_searched(monkeypatch):
-    monkeypatch.delattr(Finder, "_search_all_points")
+    monkeypatch.delattr(Finder, "_brute_knn_squared")
     found = find_points(np.random.default_rng(1).normal(size=300), np.arange(5.0))
     Finder(found, np.arange(300, dtype=np.uint32), 1, {}).nearest(np.arange(305), 7)
     # Control: rounded differences are.
     far = find_points(np.arange(40.0), [1e18])
-    with pytest.raises(AttributeError, match="_search_all_points"):
+    with pytest.raises(AttributeError, match="_brute_knn_squared"):
         Finder(far, np.arange(40, dtype=np.uint32), 1, {}).nearest(np.arange(41), 7)
 
 

@@ -24,7 +24,7 @@ def test_floats_are_kept_without_a_copy():
 def test_ids_number_the_points_by_first_occurrence():
     found = find_points([[1, 2], [0, 0], [1, 2]], [[3, 3], [-0.0, 0.0]])
     assert (found.ids[0].tolist(), found.ids[1].tolist()) == ([0, 1, 0], [2, 1])
-    assert found.first_copies.tolist() == [0, 1, 3]
+    assert found.first_row_indices.tolist() == [0, 1, 3]
     assert [m.tolist() for m in found.multiplicity] == [[2, 1, 0], [0, 1, 1]]
     assert found.coordinates(np.array([2, 0])).tolist() == [[3, 3], [1, 2]]
 

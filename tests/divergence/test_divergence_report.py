@@ -15,7 +15,7 @@ from shared_messages import find_missing
 from dpcore.divergence import Beside, Diagnostics, Epsilon, report
 from dpcore.divergence.conversions import Line, line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report import draw_estimate, draw_replicates
+from dpcore.divergence.report import draw_convergence, draw_estimate
 
 
 def full():
@@ -68,8 +68,8 @@ def test_belief_of_each_direction_by_ranges():
 
 
 def test_runs_cover_every_order_once():
-    assert report.find_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
-    assert report.find_runs([]) == []
+    assert report.find_equal_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+    assert report.find_equal_runs([]) == []
 
 
 def test_every_value_that_is_not_an_estimate_is_marked():
@@ -295,7 +295,7 @@ def test_convergence_shows_running_mean_and_deviation():
     replicates = 1e6 + np.random.default_rng(4).normal(size=(50, 2, 3))
     fields = {"belief": np.full((2, 3), ESTIMATE), "replicates": replicates, "error": "bootstrap"}
     estimate = make_estimate([1.0, 2.0, 4.0], **fields)
-    figure = draw_replicates(estimate)
+    figure = draw_convergence(estimate)
     means, spreads = figure.axes
     assert len(means.lines) == len(spreads.lines) == 6
     drawn = {item.get_label(): item for item in means.lines}
@@ -306,13 +306,13 @@ def test_convergence_shows_running_mean_and_deviation():
     assert np.allclose(spreads.lines[3].get_ydata(), deviations, rtol=1e-6)
     assert written(figure).startswith(b"\x89PNG")
     panels = Figure().subplots(1, 2)
-    assert draw_replicates(estimate, panels) is panels[0].figure
+    assert draw_convergence(estimate, panels) is panels[0].figure
 
 
 def test_convergence_follows_orders_that_are_finite_and_resolved():
     replicates = np.random.default_rng(4).normal(size=(30, 2, len(GRID)))
     replicates[3, 0, 0] = math.inf
-    figure = draw_replicates(make_estimate(replicates=replicates, error="subsample"))
+    figure = draw_convergence(make_estimate(replicates=replicates, error="subsample"))
     told = labels(figure)
     assert {text.split()[-1] for text in told} == {"1.1", "1.949", "2.853"}
     assert "subsample replicates" in {panel.get_xlabel() for panel in figure.axes}
@@ -321,7 +321,7 @@ def test_convergence_follows_orders_that_are_finite_and_resolved():
 def test_convergence_needs_replicates():
     need = r"^error must be 'bootstrap' or 'subsample' for this picture: .* got 'jackknife'$"
     with pytest.raises(ValueError, match=need):
-        draw_replicates(make_estimate())
+        draw_convergence(make_estimate())
     nothing = np.full((5, 2, len(GRID)), math.inf)
     with pytest.raises(ValueError, match=r"^replicates must be finite at one order"):
-        draw_replicates(make_estimate(replicates=nothing, error="bootstrap"))
+        draw_convergence(make_estimate(replicates=nothing, error="bootstrap"))

@@ -131,7 +131,7 @@ def test_groups_stay_together_and_keep_their_rows():
     first, second = cross_fit(sets, np.random.default_rng(0)).folds
     for side, groups in enumerate((groups0, groups1)):
         assert not set(groups[first.rows[side]]) & set(groups[second.rows[side]])
-        renumbered = first.row_groups(sets)[side]
+        renumbered = first.row_group_ids(sets)[side]
         assert set(renumbered) == set(range(renumbered.max() + 1))
         pairs = set(zip(renumbered, groups[first.rows[side]], strict=True))
         assert len(pairs) == renumbered.max() + 1

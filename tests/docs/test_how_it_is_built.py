@@ -94,7 +94,7 @@ def test_an_audit_enters_the_functions_of_the_page_in_its_order():
     assert find_breaches(STEPS, entered) == []
     # The control: two rows exchanged, and a function that is not entered, are noticed.
     assert find_breaches([STEPS[1], STEPS[0], *STEPS[2:]], entered) == [STEPS[0]]
-    assert find_breaches([("auditing/run.py", "audit_timing")], entered)
+    assert find_breaches([("auditing/run.py", "audit_output_and_call_time")], entered)
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -12,7 +12,7 @@ from shared_benchmarks import NAMES, PRINTED
 
 from dpcore.experiments import dp_sniper_table as truth
 from dpcore.experiments.dp_sniper_table import mechanisms
-from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, make_shift_pairs, one_differs
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, make_shift_pairs, shift_first
 
 ALPHA = 1e-4
 """Significance of every test of a law; the controls, 5 % wrong, must fall below it."""
@@ -242,7 +242,7 @@ def test_the_scale_of_the_noise_that_all_entries_share(mechanism, rho, nu, cutof
 
 def test_the_geometric_table_is_the_law_itself():
     for center in range(6):
-        table = mechanisms.geometric_output_table(center, 0.1)
+        table = mechanisms.equally_likely_geometric_outputs(center, 0.1)
         counts = np.bincount(table, minlength=6)
         assert table.size == 17 * 9**4
         assert counts == pytest.approx(table.size * truth.geometric_pmf(center), abs=1e-6)
@@ -343,9 +343,9 @@ def test_the_bits_of_the_filters():
 
 
 def test_pairs():
-    assert [pair.x_prime.tolist() for pair in one_differs(3)] == [[0, 1, 1], [2, 1, 1]]
+    assert [pair.x_prime.tolist() for pair in shift_first(3)] == [[0, 1, 1], [2, 1, 1]]
     pairs = make_shift_pairs(5)
-    assert (len(pairs), pairs[:2]) == (8, one_differs(5))
+    assert (len(pairs), pairs[:2]) == (8, shift_first(5))
     assert [pair.x_prime.tolist() for pair in pairs[2:]] == [
         [2, 0, 0, 0, 0], [0, 2, 2, 2, 2], [2, 2, 0, 0, 0], [2] * 5, [0] * 5, [0, 0, 1, 1, 1],
     ]  # fmt: skip

@@ -33,11 +33,11 @@ def test_the_loss_of_a_pair_depends_on_the_direction():
 
 def test_a_maximum_with_exponential_noise_gives_away_the_smaller_side():
     ones, twos = np.ones(5), np.full(5, 2.0)
-    assert truth.noisy_max_loss(ones, twos, True) == INF
-    assert truth.noisy_max_loss(twos, ones, True) == pytest.approx(0.05)
+    assert truth.noisy_max_value_loss(ones, twos, True) == INF
+    assert truth.noisy_max_value_loss(twos, ones, True) == pytest.approx(0.05)
     # Equal starts, but the density begins as a power of the number of largest entries.
-    assert truth.noisy_max_loss(np.array([1.0, 0.0]), ones[:2], True) == INF
-    assert truth.noisy_max_loss(ones[:2], np.array([1.0, 0.0]), True) < 1.0
+    assert truth.noisy_max_value_loss(np.array([1.0, 0.0]), ones[:2], True) == INF
+    assert truth.noisy_max_value_loss(ones[:2], np.array([1.0, 0.0]), True) < 1.0
 
 
 def test_every_released_value_contributes_its_worst():

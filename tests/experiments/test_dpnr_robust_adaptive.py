@@ -129,16 +129,19 @@ def test_crossing_and_gains():
     plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}
     robust = {1.0: (0.5, 0.5), 3.0: (0.4, 0.4), 4.0: (0.6, 0.7), 5.0: (0.8, 0.8)}
     # A single epsilon below, where robust is better by luck, is no crossing.
-    assert study.crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
+    assert (
+        study.least_epsilon_robust_wins(made(config, {"not robust": plain, "robust": robust}), *AG)
+        == 4.0
+    )
     turned = made(config, {"not robust": robust, "robust": plain})
-    assert study.crossing_epsilon(turned, *AG) is None
+    assert study.least_epsilon_robust_wins(turned, *AG) is None
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in study.gains_vs_control(made(config, both), *AG)}
+    found = {gain.line: gain for gain in study.variant_gains_vs_control(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in study.gains_vs_control(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in study.variant_gains_vs_control(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():

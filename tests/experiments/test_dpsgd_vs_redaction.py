@@ -132,7 +132,7 @@ def test_redaction_reaches_the_canaries_and_their_score_is_that_of_the_clean_tex
         return Model()
 
     config = Config(quick=True)
-    material = experiment.read_material(config)
+    material = experiment.read_texts_and_fit_models(config)
     monkeypatch.setattr(experiment.lm, "fit", fit)
     experiment.measure_recipe(Recipe("random", 0.5), 0, material, config)
     trained, added = seen["trained"], len(seen["trained"]) - len(material.train)
@@ -176,7 +176,7 @@ def test_ctrl_c_keeps_complete_trainings(monkeypatch):
 
 
 def test_sets_of_atis():
-    material = experiment.read_material(Config(data=data()))
+    material = experiment.read_texts_and_fit_models(Config(data=data()))
     assert material.label == "atis_flight"
     assert len(material.sensitive) == len(material.rest) == 1086
     assert material.delta == 8e-5
@@ -184,9 +184,11 @@ def test_sets_of_atis():
 
 
 def test_rewriting_states_its_coverage():
-    material = experiment.read_material(Config(data=data(), full=True, trials=200))
-    assert 0.0 < material.covered_word_share < 1.0
-    texts = experiment._make_preparation(Recipe("SanText", 10.0), material, 1)(material.train)
+    material = experiment.read_texts_and_fit_models(Config(data=data(), full=True, trials=200))
+    assert 0.0 < material.share_of_words_with_vector < 1.0
+    texts = experiment._redact_or_rewrite_function(Recipe("SanText", 10.0), material, 1)(
+        material.train
+    )
     sizes = [len(experiment.words_of(text)) for text in material.train]
     assert [len(text.split()) for text in texts] == sizes
     assert all(word in material.vectors for text in texts for word in text.split())

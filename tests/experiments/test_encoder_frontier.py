@@ -58,7 +58,7 @@ def test_other_weights_than_the_measured_ones_are_refused(monkeypatch):
     with pytest.raises(
         ValueError, match=r"weights of MiniLM must be those with SHA-256 000.*, got"
     ):
-        running.load_minilm("encoder-frontier")
+        running.offline_minilm("encoder-frontier")
 
 
 def test_both_attributes_have_their_share_of_every_part():

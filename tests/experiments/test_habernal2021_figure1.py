@@ -82,7 +82,9 @@ def test_true_sensitivity_is_attained():
 
 
 def test_costs_of_the_remedies():
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.noise_ratios(10.0, 2.0, 1)}
+    found = {
+        (cost.law, cost.dim, cost.norm): cost for cost in figure1.noise_over_signal(10.0, 2.0, 1)
+    }
     assert len(found) == 3 * 11 * 2
     for dim in (1, 16, 1024):
         assert found["uniform", dim, "l1"].scale == 10.0

@@ -12,7 +12,7 @@ from shared_experiments import run_experiment
 from shared_extras import data, needs
 
 from dpcore.experiments import model_closeness as experiment
-from dpcore.experiments.corpora import read_two_sets
+from dpcore.experiments.corpora import read_sensitive_and_other_texts
 from dpcore.experiments.model_closeness import Cell, Config, Result
 
 NAMES = list(experiment.COMPARISONS)
@@ -45,13 +45,13 @@ def test_two_starts_are_farther_than_two_sets():
 
 def test_the_sets_have_no_text_in_common():
     config = Config(quick=True)
-    study = experiment._Study(config, read_two_sets(config))
-    parts = study.draw_split(1)
+    study = experiment._Study(config, read_sensitive_and_other_texts(config))
+    parts = study.draw_sensitive_safe_valid_test_texts(1)
     assert list(map(len, parts)) == [60, 60, 60, 66, 66]
     assert len({text for part in parts for text in part}) == 312
     ill = set(study.sets[0])
     assert [sum(text in ill for text in part) for part in parts] == [60, 0, 0, 33, 33]
-    assert study.draw_split(2)[0] != parts[0]
+    assert study.draw_sensitive_safe_valid_test_texts(2)[0] != parts[0]
     assert max(len(text.split()) for part in parts for text in part) <= 40
 
 
@@ -59,7 +59,7 @@ def test_the_sets_have_no_text_in_common():
 def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     # Control of the control: without a difference of texts there is no distance.
     needs("torch")
-    drawn = experiment._Study.draw_split
+    drawn = experiment._Study.draw_sensitive_safe_valid_test_texts
 
     def draw_equal(self, seed):
         ill, _, _, *held_out = drawn(self, seed)
@@ -68,7 +68,7 @@ def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     def mask_equally(texts, policy, *, level, rng):
         return list(texts)
 
-    monkeypatch.setattr(experiment._Study, "draw_split", draw_equal)
+    monkeypatch.setattr(experiment._Study, "draw_sensitive_safe_valid_test_texts", draw_equal)
     monkeypatch.setattr(experiment.redaction, "redact", mask_equally)
     monkeypatch.setattr(experiment, "_REDACTION_SHARES", {True: (0.0,)})
     result = experiment.run(Config(quick=True, seed=5), threads=1, progress=False)
@@ -172,7 +172,7 @@ def test_the_permutation_test_of_full(monkeypatch):
     monkeypatch.setattr(experiment.lm, "fit", fit)
     monkeypatch.setattr(experiment, "_distances_by_measure", compare)
     config = Config(full=True, trials=100)
-    study = experiment._Study(config, read_two_sets(config))
+    study = experiment._Study(config, read_sensitive_and_other_texts(config))
     cell = study.measure_cell(0, 0.5)
     assert len(fits) == 4 + 2 * 19
     assert len({seed for seed, *_ in fits}) == 2
@@ -188,6 +188,6 @@ def test_the_permutation_test_of_full(monkeypatch):
 
 def test_medical_abstracts_are_the_sets_of_data():
     config = Config(data=str(data("medical").parent), quick=True)
-    study = experiment._Study(config, read_two_sets(config))
+    study = experiment._Study(config, read_sensitive_and_other_texts(config))
     assert list(map(len, study.sets)) == [599, 2137]
     assert study.held_out == 74

@@ -94,13 +94,13 @@ def test_the_record_and_the_table(result):
 @pytest.mark.parametrize(("threads", "used"), [(None, 1), (3, 3)])
 def test_threads_of_torch_are_set_and_put_back(threads, used, monkeypatch):
     before, seen = torch.get_num_threads(), []
-    audited = noise_layers._audit_and_inspect
+    audited = noise_layers._audit_and_inspect_if_first
 
     def counted(*job):
         seen.append(torch.get_num_threads())
         return audited(*job)
 
-    monkeypatch.setattr(noise_layers, "_audit_and_inspect", counted)
+    monkeypatch.setattr(noise_layers, "_audit_and_inspect_if_first", counted)
     config = noise_layers.Config(trials=2000, seeds=1, layers=("LaplaceNoise",))
     noise_layers.run(config, threads=threads, progress=False)
     assert set(seen) == {used}

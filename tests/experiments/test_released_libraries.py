@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.experiments.released_libraries import Config, Result, run, training_cases
-from dpcore.experiments.released_libraries.cases import PACKAGES, Case, list_cases
+from dpcore.experiments.released_libraries.cases import PACKAGES, Case, list_mechanisms
 from dpcore.experiments.released_libraries.experiment import FOLDER, RECORD_FORMAT, read_records
 from dpcore.experiments.released_libraries.processes import audit_package
 from dpcore.experiments.released_libraries.rows import make_row, read_row
@@ -58,7 +58,7 @@ def load_script():
 
 def test_the_table_has_the_packages_and_the_mechanisms_that_it_must_have():
     names = {
-        package: [case.name for case in list_cases(package, slow=True)] for package in PACKAGES
+        package: [case.name for case in list_mechanisms(package, slow=True)] for package in PACKAGES
     }
     assert all(names.values()), [package for package in names if not names[package]]
     assert sum(map(len, names.values())) >= 150
@@ -71,7 +71,7 @@ def test_the_table_has_the_packages_and_the_mechanisms_that_it_must_have():
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_case_states_its_cause_and_the_place_of_its_claim(package):
-    for case in list_cases(package, slow=True):
+    for case in list_mechanisms(package, slow=True):
         assert case.claim >= 0.0
         assert 0.0 <= case.delta < 1.0
         is_false = case.true_loss is not None and case.true_loss > case.claim * (1 + 1e-9)

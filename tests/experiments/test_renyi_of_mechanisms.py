@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.divergence import closed_forms
 from dpcore.experiments import renyi_of_mechanisms as experiment
-from dpcore.experiments.renyi_of_mechanisms import CASES, laplace_2d_delta, mechanism_to_dict
+from dpcore.experiments.renyi_of_mechanisms import CASES, laplace_2d_delta, results_to_dict
 
 TRIALS = 3000
 
@@ -166,6 +166,6 @@ def test_text_record_and_picture(result):
 
 def test_rows_depend_on_the_seed_alone(result):
     again = experiment._estimate_mechanism("gaussian", result.config, 1)
-    assert mechanism_to_dict(again) == mechanism_to_dict(result.rows[1])
+    assert results_to_dict(again) == results_to_dict(result.rows[1])
     other = experiment._estimate_mechanism("gaussian", replace(result.config, seed=12), 1)
-    assert mechanism_to_dict(other)["value"] != mechanism_to_dict(again)["value"]
+    assert results_to_dict(other)["value"] != results_to_dict(again)["value"]

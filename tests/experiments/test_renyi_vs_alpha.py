@@ -97,12 +97,15 @@ def test_two_sets_share_no_text(tmp_path):
     rows += [(1, "Tumour  0"), (3, "tumour 1"), (3, "cold 7")]
     lines = ["condition_label,medical_abstract", *(f"{label},{text}" for label, text in rows)]
     (folder / "abstracts.csv").write_text("\n".join(lines), encoding="utf-8")
-    sets = corpora.read_two_sets(Config(data=tmp_path))
+    sets = corpora.read_sensitive_and_other_texts(Config(data=tmp_path))
     assert (len(sets.sensitive), len(sets.rest), sets.dropped) == (119, 300, 1)
     assert not set(map(fold_case_and_blanks, sets.sensitive)) & set(
         map(fold_case_and_blanks, sets.rest)
     )
-    assert len(corpora.read_two_sets(Config(data=tmp_path, trials=100)).sensitive) == 100
+    assert (
+        len(corpora.read_sensitive_and_other_texts(Config(data=tmp_path, trials=100)).sensitive)
+        == 100
+    )
     (folder / "abstracts.csv").write_text("\n".join(lines[:100] + lines[121:]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"^data must be a corpus with 100 sensitive texts"):
         run(data=str(tmp_path))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpcore import Counts
-from dpcore.experiments.scaling import Config, MeasuredAudit, Result, count_simulated
+from dpcore.experiments.scaling import Config, MeasuredAudit, Result, simulate_cluster
 from dpcore.sampling import driver
 
 
@@ -15,17 +15,17 @@ from dpcore.sampling import driver
     ("trials", "workers", "wanted"), [(10**9, 64, 0.9), (10**11, 1024, 0.7), (10**13, 1024, 0.95)]
 )
 def test_the_driver_keeps_the_workers_busy(trials, workers, wanted):
-    [found] = count_simulated(Config(), trials, workers, False)
+    [found] = simulate_cluster(Config(), trials, workers, False)
     assert wanted < found.efficiency <= 1.0
     assert found.lost == 0
 
 
 def test_slow_workers_and_lost_shards_cost_little():
-    [found] = count_simulated(Config(), 10**11, 256, True)
+    [found] = simulate_cluster(Config(), 10**11, 256, True)
     assert found.lost > 0
     assert 0.9 < found.efficiency < 1.0
     # Nothing of a simulation depends on the time that this process takes.
-    assert count_simulated(Config(), 10**11, 256, True) == (found,)
+    assert simulate_cluster(Config(), 10**11, 256, True) == (found,)
 
 
 def test_short_shards_would_leave_workers_idle(monkeypatch):
@@ -33,7 +33,7 @@ def test_short_shards_would_leave_workers_idle(monkeypatch):
     monkeypatch.setattr(
         driver.Pace, "shard_trials", lambda pace, left, workers, block, travels: block
     )
-    [found] = count_simulated(Config(), 10**9, 64, False)
+    [found] = simulate_cluster(Config(), 10**9, 64, False)
     assert found.efficiency < 0.3
 
 

@@ -16,7 +16,7 @@ import dpcore
 from dpcore.attacks.objects import form_of
 from dpcore.bounds import clopper_pearson
 from dpcore.mechanisms.answers import rows_to_objects, to_outputs
-from dpcore.mechanisms.spellings import parse_line, parse_lines
+from dpcore.mechanisms.spellings import parse_line, parse_output
 
 PAIR = np.array([0]), np.array([1])
 TRIALS = 1000
@@ -44,7 +44,7 @@ def write_lines(lines, shares=(0.9, 0.1)):
     """Make a mechanism that reads the first of two lines with a probability for each input."""
 
     def tool(x, size, rng):
-        return parse_lines([lines[i] for i in (rng.random(size) >= shares[x[0]]).astype(int)])
+        return parse_output([lines[i] for i in (rng.random(size) >= shares[x[0]]).astype(int)])
 
     return tool
 
@@ -95,14 +95,14 @@ def draw_lines(kind, size, shift=0.0):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_numbers_of_one_format_are_an_array_that_restores_their_forms(kind):
     lines = draw_lines(kind, 2000)
-    outputs = to_outputs("outputs", parse_lines(lines), len(lines))
+    outputs = to_outputs("outputs", parse_output(lines), len(lines))
     assert outputs.dtype.kind == ("i" if kind == "int" else "f")
     assert outputs.tolist() == list(map(float, lines))
     # A form follows from the line alone, whatever stands in other lines of the block.
     forms = [form_of(parse_line(line)) for line in lines]
     assert list(map(form_of, rows_to_objects(outputs))) == forms
     lines[7] = "1e500"
-    mixed = to_outputs("outputs", parse_lines(lines), len(lines))
+    mixed = to_outputs("outputs", parse_output(lines), len(lines))
     forms[7] = 'written "1e500"'
     assert list(map(form_of, mixed)) == forms
 
@@ -114,8 +114,8 @@ def test_a_spelling_that_follows_from_the_value_adds_nothing(form):
     def tool(x, size, rng):
         values = (x[0] + rng.laplace(size=size)).tolist()
         if form == "whole":
-            return parse_lines([repr(round(value, 2)).removesuffix(".0") for value in values])
-        return parse_lines([form % value for value in values])
+            return parse_output([repr(round(value, 2)).removesuffix(".0") for value in values])
+        return parse_output([form % value for value in values])
 
     report = dpcore.audit(tool, PAIR, claim=1.0, trials=4000, rng=1)
     assert report.refuted is False
@@ -144,7 +144,7 @@ def test_caught_statuses_leave_other_answers_their_spelling():
 def test_lists_within_lists_are_read():
     for depth in (20, 900, 990, 5000):
         for opening, end in ("[]", ('{"a":', "}")):
-            parse_lines([opening * depth + "1.50" + end * depth])
+            parse_output([opening * depth + "1.50" + end * depth])
 
 
 def test_values_with_a_spelling_are_values():

@@ -19,16 +19,20 @@ import dpcore
 from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.answers import answer_rows
 from dpcore.recorded import independent_rows as _outputs_doubts
-from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_pairs, repeat_doubts_notes
+from dpcore.recorded.independent_rows import (
+    cross_side_dependence_doubts,
+    doubts_of_order,
+    repeat_doubts_and_notes,
+)
 from dpcore.recorded.run import audit_outputs
-from dpcore.sampling.columns import is_numbering, list_columns
+from dpcore.sampling.columns import is_row_numbers_in_any_order, list_columns
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))
 """Audits of each law; more of them where the time is there."""
 
 
 def doubts_of_rows(sides):
-    return repeat_doubts_notes(sides)[0]
+    return repeat_doubts_and_notes(sides)[0]
 
 
 def audit(*sides, **more):
@@ -155,7 +159,9 @@ def test_independent_rows_raise_no_doubt(law):
         sizes = size, rng.choice([100, size])
         sides = tuple(LAWS[law](rng, int(n), x) for x, n in enumerate(sizes))
         middle = np.median(sides[0].reshape(-1)) if sides[0].dtype.kind != "U" else "5"
-        assert doubts_of_rows(sides) == doubts_of_pairs(sides, first_column(middle)) == ()
+        assert (
+            doubts_of_rows(sides) == cross_side_dependence_doubts(sides, first_column(middle)) == ()
+        )
 
 
 def test_float32_that_meets_itself():
@@ -362,10 +368,15 @@ def test_independent_objects_raise_no_doubt(law):
 def test_common_seeds_raise_a_doubt(pairs):
     sides = pairs(np.random.default_rng(4).laplace(size=2000))
     event = (lambda rows: rows == "True") if sides[0].dtype.kind == "U" else first_column(0.5)
-    (told,) = doubts_of_pairs(sides, event)
+    (told,) = cross_side_dependence_doubts(sides, event)
     assert "go together row by row" in told
     assert "give paired=True" in told
-    assert doubts_of_pairs((np.random.default_rng(5).permutation(sides[0]), sides[1]), event) == ()
+    assert (
+        cross_side_dependence_doubts(
+            (np.random.default_rng(5).permutation(sides[0]), sides[1]), event
+        )
+        == ()
+    )
 
 
 def test_hits_that_go_together():
@@ -373,7 +384,7 @@ def test_hits_that_go_together():
     rng = np.random.default_rng(6)
     noise = rng.laplace(size=2000)
     sides = noise, np.abs(noise) * rng.choice([-1.0, 1.0], size=2000)
-    (told,) = doubts_of_pairs(sides, lambda rows: np.abs(rows) > 1.0)
+    (told,) = cross_side_dependence_doubts(sides, lambda rows: np.abs(rows) > 1.0)
     assert told.startswith("hits of the event of outputs and outputs_prime go together")
 
 
@@ -382,15 +393,15 @@ def test_sorted_files_do_not_go_together(step):
     rng = np.random.default_rng(7)
     for values in (rng.laplace(size=(2, 4000)), rng.integers(5, size=(2, 4000))):
         sides = tuple(np.sort(side.reshape(step, -1), axis=1).reshape(-1) for side in values)
-        assert doubts_of_pairs(sides, first_column(0.5)) == ()
+        assert cross_side_dependence_doubts(sides, first_column(0.5)) == ()
         drifting = tuple(side + np.linspace(0, 3, 4000) for side in values)
-        assert doubts_of_pairs(drifting, first_column(0.5)) == ()
+        assert cross_side_dependence_doubts(drifting, first_column(0.5)) == ()
 
 
 def test_rare_hits_say_nothing_of_pairs():
     hits = np.zeros(2000)
     hits[7] = 1.0
-    assert doubts_of_pairs((hits, hits), first_column(0.5)) == ()
+    assert cross_side_dependence_doubts((hits, hits), first_column(0.5)) == ()
 
 
 def test_the_level_of_pairs():
@@ -574,12 +585,12 @@ def test_outputs_of_private_mechanisms_are_no_numbering():
         lambda: np.sort(rng.integers(0, 110, 100)), lambda: rng.integers(0, 66, 60),
         lambda: np.rint(rng.laplace(0, 30, 100)), lambda: rng.integers(0, 2**62, 100),
     ]  # fmt: skip
-    assert not any(is_numbering(law()) for law in laws for _ in range(300))
+    assert not any(is_row_numbers_in_any_order(law()) for law in laws for _ in range(300))
     # The control: a permutation always is.
-    assert all(is_numbering(rng.permutation(100) + shift) for shift in range(20))
-    assert is_numbering(rng.permutation(109)[:100])
-    assert not is_numbering(np.arange(59))
-    assert not is_numbering(2 * np.arange(100))
+    assert all(is_row_numbers_in_any_order(rng.permutation(100) + shift) for shift in range(20))
+    assert is_row_numbers_in_any_order(rng.permutation(109)[:100])
+    assert not is_row_numbers_in_any_order(np.arange(59))
+    assert not is_row_numbers_in_any_order(2 * np.arange(100))
 
 
 def test_columns_are_read_from_rows_of_every_kind():
@@ -616,7 +627,7 @@ def test_a_live_audit_names_the_column_that_numbers_the_rows():
     np.array([1.0, np.nan, 0.0, np.nan, -0.0]), np.array(["b", "a", "b"]), np.full(3, np.nan),
 ])  # fmt: skip
 def test_ranks_are_centred_middle_ranks(values):
-    ranks, share = _outputs_doubts._ranks_and_top_share(values)
+    ranks, share = _outputs_doubts._centred_ranks_and_mode_share(values)
     # NaN is one value, above all others.
     plain = np.where(np.isnan(values), np.inf, values) if values.dtype.kind == "f" else values
     codes = np.unique(plain, return_inverse=True)[1]

@@ -378,7 +378,7 @@ def test_free_memory_is_known_here():
 
 def test_the_bar_counts_the_bytes_of_a_file(write):
     begun, done = [], []
-    bar = SimpleNamespace(begin=lambda *given: begun.append(given), advance=done.append)
+    bar = SimpleNamespace(reset=lambda *given: begun.append(given), advance=done.append)
     read_outputs(write("1.5\n" * 1000), None, Reader(bar=bar))
     assert (begun, sum(done)) == ([("reading a.csv", 4000)], 4000)
 
@@ -482,14 +482,14 @@ def test_a_file_that_changes_is_an_error(write, monkeypatch, name):
     text = f"[{', '.join(lines)}]" if name == "a.json" else "\n".join(lines)
     path = write(text, name)
     assert len(read_outputs(path)) == len(lines)
-    read_once = formats._read_and_check
+    read_once = formats._read_and_check_lengths
 
     def change(*arguments):
         table = read_once(*arguments)
         path.write_text(text.replace("7", "9", 1))
         return table
 
-    monkeypatch.setattr(formats, "_read_and_check", change)
+    monkeypatch.setattr(formats, "_read_and_check_lengths", change)
     if name != "a.json":
         # All of a JSON file is in memory, and is read once.
         with pytest.raises(ValueError, match=rf"{name} must stay as it is while it is read, got"):

@@ -28,7 +28,13 @@ from dpcore import Audit, Counts, Laplace, Pair, audit, calibration, progress, p
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.published import SYSTEMS
 from dpcore.records import Record
-from dpcore.report.plain import decode_value, encode_value, register_type, registered_class, word_of
+from dpcore.report.plain import (
+    decode_value,
+    encode_value,
+    register_type,
+    registered_class,
+    registered_word,
+)
 from dpcore.results.evidence import Finding, Scored
 
 
@@ -379,13 +385,13 @@ RECORDS = sorted(
 @pytest.mark.parametrize("cls", RECORDS, ids=lambda cls: cls.__name__)
 def test_every_record_declares_its_word(cls):
     # The class says `(Record, word="...")`; if reading does not find it, its package is not listed.
-    word = word_of(cls)
+    word = registered_word(cls)
     assert word is not None, f"{cls.__module__}.{cls.__name__} declares no word"
     assert registered_class(word) is cls
 
 
 def test_every_word_is_found_by_a_process_that_imported_nothing_but_dpcore():
-    words = json.dumps([word_of(cls) for cls in RECORDS])
+    words = json.dumps([registered_word(cls) for cls in RECORDS])
     code = """
 import dpcore, json, sys
 from dpcore.report.plain import decode_value
@@ -424,7 +430,7 @@ def test_a_users_subclass_is_no_record_of_ours():
     class Mine(calibration.L2Laplace):
         pass
 
-    assert word_of(Mine) is None
+    assert registered_word(Mine) is None
     assert "record" not in encode_value(Mine(0.5))
 
 

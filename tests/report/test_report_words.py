@@ -19,9 +19,9 @@ from dpcore.errors import AssumptionWarning
 from dpcore.results.audit_page import make_page
 from dpcore.results.audit_text import (
     describe_next_steps,
-    list_report_rows,
-    outputs_next_steps,
+    list_report_rows_without_time,
     propose_trace,
+    refutation_advice,
 )
 
 PAIR = Pair(0.0, 1.0)
@@ -43,7 +43,7 @@ def never(outputs, outputs_prime, pair):
 
 
 def of(report, label):
-    return [line for name, line in list_report_rows(report) if name == label]
+    return [line for name, line in list_report_rows_without_time(report) if name == label]
 
 
 # Events of probability 0 and 1.
@@ -142,7 +142,7 @@ def test_more_draws_come_first_where_they_choose_another_event():
     rng = np.random.default_rng(1)
     sides = rng.normal(0.0, 0.5, 5000), rng.normal(1.0, 0.5, 5000)
     rows = audit_outputs(*sides, rows="independent", claim=4.0, delta=1e-5, rng=1)
-    assert outputs_next_steps(rows).startswith("more rows, which choose another event; or ")
+    assert refutation_advice(rows).startswith("more rows, which choose another event; or ")
     # The twin: as many trials as `plan` asks for are no longer few.
     many = audit(Laplace(1.2), claim=1.0, trials=10**5, rng=1)
     assert describe_next_steps(many).startswith("another pair")
@@ -199,11 +199,11 @@ def test_recorded_outputs_say_how_many_rows_they_need():
     assert "more rows, which choose another event; or " in str(far)
     assert "This event cannot refute the claim." in str(far)
     assert "needed" not in str(run(0.1))
-    assert outputs_next_steps(run(None)) == ""
-    assert ["an own score" in outputs_next_steps(report) for report in (far, near)] == [True, False]
+    assert refutation_advice(run(None)) == ""
+    assert ["an own score" in refutation_advice(report) for report in (far, near)] == [True, False]
     free = np.zeros(1000), np.ones(1000)
     never = dpcore.audit_outputs(*free, rows="independent", claim=50.0, rng=1)
-    assert outputs_next_steps(never).endswith(
+    assert refutation_advice(never).endswith(
         "no machine draws the counted rows that could refute this one."
     )
 
@@ -213,7 +213,7 @@ def test_guesses_that_see_less_than_half_of_the_claim_hear_of_better_scores():
     sides = 1.0 + rng.normal(size=1000), rng.normal(size=1000)
 
     def run(claim):
-        return outputs_next_steps(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
+        return refutation_advice(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
 
     assert run(3.0) == "canaries that stand out more, or scores that separate them better."
     # Above half, and where so few guesses certify less than the claim.

@@ -154,13 +154,13 @@ def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_package():
 
 def test_the_package_s_colours_become_those_of_the_style():
     with plt.style.context("dark_background"):
-        picture = figures.get_canvas(None, (4, 3))
+        picture = figures.replace_axes(None, (4, 3))
         axes = picture.subplots()
         axes.plot([0, 1], color=figures.BLUE, marker="o", markerfacecolor=figures.WHITE)
         axes.fill_between([0, 1], [1, 2], color=figures.RED, alpha=0.5)
         axes.annotate("a", (0, 0), color=figures.INK, bbox={"facecolor": figures.WHITE})
         axes.bar([1], [1], color=figures.GREY)
-        assert figures.current_style(picture) is picture
+        assert figures.restyle_figure(picture) is picture
         cycle = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
     line, band, text = axes.lines[0], axes.collections[0], axes.texts[0]
     assert to_rgb(line.get_color()) == to_rgb(cycle[0])
@@ -198,7 +198,7 @@ def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, formatter, p
     assert "image/png" in formatter.format(figure)[0]
     assert plt.get_fignums() == [figure.number]
     if panels:
-        figures.get_canvas(left, (1.0, 1.0))
+        figures.replace_axes(left, (1.0, 1.0))
     else:
         assert AUDIT.plot(left) is figure
     assert right.figure is figure

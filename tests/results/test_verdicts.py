@@ -15,7 +15,7 @@ import dpcore
 from dpcore import audit, audit_outputs, bounds, claims, command, pairs, published, repeat
 from dpcore.attacks import Coordinatewise, Timing
 from dpcore.cli import main
-from dpcore.results.audit_text import list_report_rows
+from dpcore.results.audit_text import list_report_rows_without_time
 from dpcore.sampling.columns import pilot_facts
 
 P = ([0.0], [1.0])
@@ -59,7 +59,7 @@ def test_a_claim_out_of_reach_is_undecided_and_more_trials_reach_it(options, cla
     assert report.verdict.startswith("undecided: 500 trials ")
     assert report.refuted is None
     assert report.epsilon_lower <= report.ceiling
-    assert dict(list_report_rows(report))["needed"].startswith("at least ")
+    assert dict(list_report_rows_without_time(report))["needed"].startswith("at least ")
     enough = report.trials_to_reach
     # A curve is tested by its tangent where the bound is anytime: another tangent suits more.
     if "anytime" not in options.values() or claim is not None:
@@ -75,7 +75,7 @@ def test_the_default_audit_of_a_copy_certifies_what_the_verdict_says():
     report = audit(copy, P, claim=12.0, trials=10**5, rng=1)
     assert report.verdict == "undecided: 100,000 trials certify at most 10.2"
     assert report.epsilon_lower == report.ceiling
-    assert f"{report.ceiling:.4f}" in dict(list_report_rows(report))["reach"]
+    assert f"{report.ceiling:.4f}" in dict(list_report_rows_without_time(report))["reach"]
 
 
 def test_a_ceiling_is_per_unit_of_distance_and_of_all_coordinates():
@@ -88,7 +88,7 @@ def test_a_ceiling_is_per_unit_of_distance_and_of_all_coordinates():
     single = audit(dpcore.Laplace(0.5), eight, claim=20.0, rng=1)
     assert pooled.ceiling > 90.0 > 13.0 > single.ceiling
     assert (pooled.undecided, bool(single.undecided)) == ("", True)
-    assert 'attack="coordinatewise"' in dict(list_report_rows(single))["needed"]
+    assert 'attack="coordinatewise"' in dict(list_report_rows_without_time(single))["needed"]
 
 
 def test_a_timed_audit_counts_calls():
@@ -182,7 +182,7 @@ def test_one_value_on_both_sides_decides_nothing(mechanism, value, options):
     assert report.verdict.startswith("undecided: all ")
     assert report.refuted is None
     assert "own randomness" not in str(report)
-    assert "on this one no output differed" in dict(list_report_rows(report))["needed"]
+    assert "on this one no output differed" in dict(list_report_rows_without_time(report))["needed"]
     null = audit(mechanism, (P[0], P[0]), claim=1.0, trials=2000, rng=1, null=True, **options)
     assert null.undecided == ""
 

@@ -15,7 +15,7 @@ from shared_randomness import constant, kept, noise
 
 import dpcore
 from dpcore.sampling import replay
-from dpcore.sampling.replay import Collisions, Replays, encode_rows, hash_outputs
+from dpcore.sampling.replay import Collisions, Replays, encode_rows, hash_prefixes
 from dpcore.streams import COUNT, PILOT
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
@@ -177,7 +177,7 @@ def test_no_clean_mechanism_is_refused(mechanism):
 
 def test_the_controls_of_that_test_are_blocks_that_are_equal():
     blocks = (often(None, 16, np.random.default_rng(seed)) for seed in range(20))
-    marks = [hash_outputs(block, math.inf, False) for block in blocks]
+    marks = [hash_prefixes(block, math.inf, False) for block in blocks]
     assert len(set(mark.digests[16] for mark in marks)) < 10
 
 
@@ -197,8 +197,8 @@ def test_the_limit_of_collisions_is_that_of_clopper_and_pearson():
 def test_the_level_counts_all_pairs_of_blocks():
     # 2^10 blocks are 2^19 pairs.
     for rows, blocks in ((41, ()), (60, (1024,))):
-        assert replay.is_collision_negligible(math.log(2.0), rows, *blocks)
-        assert not replay.is_collision_negligible(math.log(2.0), rows - 2, *blocks)
+        assert replay.is_equality_of_blocks_negligible(math.log(2.0), rows, *blocks)
+        assert not replay.is_equality_of_blocks_negligible(math.log(2.0), rows - 2, *blocks)
 
 
 @pytest.mark.parametrize(("apart", "length"), list(itertools.product(range(1, 6), range(1, 14))))
@@ -216,10 +216,10 @@ def test_little_is_looked_at_where_rows_have_many_values():
     replays = Replays()
     assert (replays.rows_needed(PILOT, 0), replays.rows_needed(COUNT, 0)) == (math.inf, 0.0)
     outputs = noise(0.0, 4096, np.random.default_rng(1))
-    replays.find_earlier_block((PILOT, 0, 0), hash_outputs(outputs, math.inf, True), 0)
+    replays.find_earlier_block((PILOT, 0, 0), hash_prefixes(outputs, math.inf, True), 0)
     assert 8 < replays.rows_needed(COUNT, 0) < 16
-    assert list(hash_outputs(outputs, replays.rows_needed(COUNT, 0), False).digests) == [16]
-    replays.find_earlier_block((PILOT, 1, 0), hash_outputs(np.zeros((4096, 1)), math.inf, True), 1)
+    assert list(hash_prefixes(outputs, replays.rows_needed(COUNT, 0), False).digests) == [16]
+    replays.find_earlier_block((PILOT, 1, 0), hash_prefixes(np.zeros((4096, 1)), math.inf, True), 1)
     assert replays.rows_needed(COUNT, 1) == 0.0
 
 
@@ -229,11 +229,11 @@ def test_a_block_drawn_twice_under_one_name_is_no_replay():
     for rows in (1024, 4096):
         assert (
             replays.find_earlier_block(
-                (PILOT, 0, 0), hash_outputs(outputs[:rows], math.inf, True), 0
+                (PILOT, 0, 0), hash_prefixes(outputs[:rows], math.inf, True), 0
             )
             is None
         )
-    assert replays.find_earlier_block((PILOT, 0, 1), hash_outputs(outputs, math.inf, True), 0) == (
+    assert replays.find_earlier_block((PILOT, 0, 1), hash_prefixes(outputs, math.inf, True), 0) == (
         PILOT,
         0,
         0,
@@ -274,4 +274,4 @@ def test_what_pads_a_structure_is_not_compared():
 def test_objects_that_cannot_be_pickled_say_nothing():
     outputs = np.array([lambda: 0, None], dtype=object)
     assert encode_rows(outputs) is None
-    assert hash_outputs(outputs, math.inf, True) == (2, {}, Collisions())
+    assert hash_prefixes(outputs, math.inf, True) == (2, {}, Collisions())

@@ -17,7 +17,7 @@ from dpcore.sampling.rows import (
     Calls,
     Constants,
     Pieces,
-    compare_near_rows,
+    compare_at_lags,
     constant_columns,
     list_piece_edges,
 )
@@ -93,7 +93,7 @@ def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
     ranks, codes = ranks_and_codes(outputs)
     assert {len(every) for every in (*ranks, codes)} == {len(outputs)}
-    assert compare_near_rows(outputs, np.arange(len(outputs)) % 2 == 0) is not None
+    assert compare_at_lags(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
 
 def test_odd_objects_never_crash():
@@ -101,7 +101,7 @@ def test_odd_objects_never_crash():
     # Without a state of their own they are one value.
     assert constant_columns(odd) is not None
     assert len(set(ranks_and_codes(odd)[1].tolist())) == 40
-    assert compare_near_rows(odd, np.zeros(40, bool)) is not None
+    assert compare_at_lags(odd, np.zeros(40, bool)) is not None
 
 
 def test_parts_keep_every_number():
@@ -161,7 +161,7 @@ def test_the_chance_of_calls_equal_throughout(counts):
     calls = [call(float(value), rows) for value in values]
     orders = list(itertools.permutations(np.repeat(values, rows).tolist()))
     pure = sum(all(o[i] == o[i + 1] for i in range(0, len(o), rows)) for o in orders)
-    assert checks.constant_column_chance(calls, 0) == pytest.approx(pure / len(orders))
+    assert checks.constant_within_calls_p_value(calls, 0) == pytest.approx(pure / len(orders))
 
 
 # Neighbours.
@@ -186,7 +186,7 @@ def products(order, lag):
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_moments_over_all_permutations(values, lag):
     order = np.array(values)[rng().permutation(8)]
-    excess, variance, _ = compare_near_rows(order, order > 0) * checks._SUM_UNIT
+    excess, variance, _ = compare_at_lags(order, order > 0) * checks._SUM_UNIT
     mean, spread = moments(values, lag, equal_pairs)
     known = spread, equal_pairs(order, lag) - mean
     assert (variance[0, lag - 1], excess[0, lag - 1]) == pytest.approx(known, abs=1e-4)
@@ -196,7 +196,7 @@ def test_moments_over_all_permutations(values, lag):
 
 
 def sigmas(outputs, answers):
-    found = checks.lag_deviations(compare_near_rows(outputs, answers))
+    found = checks.lag_z_scores(compare_at_lags(outputs, answers))
     return found[found != 0.0]
 
 
@@ -228,25 +228,23 @@ def test_independent_rows_are_normal_out_to_four_and_a_half(law):
 def test_a_rare_event_does_not_outweigh_a_common_one():
     """Two hits that meet by chance, in a call of their own, beside a call with many."""
     drawn = rng(4)
-    common = compare_near_rows(drawn.normal(size=1000), drawn.random(1000) < 0.4)
-    rare = compare_near_rows(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
+    common = compare_at_lags(drawn.normal(size=1000), drawn.random(1000) < 0.4)
+    rare = compare_at_lags(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
     assert (
-        checks.most_dependent_lag_and_z(rare),
-        checks.most_dependent_lag_and_z(common + rare),
+        checks.significant_lag_and_z(rare),
+        checks.significant_lag_and_z(common + rare),
     ) == (None, None)
-    assert np.abs(checks.lag_deviations(common + rare)).max() < 5.0
+    assert np.abs(checks.lag_z_scores(common + rare)).max() < 5.0
 
 
 def test_what_has_no_answer():
-    assert compare_near_rows(np.zeros(7), np.zeros(7, bool)) is None
+    assert compare_at_lags(np.zeros(7), np.zeros(7, bool)) is None
     for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
-        assert (
-            checks.most_dependent_lag_and_z(compare_near_rows(quiet, np.zeros(2000, bool))) is None
-        )
+        assert checks.significant_lag_and_z(compare_at_lags(quiet, np.zeros(2000, bool))) is None
     # A rare value that comes in one run speaks only from 25 pairs expected on.
     for rows in (100, 400):
         run = np.arange(2000) < rows
-        found = checks.most_dependent_lag_and_z(compare_near_rows(run.astype(float), run))
+        found = checks.significant_lag_and_z(compare_at_lags(run.astype(float), run))
         assert (found is None) == (rows == 100)
 
 
@@ -254,10 +252,10 @@ def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
     for block in (1, 7, 500, 2**17, 2**20):
         starts = range(0, 4000, block)
         assert (
-            sum(checks.count_rows_to_test(start, min(block, 4000 - start)) for start in starts)
+            sum(checks.count_lag_test_rows(start, min(block, 4000 - start)) for start in starts)
             == 2048
         )
-    assert (checks.count_rows_to_test(2**19, 2**17), checks.count_rows_to_test(2**17, 2**17)) == (
+    assert (checks.count_lag_test_rows(2**19, 2**17), checks.count_lag_test_rows(2**17, 2**17)) == (
         1024,
         0,
     )
@@ -286,21 +284,21 @@ def in_order(blocks):
 def test_pearson_by_hand():
     blocks = [(100, 40), (100, 60)]
     expected = stats.chi2.sf(8.0, 1)
-    assert checks.dispersion_p_value([in_order(blocks)]) == pytest.approx(expected)
+    assert checks.rate_change_p_value([in_order(blocks)]) == pytest.approx(expected)
     # Two strata with a law each: statistics and degrees of freedom add up.
     rows = [[(100, 40), (100, 60)], [(200, 20), (200, 60)]]
     own = 8.0 + 2 * 20**2 / (200 * 0.2 * 0.8)
-    assert checks.dispersion_p_value(list(map(in_order, rows))) == pytest.approx(
+    assert checks.rate_change_p_value(list(map(in_order, rows))) == pytest.approx(
         stats.chi2.sf(own, 2)
     )
     nothing = [], [Pieces()], [in_order([(100, 40)])]
-    assert [checks.dispersion_p_value(pieces) for pieces in nothing] == [1.0] * 3
+    assert [checks.rate_change_p_value(pieces) for pieces in nothing] == [1.0] * 3
 
 
 def test_pieces_with_few_expected_hits_or_misses_say_nothing():
     for hits in (0, 1000):
-        assert checks.dispersion_p_value([in_order([(1000, hits)] * 20)]) == 1.0
-    assert checks.dispersion_p_value([in_order([(1000, 0)] * 20 + [(1000, 49)])]) == 1.0
+        assert checks.rate_change_p_value([in_order([(1000, hits)] * 20)]) == 1.0
+    assert checks.rate_change_p_value([in_order([(1000, 0)] * 20 + [(1000, 49)])]) == 1.0
     levels = in_order([(2, 1)] * 512).chi_squared()
     assert min(levels) == 5  # 32 parts of 2 trials each: 32 hits expected
     assert [freedom for _, freedom in levels.values()] == [15, 7, 3, 1]
@@ -323,7 +321,7 @@ def test_the_order_of_blocks_changes_no_sum():
     for place in draw.permutation(len(shards)):
         shuffled += shards[place]
     assert (shuffled.sums, shuffled.single) == (ordered.sums, ordered.single)
-    assert checks.dispersion_p_value([shuffled]) == checks.dispersion_p_value([ordered]) > 1e-3
+    assert checks.rate_change_p_value([shuffled]) == checks.rate_change_p_value([ordered]) > 1e-3
     assert len(ordered.single) <= math.log2(16 * len(sizes)) + 1
     # A gap in the middle is no piece, and nothing is counted twice.
     assert sum(trials for trials, _ in ordered.single.values()) == sum(sizes)
@@ -336,12 +334,12 @@ def test_the_level_of_dispersion(rate, rows, blocks):
     sizes = np.tile(np.diff(list_piece_edges(rows)), blocks)
     for _ in range(800):
         blocks_drawn = zip(sizes.tolist(), drawn.binomial(sizes, rate).tolist(), strict=True)
-        alarms += checks.dispersion_p_value([in_order(blocks_drawn)]) < 1e-3
+        alarms += checks.rate_change_p_value([in_order(blocks_drawn)]) < 1e-3
     assert alarms <= 17
 
 
 def test_pearson_sees_slow_changes_better_when_pools_are_joined():
     hits = rng(2).binomial(128, 0.5 + 0.02 * np.sign(np.arange(512) - 256))
     fine = float(stats.chi2.sf(((hits - 64) ** 2 / 32).sum(), 511))
-    assert checks.dispersion_p_value([in_order([(128, int(k)) for k in hits])]) < 1e-9 < fine
+    assert checks.rate_change_p_value([in_order([(128, int(k)) for k in hits])]) < 1e-9 < fine
     assert math.isfinite(fine)

@@ -15,11 +15,11 @@ from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.event import Batch, numpy_of, round_up_to_format, score_held
 from dpcore.events.every_coordinate import Intervals
-from dpcore.sampling.driver import Task, draw_shard
-from dpcore.sampling.replay import hash_outputs
+from dpcore.sampling.driver import Task, run_shard
+from dpcore.sampling.replay import hash_prefixes
 from dpcore.sampling.rows import constant_columns
 from dpcore.sampling.sources import CallableDraws
-from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, make_further_count
+from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, count_apart_from_main_event
 from dpcore.streams import COUNT
 
 torch = needs("torch")
@@ -80,7 +80,7 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
     curve = Curve(score, edges)
     assert curve(held) == curve(array)
     if special:
-        monkeypatch.setattr(held_module, "_as_numpy_view", lambda numbers: numbers)
+        monkeypatch.setattr(held_module, "_cpu_tensor_as_numpy_view", lambda numbers: numbers)
     assert curve(held) == curve(array)
     for edge in edges[:: max(1, edges.size // 8)]:
         for side in ("above", "below"):
@@ -88,8 +88,8 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
             seen, known = event.seen(held, "held"), event.seen(array, "array")
             assert (seen.hits, seen.nan) == (known.hits, known.nan)
             assert np.array_equal(seen.answers, known.answers)
-            after = make_further_count(curve, held, score, seen.scores)
-            assert after == make_further_count(curve, array, score, known.scores)
+            after = count_apart_from_main_event(curve, held, score, seen.scores)
+            assert after == count_apart_from_main_event(curve, array, score, known.scores)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -176,7 +176,8 @@ def test_rows_are_compared_as_those_of_an_array(kind):
     assert constant_columns(Batch(tensor[:, :2])) is None is constant_columns(array[:, :2])
     for needed in (0.0, 13.0, 300.0):
         assert (
-            hash_outputs(held, needed, False).digests == hash_outputs(array, needed, False).digests
+            hash_prefixes(held, needed, False).digests
+            == hash_prefixes(array, needed, False).digests
         )
     work = TallyRows(Above(Coordinate(0), 0.5), "m", (), 0)
     near, known = work(held, 0).evidence, work(array, 0).evidence
@@ -239,7 +240,7 @@ def test_no_block_is_copied(score, monkeypatch):
     """Of a block of 1,700 rows a few leave the device: those that tell it again."""
     copied = []
     # On the CPU numpy looks at the scores without a copy: here they stay, as on other devices.
-    monkeypatch.setattr(held_module, "_as_numpy_view", lambda numbers: numbers)
+    monkeypatch.setattr(held_module, "_cpu_tensor_as_numpy_view", lambda numbers: numbers)
 
     class Spied(torch.Tensor):
         """Notes how many numbers go to numpy or to another device."""
@@ -259,10 +260,10 @@ def test_no_block_is_copied(score, monkeypatch):
     watches = () if score is None else (Watch(Curve(score, np.linspace(-1, 1, 50)), 10**6),)
     draws, rows = CallableDraws(mechanism, pair, 1, 1700, (DIM,)), 1700
     task = Task(COUNT, 9 * rows, 10 * rows, 0, 10 * rows, (13.0, 13.0))
-    draw_shard(draws, TallyRows(event, "m", watches, 0), task)
+    run_shard(draws, TallyRows(event, "m", watches, 0), task)
     # On each side 16 rows for the mark, two to see whether all are equal, one number a threshold.
     assert 0 < sum(copied) <= 2 * (18 * DIM + 60)
     copied.clear()
     # The control: what wants an array gets the whole block.
-    draw_shard(draws, TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0), task)
+    run_shard(draws, TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0), task)
     assert sum(copied) >= 2 * rows * DIM

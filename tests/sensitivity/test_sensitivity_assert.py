@@ -12,10 +12,16 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from shared_examples import examples
 
+from dpcore import sensitivity
 from dpcore.pairs import L1, Box, Records, Replace, distance
 from dpcore.records import Pair
 from dpcore.sensitivity import Ball, HistogramCounts, MinMax, MinMaxRows, OneHot, Simplex, Sphere
-from dpcore.sensitivity.refutation import SensitivityError, assert_sensitivity, members_of, pairs_of
+from dpcore.sensitivity.refutation import (
+    SensitivityError,
+    assert_sensitivity,
+    member_strategy,
+    pair_strategy,
+)
 
 C = 10.0
 QUICK = {"trials": 300, "max_examples": 30}
@@ -142,7 +148,7 @@ def test_inside_a_test_with_given(dim):
 )  # fmt: skip
 def test_strategies_stay_in_the_domain(domain):
     @settings(max_examples=40, database=None)
-    @given(members_of(domain), pairs_of(domain))
+    @given(member_strategy(domain), pair_strategy(domain))
     def check(x, pair):
         assert all(map(domain.contains, (x, pair.x, pair.x_prime)))
         if isinstance(domain, HistogramCounts):
@@ -151,16 +157,20 @@ def test_strategies_stay_in_the_domain(domain):
     check()
 
 
+def test_the_earlier_names_of_the_strategies_still_work():
+    assert (sensitivity.members_of, sensitivity.pairs_of) == (member_strategy, pair_strategy)
+
+
 def test_strategies_of_related_pairs_and_their_shrinking():
     domain, relation = Box(-5, 5, 3), L1(2.0)
 
     @settings(max_examples=40, database=None)
-    @given(pairs_of(domain, relation))
+    @given(pair_strategy(domain, relation))
     def check(pair):
         assert relation.holds(pair, domain)
 
     check()
-    pair = find(pairs_of(Box(0, 1, 6)), lambda pair: distance(pair, "l1") > 0.5)
+    pair = find(pair_strategy(Box(0, 1, 6)), lambda pair: distance(pair, "l1") > 0.5)
     assert entries(pair) == 1
 
 

@@ -21,8 +21,8 @@ from dpcore.sensitivity import (
     assert_sensitivity,
     declaration,
     laplace_scale,
-    members_of,
-    pairs_of,
+    member_strategy,
+    pair_strategy,
 )
 
 MASKED = np.ma.masked_array([1.0, 0.0], [False, True])
@@ -72,8 +72,8 @@ VALUE_ERRORS = [
 TYPE_ERRORS = [
     # Bounds on sensitivities as tests.
     (lambda: ASSERT(derandomize=1), "derandomize", "True or False, got 1"),
-    (lambda: members_of(3), "domain", "a domain"),
-    (lambda: pairs_of(Box(0, 1, 2), "replace"), "neighbour", "a neighbour relation"),
+    (lambda: member_strategy(3), "domain", "a domain"),
+    (lambda: pair_strategy(Box(0, 1, 2), "replace"), "neighbour", "a neighbour relation"),
     # The domains: membership, random members, nearest members, bad input.
     (lambda: OneHot(True), "dim", "an integer at least 1"),
     (lambda: HistogramCounts(2).neighbour([1, 0], 3), "rng", "a Generator"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_extras import needs
 
-from dpcore.text.redaction import Learned, Random, Spans, policy_levels, redact
+from dpcore.text.redaction import Learned, Random, Spans, policy_mask_levels, redact
 from dpcore.text.words import Embedding
 
 needs("torch")
@@ -48,7 +48,7 @@ def test_a_seed_repeats_the_fit_and_pickling_keeps_it():
     assert (empty.is_fitted, policy.is_fitted) == (False, True)
     assert policy == empty.fit(*sets, rng=1) != empty.fit(*sets, rng=2)
     assert pickle.loads(pickle.dumps(policy)) == policy
-    (levels,) = policy_levels(policy, ["w1 strange w2."], np.random.default_rng(1))
+    (levels,) = policy_mask_levels(policy, ["w1 strange w2."], np.random.default_rng(1))
     # A word without a vector is masked last.
     assert (sorted(levels), levels.argmax()) == (pytest.approx([1 / 6, 3 / 6, 5 / 6]), 1)
     with pytest.warns(UserWarning, match=r"texts are among those that learned .*was fitted on"):

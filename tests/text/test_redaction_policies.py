@@ -25,7 +25,7 @@ from dpcore.text.redaction import (
     Spans,
     link_redacted,
     mask_words,
-    policy_levels,
+    policy_mask_levels,
     policy_mechanism,
     record_delta,
     redact,
@@ -37,7 +37,7 @@ LONG = [" ".join(f"w{i}" for i in range(words)) for words in (1, 2, 5, 10, 50, 1
 
 
 def levels_of(policy, texts, seed=1):
-    return policy_levels(policy, texts, np.random.default_rng(seed))
+    return policy_mask_levels(policy, texts, np.random.default_rng(seed))
 
 
 def masks_of(policy, texts, level):
@@ -378,7 +378,7 @@ def test_medical_abstracts_are_linked_as_measured_before():
     rng = np.random.default_rng(1)
     rows = rng.choice(len(texts), 300, replace=False)
     tried = [texts[row] for row in rows]
-    levels = policy_levels(Random(), tried, rng)
+    levels = policy_mask_levels(Random(), tried, rng)
     for level, expected in EXPECTED.items():
         outputs = mask_words(tried, levels, level)
         for by, share in zip(("places", "bag"), expected, strict=True):

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from shared_extras import data
 
 from dpcore.divergence import renyi
-from dpcore.experiments.corpora import TextOptions, read_two_sets
+from dpcore.experiments.corpora import TextOptions, read_sensitive_and_other_texts
 from dpcore.text import TfidfSVD
 from dpcore.text.redaction import Keywords, Random, Ranked, redact, sweep
 from dpcore.text.redaction.attackers import NGramRegression
@@ -365,7 +365,7 @@ def test_ctrl_c_returns_the_splits_that_are_complete():
 @pytest.fixture(scope="module")
 def sets():
     """Return 599 neoplasms, as many others, and the abstracts that are left."""
-    found = read_two_sets(TextOptions(data=str(data()), trials=599))
+    found = read_sensitive_and_other_texts(TextOptions(data=str(data()), trials=599))
     order = np.random.default_rng(1).permutation(len(found.rest)).tolist()
     drawn, public = ([found.rest[row] for row in rows] for rows in (order[:599], order[599:]))
     return found.sensitive, drawn, public

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from dpcore import Gaussian, Laplace
 from dpcore.calibration import L2Laplace
 from dpcore.text.inference import Attacker, infer
-from dpcore.text.inference.attackers import NearestMean, encodings_to_fit_on, fit_attacker
+from dpcore.text.inference.attackers import NearestMean, fit_attacker, one_or_all_encodings
 from dpcore.text.inference.likelihood import Likelihood, LikelihoodMean, find_noise
 from dpcore.text.inference.targets import Target
 
@@ -155,7 +155,7 @@ def test_wrong_numbers_of_copies():
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_estimators_learn_from_the_encodings_that_suit_them(estimator, encodings):
-    assert encodings_to_fit_on(estimator) == encodings
+    assert one_or_all_encodings(estimator) == encodings
 
 
 def test_a_regression_learns_from_all_copies_and_a_network_from_one_in_each_epoch():

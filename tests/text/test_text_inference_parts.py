@@ -22,7 +22,7 @@ from dpcore.text.inference.metrics import (
     _measure_gap,
     find_threshold,
     permutation_p_value,
-    scores_to_answers,
+    threshold_scores,
 )
 from dpcore.text.inference.run import Beyond, certify
 from dpcore.text.inference.targets import Target, floor_answers
@@ -45,8 +45,8 @@ def test_the_threshold_is_the_best_of_all(rows):
     every = [-math.inf, math.inf, *(value + 0.5 for value in range(-1, 5))]
     for measure, merit in (("accuracy", lambda t, a: (t == a).mean()), ("f1", f1_of)):
         found = find_threshold(scores.astype(float), truth, measure)
-        best = max(merit(truth, scores_to_answers(scores, cut)) for cut in every)
-        assert merit(truth, scores_to_answers(scores, found)) == pytest.approx(best)
+        best = max(merit(truth, threshold_scores(scores, cut)) for cut in every)
+        assert merit(truth, threshold_scores(scores, found)) == pytest.approx(best)
 
 
 def test_a_threshold_between_neighbouring_floats_parts_them():
@@ -54,7 +54,7 @@ def test_a_threshold_between_neighbouring_floats_parts_them():
     for high in (np.nextafter(low, 1.0), np.nextafter(low, 0.0)):
         scores = np.array([[low], [high]])
         truth = np.array([[int(low > high)], [int(high > low)]])
-        assert (scores_to_answers(scores, find_threshold(scores, truth, "accuracy")) == truth).all()
+        assert (threshold_scores(scores, find_threshold(scores, truth, "accuracy")) == truth).all()
 
 
 def test_f1_is_that_of_scikit_learn():

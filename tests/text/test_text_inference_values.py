@@ -352,15 +352,15 @@ def test_intervals_of_a_correlation_hold_it():
         truth = rng.normal(size=60)
         scores = 0.6 * truth + 0.8 * rng.normal(size=60)
         judge = Truth(truth[:, np.newaxis], target, "correlation", 0.95, 1)
-        found = judge.correlation(scores)
+        found = judge.spearman(scores)
         # Spearman's for a normal correlation of .6: 6 / pi asin(.3).
         missed += not found.low <= 0.58187 <= found.high
     # An approximation: 5 % and a little more; a correlation of .35 lies outside of a third.
     assert missed < 0.08 * runs
-    perfect = judge.correlation(truth)
+    perfect = judge.spearman(truth)
     assert (perfect.value, perfect.high) == (pytest.approx(1.0), pytest.approx(1.0))
-    assert judge.correlation(np.zeros(60)).value == 0.0
-    few = Truth(truth[:3, np.newaxis], target, "correlation", 0.95, 1).correlation(truth[:3])
+    assert judge.spearman(np.zeros(60)).value == 0.0
+    few = Truth(truth[:3, np.newaxis], target, "correlation", 0.95, 1).spearman(truth[:3])
     assert few.low == -1.0
 
 

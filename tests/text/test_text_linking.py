@@ -13,7 +13,7 @@ from shared_extras import needs
 
 from dpcore.bounds import limits
 from dpcore.text import Rewriter, generated, link, linkage, redaction, words
-from dpcore.text.redaction.masking import policy_levels
+from dpcore.text.redaction.masking import policy_mask_levels
 from dpcore.text.words import Embedding, MetricLaplace, SanText
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -38,7 +38,7 @@ def keep_some(share):
 def mask_some(texts, share, rng):
     policy = redaction.Random()
     return redaction.mask_words(
-        texts, policy_levels(policy, texts, np.random.default_rng(rng)), share
+        texts, policy_mask_levels(policy, texts, np.random.default_rng(rng)), share
     )
 
 

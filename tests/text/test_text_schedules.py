@@ -60,7 +60,7 @@ def test_they_are_records(schedule, title):
     # Files name `UniformEpsilon` by the word of the time when it was called `Uniform`.
     found = json.loads(json.dumps(encode_value(schedule)))
     assert found["record"] == f"text.schedules.{type(schedule).__name__.removesuffix('Epsilon')}"
-    assert schedules.every_of(schedule) == ("batch" if "batch" in title else "epoch")
+    assert schedules.batch_or_epoch(schedule) == ("batch" if "batch" in title else "epoch")
     with pytest.raises((AttributeError, TypeError)):
         schedule.every = "batch"
 
@@ -69,13 +69,13 @@ def test_any_function_fits():
     def halved(epoch, epochs, rng):
         return np.float32(8.0) / 2**epoch
 
-    assert (over(halved, 3), schedules.every_of(halved)) == ([4.0, 2.0, 1.0], "epoch")
+    assert (over(halved, 3), schedules.batch_or_epoch(halved)) == ([4.0, 2.0, 1.0], "epoch")
     assert schedules.title_of(halved).endswith("halved")
     halved.every = "batch"
-    assert schedules.every_of(halved) == "batch"
+    assert schedules.batch_or_epoch(halved) == "batch"
     halved.every = "step"
     with pytest.raises(ValueError, match=r"^every of .*halved must be one of 'epoch', 'batch'"):
-        schedules.every_of(halved)
+        schedules.batch_or_epoch(halved)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, np.float64("nan"), 10**400])
@@ -96,6 +96,6 @@ def test_a_schedule_that_underflows_is_refused():
 
 @pytest.mark.parametrize("schedule", [5.0, None, "constant", Constant])
 def test_what_is_no_schedule(schedule):
-    for ask in (schedules.every_of, lambda one: schedules.epsilon_of(one, 1, 1, None)):
+    for ask in (schedules.batch_or_epoch, lambda one: schedules.epsilon_of(one, 1, 1, None)):
         with pytest.raises(TypeError, match=r"^schedule must be a function \(epoch, epochs, rng\)"):
             ask(schedule)

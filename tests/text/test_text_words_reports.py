@@ -8,7 +8,7 @@ import pytest
 from shared_messages import check_messages
 
 import dpcore
-from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_renyi_bounds
+from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_renyi_upper_bounds
 from dpcore.progress import Progress
 from dpcore.text import words
 from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
@@ -112,7 +112,9 @@ def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
     cosines = 2.0 * rng.beta((dim - 1) / 2, (dim - 1) / 2, size) - 1.0
     losses = np.sqrt(lengths**2 - 2 * lengths * cosines * distance + distance**2) - lengths
     orders = np.array([1.5, 2.0, 4.0])
-    bounds, short = (l2_laplace_renyi_bounds(orders, d, dim) for d in (distance, 0.9 * distance))
+    bounds, short = (
+        l2_laplace_renyi_upper_bounds(orders, d, dim) for d in (distance, 0.9 * distance)
+    )
     for step, bound, less in zip(orders - 1.0, bounds, short, strict=True):
         terms = np.exp(step * losses)
         drawn = math.log(terms.mean()) / step

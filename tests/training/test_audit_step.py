@@ -9,19 +9,19 @@ from scipy.stats import binom
 import dpcore
 from dpcore import training
 from dpcore.experiments import dpsgd_audit
-from dpcore.experiments.dpsgd_audit import RIGHT, Recipe, make_opposed_record
+from dpcore.experiments.dpsgd_audit import RIGHT, Recipe, record_opposing_gradients
 from dpcore.training.step import choose_projections
 
 RNG = np.random.default_rng(20)
 ROWS = np.column_stack([5.0 * RNG.normal(size=(12, 10)), RNG.random(12) < 0.5])
-BATCH = np.concatenate([make_opposed_record(ROWS)[None], ROWS])
+BATCH = np.concatenate([record_opposing_gradients(ROWS)[None], ROWS])
 OTHERS = {*dpsgd_audit.REPAIRED, dpsgd_audit.FIXED}
 STEP_FAULTS = [fault for fault in dpsgd_audit.FAULTS if fault not in OTHERS]
 
 
 def make_step(fault=RIGHT):
     """A step of the recipe at weights 0, its sum as two tensors."""
-    draw = partial(Recipe(1.0, fault).sum_gradients, at=np.zeros(ROWS.shape[1]))
+    draw = partial(Recipe(1.0, fault).draw_noisy_gradient_sum, at=np.zeros(ROWS.shape[1]))
     return lambda records, rng: np.split(draw(records, rng), [-1])
 
 
@@ -62,7 +62,7 @@ def test_right_steps_are_refuted_no_more_than_allowed_and_half_the_noise_always(
 
 def test_sigma_for_sigma_times_clip_is_refuted():
     # Clipping at 1.5, noise of standard deviation sigma: sigma is claimed, sigma / 1.5 is drawn.
-    step = partial(Recipe(0.8 / 1.5, clip=1.5).sum_gradients, at=np.zeros(ROWS.shape[1]))
+    step = partial(Recipe(0.8 / 1.5, clip=1.5).draw_noisy_gradient_sum, at=np.zeros(ROWS.shape[1]))
     options = {"clip": 1.5, "left_out": 0, "trials": 2000, "rng": 1}
     assert training.audit_step(step, BATCH, sigma=0.8, **options).refuted is True
     assert training.audit_step(step, BATCH, sigma=0.8 / 1.5, **options).refuted is False

@@ -19,7 +19,7 @@ import inspect
 from typing import Any
 
 from ..errors import mistyped
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..packages import imported_attribute
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -115,12 +115,12 @@ def adapt(obj: Any) -> Any:
         >>> adapt(stats.multivariate_normal([0.0, 0.0]))
         ScipyNoise(multivariate_normal)
     """
-    make = optional_attribute(obj, "as_mechanism")
+    make = get_or_default(obj, "as_mechanism")
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _ADAPTED_CLASSES:
         if _is_of_class(obj, place, name):
-            fits = adapter is not TorchModule or _takes_one_argument(obj)
+            fits = adapter is not TorchModule or _can_call_with_one_argument(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
     if any(_is_of_class(obj, *family) for family in _SCIPY_FAMILIES):
         name = vars(obj).get("name") or type(obj).__name__.removesuffix("_gen")
@@ -138,7 +138,7 @@ def _is_of_class(obj: Any, place: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(obj, kind)
 
 
-def _takes_one_argument(module: Any) -> bool:
+def _can_call_with_one_argument(module: Any) -> bool:
     try:
         inspect.signature(module.forward).bind(0)
     except TypeError:

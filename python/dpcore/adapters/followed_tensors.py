@@ -181,7 +181,7 @@ class TensorFollower:
             return None
         return self.storages.get(tensor.untyped_storage().data_ptr())
 
-    def _find_storage_places(self, tensor: Any, storage_size: int) -> Any:
+    def _compute_entry_positions_in_storage(self, tensor: Any, storage_size: int) -> Any:
         """Return the positions of a tensor's entries in its storage of `storage_size` numbers.
 
         None means that the tensor consists of all numbers of the storage, in order.
@@ -201,31 +201,31 @@ class TensorFollower:
         """
         entry = self.get_entry(tensor)
         if entry is None:
-            return _to_floats(tensor)
-        places = self._find_storage_places(tensor, entry.shadow.size)
+            return _float_array(tensor)
+        places = self._compute_entry_positions_in_storage(tensor, entry.shadow.size)
         flat = entry.shadow if places is None else entry.shadow[places]
         return flat if flat.shape == tuple(tensor.shape) else flat.reshape(tuple(tensor.shape))
 
-    def set_form(self, tensor: Any, form: Any) -> None:
+    def set_traced_array(self, tensor: Any, form: Any) -> None:
         """Record how a tensor depends on the noise; the values of the tensor do not change.
 
         The argument `form` is an array of traced numbers. Each of these numbers states how one
         entry of the tensor depends on the noise.
         """
         entry = self.get_entry(tensor)
-        if entry is None and not _is_traced_array(form):
+        if entry is None and not _is_traced_and_noisy(form):
             return
         flat = tensor.detach()
         count = flat.untyped_storage().nbytes() // flat.element_size()
         numbers = flat.as_strided((count,), (1,), 0)
-        places = self._find_storage_places(flat, count)
+        places = self._compute_entry_positions_in_storage(flat, count)
         if entry is None:
             entry = _FollowedStorage(flat.untyped_storage(), numbers)
             if flat.device.type == "cpu" and flat.dtype in (self.torch.float32, self.torch.float64):
                 entry.array = numbers.numpy()
             self.storages[entry.storage.data_ptr()] = entry
-        values = _to_floats(numbers, keep_float32=True)
-        if places is None and not _is_traced_array(form):
+        values = _float_array(numbers, keep_float32=True)
+        if places is None and not _is_traced_and_noisy(form):
             del self.storages[entry.storage.data_ptr()]
             return
         if places is None:
@@ -235,12 +235,12 @@ class TensorFollower:
             if shadow is None:
                 shadow = form.ravel()[np.zeros(count, int)] * 0.0
                 _, ids, weights = shadow.form
-                shadow = _rebuild_shadow(shadow, values, values.astype(float), ids[:0], weights[:0])
+                shadow = _shadow_like(shadow, values, values.astype(float), ids[:0], weights[:0])
             shadow[places] = form
-        entry.shadow = _rebuild_shadow(shadow, values.copy(), *shadow.form)
+        entry.shadow = _shadow_like(shadow, values.copy(), *shadow.form)
 
-    def record_read(self, tensor: Any, name: str) -> None:
-        """Record that the mechanism used the values of a tensor in the function `name`.
+    def record_read(self, tensor: Any, function_name: str) -> None:
+        """Record that the mechanism used the values of a tensor in the function `function_name`.
 
         The mechanism runs on an input x, and then again on an input x'. If this call occurs in the
         run on x', the call gives the tensor the values from the run on x.
@@ -250,9 +250,9 @@ class TensorFollower:
             return
         shadow = entry.shadow
         tensor = self._unwrap_functorch(tensor)
-        places = self._find_storage_places(tensor, shadow.size)
+        places = self._compute_entry_positions_in_storage(tensor, shadow.size)
         part = shadow if places is None else shadow[places]
-        value = part.read(name)
+        value = part.read(function_name)
         if places is not None:
             shadow[places] = value
         values = value if places is None else shadow.value
@@ -261,19 +261,19 @@ class TensorFollower:
         else:
             # numpy bypasses the version counters of autograd and the levels of `grad` and `vmap`.
             entry.array[...] = values
-        if not _is_traced_array(shadow):
+        if not _is_traced_and_noisy(shadow):
             self.storages.pop(entry.storage.data_ptr(), None)
 
     # Calls of torch functions.
 
     def call_function(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a torch function, and record how the result depends on noise in the arguments."""
-        items = _list_items(args, named)
-        if any(map(_is_traced_array, items)):
-            args, named = (self._convert_traced_arrays(part) for part in (args, named))
-            items = list(_list_items(args, named))
+        items = _flatten_except_numbers_and_strings(args, named)
+        if any(map(_is_traced_and_noisy, items)):
+            args, named = (self._traced_arrays_to_tensors(part) for part in (args, named))
+            items = list(_flatten_except_numbers_and_strings(args, named))
         if name in ("tensor", "as_tensor", "from_numpy", "asarray") and args:
-            return self._call_as_tensor(function, name, args, named)
+            return self._call_constructor(function, name, args, named)
         tensors = [item for item in items if self.get_entry(item) is not None]
         if not tensors:
             return function(*args, **named)
@@ -282,7 +282,7 @@ class TensorFollower:
                 self.record_read(tensor, name)
             return function(*args, **named)
         if name.startswith("_foreach_") and isinstance(args[0], list | tuple):
-            return self._call_each(name.removeprefix("_foreach_"), args, named)
+            return self._call_on_each_list_element(name.removeprefix("_foreach_"), args, named)
         if name == "numpy":
             return self.get_form(args[0])
         if name == "__setitem__":
@@ -305,26 +305,26 @@ class TensorFollower:
             self.record_read(tensor, name)
         return function(*args, **named)
 
-    def _convert_traced_arrays(self, values: Any) -> Any:
+    def _traced_arrays_to_tensors(self, values: Any) -> Any:
         """Replace arrays of traced numbers among the arguments by tensors."""
         if isinstance(values, dict):
-            return {key: self._convert_traced_arrays(value) for key, value in values.items()}
+            return {key: self._traced_arrays_to_tensors(value) for key, value in values.items()}
         if type(values) in (tuple, list):
-            return type(values)(self._convert_traced_arrays(value) for value in values)
-        return self.make_tensor(values, None, None) if _is_traced_array(values) else values
+            return type(values)(self._traced_arrays_to_tensors(value) for value in values)
+        return self.array_to_tensor(values, None, None) if _is_traced_and_noisy(values) else values
 
-    def make_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
+    def array_to_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
         """Convert an array of traced numbers to a tensor with the same values.
 
         A traced number is a value together with a record of how the value depends on the noise. The
         record is kept for the new tensor.
         """
-        value = np.array(form.value if _is_traced_array(form) else form)
+        value = np.array(form.value if _is_traced_and_noisy(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
-        self.set_form(tensor, form)
+        self.set_traced_array(tensor, form)
         return tensor
 
-    def _call_as_tensor(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def _call_constructor(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         source = args[0]
         options = {key: named.get(key) for key in ("dtype", "device")}
         if isinstance(source, list | tuple):
@@ -332,13 +332,13 @@ class TensorFollower:
             parts = [self.get_form(t) for t in source if self.get_entry(t) is not None]
             if len(parts) == len(source) and parts:
                 default = self.torch.get_default_dtype()
-                return self.make_tensor(np.stack(parts), options["dtype"] or default, None)
+                return self.array_to_tensor(np.stack(parts), options["dtype"] or default, None)
         if self.get_entry(source) is None:
             return function(*args, **named)
         form = self.get_form(source)
-        return self.make_tensor(form, options["dtype"] or source.dtype, options["device"])
+        return self.array_to_tensor(form, options["dtype"] or source.dtype, options["device"])
 
-    def _call_each(self, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def _call_on_each_list_element(self, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Apply a function to lists of tensors, element by element; return the list of results."""
         function = getattr(self.torch.Tensor, name)
         results = []
@@ -348,35 +348,35 @@ class TensorFollower:
         return None if name.endswith("_") else results
 
     def _set_items(self, function: Any, target: Any, key: Any, value: Any) -> None:
-        for item in _list_items(key):
+        for item in _flatten_except_numbers_and_strings(key):
             self.record_read(item, "index")
         form = self.get_form(value) if self.is_tensor(value) else value
         function(target, key, value)
         if _is_view_key(key):
             view = target[key]
-            is_whole = _is_traced_array(form) and form.shape == tuple(view.shape)
-            self.set_form(view, form if is_whole else self._broadcast(form, view))
+            is_whole = _is_traced_and_noisy(form) and form.shape == tuple(view.shape)
+            self.set_traced_array(view, form if is_whole else self._broadcast(form, view))
         else:
             self._set_scattered(target, key, form)
 
     def _broadcast(self, form: Any, target: Any) -> Any:
         shape = tuple(target.shape)
-        return np.broadcast_to(form, shape) if _is_traced_array(form) else _to_floats(target)
+        return np.broadcast_to(form, shape) if _is_traced_and_noisy(form) else _float_array(target)
 
     def _set_scattered(self, target: Any, key: Any, form: Any) -> None:
         places = self.torch.arange(target.numel()).reshape(target.shape)[key].numpy()
         whole = self.get_form(target)
-        if not _is_traced_array(whole):
+        if not _is_traced_and_noisy(whole):
             whole = form.ravel()[np.zeros(target.numel(), int)] * 0.0 + whole.ravel()
         flat = whole.ravel()
         flat[places] = form
-        self.set_form(target, flat.reshape(tuple(target.shape)))
+        self.set_traced_array(target, flat.reshape(tuple(target.shape)))
 
     def _call_overwriting_function(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         source = args[1] if len(args) > 1 else named.get("src", 0.0)
         form = self.get_form(source) if self.is_tensor(source) else 0.0
         result = function(*args, **named)
-        self.set_form(args[0], self._broadcast(form, args[0]))
+        self.set_traced_array(args[0], self._broadcast(form, args[0]))
         return result
 
     def _call_moving_function(
@@ -388,7 +388,7 @@ class TensorFollower:
         cannot be traced.
         """
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
-        for item in _list_items(args[1:], named):
+        for item in _flatten_except_numbers_and_strings(args[1:], named):
             if item is not args[0] and name not in ("view_as", "reshape_as", "expand_as"):
                 self.record_read(item, "index")
         result = function(*args, **named)
@@ -401,7 +401,7 @@ class TensorFollower:
         if not all(part.is_floating_point() for part in results):
             return NotImplemented
         if name in _CASTING or name in ("cpu", "__deepcopy__"):
-            self.set_form(result, self.get_form(args[0]))
+            self.set_traced_array(result, self.get_form(args[0]))
             return result
         return self._set_moved_forms(function, args, named, data, result)
 
@@ -419,7 +419,7 @@ class TensorFollower:
         flat = np.concatenate([form.ravel() for form in forms])
         pairs = zip(moved, result, strict=True) if isinstance(result, tuple) else [(moved, result)]
         for part, target in pairs:
-            self.set_form(target, flat[part.numpy()])
+            self.set_traced_array(target, flat[part.numpy()])
         return result
 
     def _compute(
@@ -429,7 +429,7 @@ class TensorFollower:
 
         Return NotImplemented if the function cannot be traced.
         """
-        tensors = [t for t in _list_items(args, named) if self.is_tensor(t)]
+        tensors = [t for t in _flatten_except_numbers_and_strings(args, named) if self.is_tensor(t)]
         if any(not t.is_floating_point() and self.get_entry(t) is not None for t in tensors):
             return NotImplemented
         has_gradient = self.torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
@@ -445,19 +445,19 @@ class TensorFollower:
             return NotImplemented
         result = function(*args, **named)
         target = args[0] if is_inplace else result
-        if not _is_traced_array(form):
+        if not _is_traced_and_noisy(form):
             # The result of a reading or a comparison is the result of the run on x.
-            self._write_outcome(target, form)
+            self._write_untraced_values(target, form)
             return result
         shape = tuple(target.shape)
-        self.set_form(target, form if form.shape == shape else form.reshape(shape))
+        self.set_traced_array(target, form if form.shape == shape else form.reshape(shape))
         return result
 
-    def _write_outcome(self, target: Any, outcome: Any) -> None:
+    def _write_untraced_values(self, target: Any, outcome: Any) -> None:
         with self.torch.no_grad():
             values = self.torch.as_tensor(np.asarray(outcome)).to(target.device, target.dtype)
             target.detach().copy_(values.reshape(target.shape))
-        self.set_form(target, _to_floats(target))
+        self.set_traced_array(target, _float_array(target))
 
     # Draws of noise.
 
@@ -469,14 +469,14 @@ class TensorFollower:
         """
         names = dict(named)
         generator = names.pop("generator", None)
-        if self.is_fixed_by_seed(generator):
+        if self.has_constant_seed(generator):
             return function(*args, **named)
         loc, scale = _location_and_scale_of_draw(name, args, names)
         # The original function determines shape, type and device.
         target = args[0] if name.endswith("_") else function(*args, **names).detach()
         for value in (loc, scale):
             self.record_read(value, "parameter")
-        loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
+        loc, scale = (_float_array(v) if self.is_tensor(v) else v for v in (loc, scale))
         shape = tuple(target.shape)
         noise = self.draw(self.run, _LAWS[name], loc, scale, shape)
         self._fill_with_noise(target, noise)
@@ -484,7 +484,7 @@ class TensorFollower:
 
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
         """Draw noise from the distribution named `law`; record it and return it as a new tensor."""
-        loc, scale = (_to_floats(v) if self.is_tensor(v) else v for v in (loc, scale))
+        loc, scale = (_float_array(v) if self.is_tensor(v) else v for v in (loc, scale))
         # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
             target = self.torch.empty(tuple(shape), dtype=dtype)
@@ -492,22 +492,22 @@ class TensorFollower:
         return target
 
     def _fill_with_noise(self, target: Any, noise: Any) -> None:
-        values = np.asarray(noise.value if _is_traced_array(noise) else noise, float)
+        values = np.asarray(noise.value if _is_traced_and_noisy(noise) else noise, float)
         with self.torch.no_grad():
             target.copy_(self.torch.from_numpy(np.array(values)).reshape(target.shape))
-        if _is_traced_array(noise):
-            self.set_form(target, noise)
+        if _is_traced_and_noisy(noise):
+            self.set_traced_array(target, noise)
         else:
-            self.set_form(target, values)
+            self.set_traced_array(target, values)
 
-    def draw_untraced(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
+    def draw_untraceable(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
         """Call a torch function that draws from a distribution that cannot be traced.
 
         All runs of the mechanism get the same random numbers from this function.
         """
-        if self.is_fixed_by_seed(named.get("generator")):
+        if self.has_constant_seed(named.get("generator")):
             return function(*args, **named)
-        for tensor in _list_items(args, named):
+        for tensor in _flatten_except_numbers_and_strings(args, named):
             self.record_read(tensor, name)
 
         def call(base: np.random.Generator) -> Any:
@@ -520,7 +520,7 @@ class TensorFollower:
             self.run.issued_seeds.add(int(value))
         return value
 
-    def is_fixed_by_seed(self, generator: Any) -> bool:
+    def has_constant_seed(self, generator: Any) -> bool:
         """Return True if a fixed seed in the mechanism determines the draws of a torch generator.
 
         Such draws do not count as noise, because they are the same in each run.
@@ -529,7 +529,7 @@ class TensorFollower:
             return self.has_own_seed
         return generator.initial_seed() not in self.run.issued_seeds
 
-    def seed_global(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
+    def call_seeding_function(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
         """Call a function that seeds torch's global generator, and record if the seed is fixed.
 
         The seed counts as fixed if it was not drawn at random in the same run. Later draws from the
@@ -551,16 +551,16 @@ def _location_and_scale_of_draw(name: str, args: Any, named: dict[str, Any]) -> 
     return values.get("mean", 0.0), values.get("std", 1.0)
 
 
-def _is_traced_array(value: Any) -> bool:
+def _is_traced_and_noisy(value: Any) -> bool:
     """Return True if a value is a traced array that depends on at least one noise draw."""
     return type(value).__name__ == "NoisyValue" and value.form[1].shape[0] > 0
 
 
-def _rebuild_shadow(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
+def _shadow_like(shadow: Any, values: Any, plain: Any, ids: Any, weights: Any) -> Any:
     return type(shadow)(shadow._run, values, plain, ids, weights, shadow.meeting)
 
 
-def _to_floats(tensor: Any, keep_float32: bool = False) -> Any:
+def _float_array(tensor: Any, keep_float32: bool = False) -> Any:
     """Return the numbers of a tensor as a float64 array.
 
     If `keep_float32` is True, a float32 tensor becomes a float32 array.
@@ -577,15 +577,15 @@ def _is_view_key(key: Any) -> bool:
     return all(k is None or k is Ellipsis or isinstance(k, int | slice) for k in keys)
 
 
-def _list_items(*values: Any) -> list[Any]:
+def _flatten_except_numbers_and_strings(*values: Any) -> list[Any]:
     """List the objects inside nested tuples, lists and dicts, without plain numbers and strings."""
     items: list[Any] = []
     for value in values:
         kind = type(value)
         if kind is tuple or kind is list:
-            items += _list_items(*value)
+            items += _flatten_except_numbers_and_strings(*value)
         elif kind is dict:
-            items += _list_items(*value.values())
+            items += _flatten_except_numbers_and_strings(*value.values())
         elif kind not in _SIMPLE_TYPES:
             items.append(value)
     return items
@@ -605,7 +605,7 @@ def _make_mode(follower: TensorFollower) -> Any:
             if name in _LAWS and "out" not in named:
                 return follower.draw_noise(function, name, args, named)
             if name in _RANDOM or "dropout" in name:
-                return follower.draw_untraced(function, name, args, named)
+                return follower.draw_untraceable(function, name, args, named)
             if name in _SILENT or not (follower.storages or _has_traced_arrays(args)):
                 return function(*args, **named)
             return follower.call_function(function, name, args, named)
@@ -614,7 +614,7 @@ def _make_mode(follower: TensorFollower) -> Any:
 
 
 def _has_traced_arrays(args: Any) -> bool:
-    return any(_is_traced_array(item) for item in _list_items(args))
+    return any(_is_traced_and_noisy(item) for item in _flatten_except_numbers_and_strings(args))
 
 
 @contextmanager
@@ -659,7 +659,7 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
         def manual_seed(*args: Any, **named: Any) -> Any:
             follower = _get_follower(get_active_run())
             return (
-                follower.seed_global(original, args, named)
+                follower.call_seeding_function(original, args, named)
                 if follower
                 else original(*args, **named)
             )
@@ -669,10 +669,10 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     def replace_conversion(original: Any) -> Any:
         def from_numpy(array: Any) -> Any:
             follower = _get_follower(get_active_run())
-            if follower is None or not _is_traced_array(array):
+            if follower is None or not _is_traced_and_noisy(array):
                 return original(array)
             with torch._C.DisableTorchFunction():
-                return follower.make_tensor(array, None, None)
+                return follower.array_to_tensor(array, None, None)
 
         return from_numpy
 

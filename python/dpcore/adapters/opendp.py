@@ -266,11 +266,11 @@ def _convert_argument(x: Any, carrier: str) -> Any:
         values = x.tolist() if isinstance(x, np.ndarray) else x
         if not isinstance(values, (list, tuple)):
             return x
-        return [_convert_exactly(unwrap_single_number(value), carrier[4:-1]) for value in values]
-    return _convert_exactly(unwrap_single_number(x), carrier)
+        return [_convert_if_exact(unwrap_single_number(value), carrier[4:-1]) for value in values]
+    return _convert_if_exact(unwrap_single_number(x), carrier)
 
 
-def _convert_exactly(value: Any, kind: str) -> Any:
+def _convert_if_exact(value: Any, kind: str) -> Any:
     """Convert a whole number to the type of the input domain (int, float or bool).
 
     Values that the type does not hold exactly are returned unchanged.

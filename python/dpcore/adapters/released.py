@@ -278,7 +278,7 @@ class FittedModel(ObjectCalls):
         names = self.attributes or [
             name for name in sorted(vars(model)) if name.endswith("_") and not name.startswith("_")
         ]
-        values = [np.asarray(_get_part(model, name)) for name in names]
+        values = [np.asarray(_get_nested_attribute(model, name)) for name in names]
         numbers = [value.ravel() for value in values if value.dtype.kind in "biuf"]
         if not numbers or (self.attributes and len(numbers) < len(values)):
             raise invalid("attributes", f"numeric attributes of {type(model).__name__}", names)
@@ -412,7 +412,7 @@ def _round_up(number: Any) -> float:
     return float(number) if to_float is None else float(to_float(round_up=True))
 
 
-def _get_part(model: Any, name: str) -> Any:
+def _get_nested_attribute(model: Any, name: str) -> Any:
     for part in name.split("."):
         model = getattr(model, part)
     return model

@@ -51,7 +51,7 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
             if run is None:
                 return original(self, *arguments, **named)
             value = next(iter((*arguments, *named.values())), None)
-            return take_randomised_step(run, self, value, original, arguments, named)
+            return record_randomise_call(run, self, value, original, arguments, named)
 
         return randomise
 
@@ -63,7 +63,7 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
     ]
 
 
-def take_randomised_step(
+def record_randomise_call(
     run: Any, mechanism: Any, value: Any, original: Any, arguments: Any, named: Any
 ) -> Any:
     """Record a call of `randomise` in a run of a mechanism, and return the output of the call.
@@ -83,10 +83,10 @@ def take_randomised_step(
     sensitivity = settings.get("sensitivity")
 
     def find_loss(first: Any, second: Any) -> tuple[float, float]:
-        distance = measure_distance(name, first, second)
+        distance = measure_input_distance(name, first, second)
         return distance, find_stated_loss(mechanism, name, settings, distance, (first, second))
 
-    return run.take_step(
+    return run.record_noisy_call(
         name,
         inputs,
         lambda: original(mechanism, *arguments, **named),
@@ -96,7 +96,7 @@ def take_randomised_step(
     )
 
 
-def measure_distance(name: str, first: Any, second: Any) -> float:
+def measure_input_distance(mechanism_name: str, first: Any, second: Any) -> float:
     """Compute the distance between two inputs of a diffprivlib mechanism.
 
     For most mechanisms, the distance between two numbers or arrays is the L1 norm of their
@@ -106,7 +106,7 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
     of different shapes is infinite.
 
     Args:
-        name: class name of the mechanism.
+        mechanism_name: class name of the mechanism.
         first: input of the mechanism in the run on x.
         second: input of the mechanism in the run on x'.
     """
@@ -117,9 +117,9 @@ def measure_distance(name: str, first: Any, second: Any) -> float:
     if own.shape != other.shape:
         return math.inf
     gaps = np.abs(own - other)
-    if name == "Bingham":
+    if mechanism_name == "Bingham":
         return float(np.linalg.norm(own - other, 2))
-    if name in ("Exponential", "PermuteAndFlip"):
+    if mechanism_name in ("Exponential", "PermuteAndFlip"):
         return float(gaps.max(initial=0.0))
     return float(gaps.sum())
 
@@ -183,7 +183,7 @@ def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
                 distance = _measure_in_metric(str(self.input_metric), first, second)
                 return distance, _map_distance(self, distance)
 
-            return run.take_step("Measurement", arg, lambda: original(self, arg), find_loss)
+            return run.record_noisy_call("Measurement", arg, lambda: original(self, arg), find_loss)
 
         return call
 

@@ -42,7 +42,7 @@ hyphens.
 """
 
 
-def _normalise_name(name: str) -> str:
+def _lowercase_without_separators(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
@@ -67,8 +67,8 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
         >>> named("majority-vote"), named("FloatLattice")
         (MajorityVote(), FloatLattice())
     """
-    spelled = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
-    make = spelled.get(_normalise_name(name)) if isinstance(name, str) else None
+    spelled = NAMES | {_lowercase_without_separators(cls.__name__): cls for cls in NAMES.values()}
+    make = spelled.get(_lowercase_without_separators(name)) if isinstance(name, str) else None
     # `choice` raises an error for an unknown name.
     return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 

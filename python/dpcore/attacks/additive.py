@@ -34,12 +34,12 @@ from ..suggestions import explain_argument_errors
 from . import arrays
 from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
-from .bins import TRANSFORMS, ColumnBins, classes_of_columns, float_blocks, largest_magnitude
+from .bins import TRANSFORMS, ColumnBins, classes_by_input_values, float_blocks, largest_magnitude
 from .grains import column_tolerances
 from .ratios import (
-    cut_even_runs,
-    find_indistinct_runs,
+    equal_count_run_index,
     log_ratios,
+    run_index_by_ratio,
     shrink_ratios_to_0,
     to_fixed_point,
     weigh_bins,
@@ -96,7 +96,7 @@ class Coding(NamedTuple):
     sizes: Ints
 
 
-def code_by_column(layout: ColumnBins) -> Coding:
+def code_kind_per_column(layout: ColumnBins) -> Coding:
     """Return the rule for keys of patterns: each column adds a digit or a random number.
 
     The key is a whole number that identifies the pattern of an output. The pattern states the kind
@@ -104,7 +104,7 @@ def code_by_column(layout: ColumnBins) -> Coding:
     key, and the digit states the kind of value. If all digits need more than 52 bits, each column
     adds a random number for its kind of value.
     """
-    digits, sizes = _symbol_numbers_and_counts(layout)
+    digits, sizes = _bin_symbol_numbers_and_distinct_counts(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
         return Coding(
@@ -117,7 +117,7 @@ def code_by_column(layout: ColumnBins) -> Coding:
     return Coding(keys, None, sizes)
 
 
-def code_class_counts(layout: ColumnBins, classes: Ints) -> Coding | None:
+def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | None:
     """Return the rule for keys that count the kinds of value in each class of columns.
 
     The key is a whole number that identifies the pattern of an output. A kind of value is, for
@@ -126,7 +126,7 @@ def code_class_counts(layout: ColumnBins, classes: Ints) -> Coding | None:
     exchangeable, their order carries no information. Return None if the key needs more than 52
     bits.
     """
-    digits, sizes = _symbol_numbers_and_counts(layout)
+    digits, sizes = _bin_symbol_numbers_and_distinct_counts(layout)
     radix, adds = 1, np.zeros(digits.shape)
     for kind in np.unique(classes):
         members = np.flatnonzero(classes == kind)
@@ -138,7 +138,7 @@ def code_class_counts(layout: ColumnBins, classes: Ints) -> Coding | None:
     return Coding(layout.flatten_columns(adds).astype(np.uint64), None, sizes)
 
 
-def _symbol_numbers_and_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
+def _bin_symbol_numbers_and_distinct_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
     """Assign numbers from 0 to the symbols of each column.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
@@ -210,7 +210,7 @@ class Patterns(NamedTuple):
             most = np.argpartition(total[often], -_MAX_PATTERNS)[-_MAX_PATTERNS:]
             often = often[np.sort(most)]
         heads = [side[:_DEPENDENCE_ROWS] for side in (rows, rows_prime)]
-        parts = _independent_parts(coding, layout, heads)
+        parts = _dependent_column_sets(coding, layout, heads)
         k, k_prime = counts[:, often].astype(np.float64)
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
@@ -266,25 +266,25 @@ class Patterns(NamedTuple):
         return np.unique((digits * radices).sum(axis=1), return_inverse=True)[1]
 
 
-def _independent_parts(coding: Coding, layout: ColumnBins, samples: list[Array]) -> list[Part]:
+def _dependent_column_sets(coding: Coding, layout: ColumnBins, samples: list[Array]) -> list[Part]:
     """Divide the columns with symbols into sets that do not depend on each other.
 
     Two columns are in one set if they are dependent on x or on x'.
     """
-    live, valued = coding.sizes > 1, layout.varied_columns()
+    live, valued = coding.sizes > 1, layout.columns_with_several_ordinary_bins()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
         return [Part(None, bool(valued.any()))]
-    letters, sizes = _bin_letters_and_n_letters(layout)
+    letters, sizes = _bin_codes_and_code_counts(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
     for sample in samples:
-        letters_of_rows = np.take_along_axis(letters, layout.entry_bin_indices(sample).T, axis=1)
+        letters_of_rows = np.take_along_axis(letters, layout.within_column_bins(sample).T, axis=1)
         linked |= _flag_dependent_pairs(letters_of_rows[either], sizes[either])
     parts = [either[part] for part in _connected_components(linked)]
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
 
-def _bin_letters_and_n_letters(layout: ColumnBins) -> tuple[Ints, Ints]:
+def _bin_codes_and_code_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
     """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
     The bins of ordinary values have four letters, one for each quarter of these bins. Each other
@@ -344,7 +344,7 @@ def _connected_components(linked: Flags) -> list[Ints]:
     return [np.flatnonzero(firsts == first) for first in np.unique(firsts)]
 
 
-def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
+def hash_order_and_bucket_starts(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
     """Sort the keys of patterns by a hash, for a fast look-up of a key.
 
     Return the order that sorts the keys. Also return, for each possible hash h, the index of the
@@ -391,7 +391,7 @@ class Pilot:
         to a group. Return two arrays of shape `(groups, columns, bins)`: the counts on x and the
         counts on x'.
         """
-        order, first = order_by_hash(patterns)
+        order, first = hash_order_and_bucket_starts(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
         totals = []
         for side in self.sides:
@@ -421,29 +421,29 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
         The scores. The caller chooses one of them with other draws.
     """
     pilot = Pilot(rows, rows_prime, pair, bins)
-    yield from _fit_columns(pilot, "values")
+    yield from _fit_scores_without_patterns(pilot, "values")
     if pilot.columns == 1:
         return
-    yield from _fit_patterns(pilot)
-    if np.count_nonzero(pilot.layout("values", pilot.own).varied_columns()) > 1:
-        yield from _fit_columns(pilot, "differences")
-        yield from _fit_columns(pilot, "sorted")
+    yield from _fit_scores_with_patterns(pilot)
+    if np.count_nonzero(pilot.layout("values", pilot.own).columns_with_several_ordinary_bins()) > 1:
+        yield from _fit_scores_without_patterns(pilot, "differences")
+        yield from _fit_scores_without_patterns(pilot, "sorted")
 
 
-def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
+def _fit_scores_without_patterns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
     """Yield scores without patterns: sums of the weights of the columns' bins."""
-    classes = classes_of_columns(pilot.pair, transform, pilot.columns)
+    classes = classes_by_input_values(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
         layout = pilot.layout(transform, some)
         members = np.bincount(some)[:, None]
         sides = pilot.count_group_bins(layout, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
-        runs: list[Places | None] = [find_indistinct_runs(k, k_prime)]
+        runs: list[Places | None] = [run_index_by_ratio(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins suit weak signals, and are best if several columns share them.
             if some is kinds[-1]:
-                runs += [cut_even_runs(k, k_prime, 2), cut_even_runs(k, k_prime, 4)]
+                runs += [equal_count_run_index(k, k_prime, 2), equal_count_run_index(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
@@ -460,22 +460,22 @@ def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
     return sums
 
 
-def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
+def _fit_scores_with_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
     """Yield scores that use patterns; some also have weights for the bins of ordinary values."""
-    classes = classes_of_columns(pilot.pair, "values", pilot.columns)
+    classes = classes_by_input_values(pilot.pair, "values", pilot.columns)
     layout = pilot.layout("values", classes)
-    codings: list[Coding | None] = [code_by_column(layout)]
+    codings: list[Coding | None] = [code_kind_per_column(layout)]
     if classes.max() + 1 < pilot.columns:
-        codings.append(code_class_counts(layout, classes))
+        codings.append(code_kind_counts_per_class(layout, classes))
     for coding in codings:
         if coding is None or (coding.sizes == 1).all():
             continue
         patterns = Patterns.of(*pilot.sides, layout, coding)
         if patterns.keys.size > 1 and patterns.covered() >= _MIN_PATTERN_SHARE:
-            yield from _fit_given_patterns(pilot, layout, patterns, classes)
+            yield from _pattern_scores_simple_to_detailed(pilot, layout, patterns, classes)
 
 
-def _fit_given_patterns(
+def _pattern_scores_simple_to_detailed(
     pilot: Pilot, layout: ColumnBins, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
     """Yield up to three scores of the patterns, from the simplest to the most detailed.
@@ -487,30 +487,30 @@ def _fit_given_patterns(
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
     yield AdditiveScore.of(*start, none, weights, np.zeros((0, layout.symbols.size)))
-    if not layout.varied_columns().any():
+    if not layout.columns_with_several_ordinary_bins().any():
         return
     groups, ordinary = patterns.pattern_group_numbers(), layout.ordinary_bins()
     sides = pilot.count_group_bins(layout, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
-    usual = np.where(ordinary, _log_ratios_if_ordinary(sides, classes)[classes], 0.0)
+    usual = np.where(ordinary, _bin_log_ratios_given_non_atom(sides, classes)[classes], 0.0)
     yield AdditiveScore.of(*start, none, weights, layout.flatten_columns(usual)[None])
     if groups.any() and patterns.coding.radices is not None:
-        own = np.where(ordinary, _log_ratios_if_ordinary(sides, pilot.own), 0.0)
-        bins = np.where(ordinary, _weights_by_pattern_group(sides, own), 0.0)
+        own = np.where(ordinary, _bin_log_ratios_given_non_atom(sides, pilot.own), 0.0)
+        bins = np.where(ordinary, _shrunken_weights_by_pattern_group(sides, own), 0.0)
         yield AdditiveScore.of(*start, groups, weights, layout.flatten_columns(bins))
 
 
-def _log_ratios_if_ordinary(sides: list[Floats], classes: Ints) -> Floats:
+def _bin_log_ratios_given_non_atom(sides: list[Floats], classes: Ints) -> Floats:
     """Compute log ratios of the bins' conditional shares, given that the value is ordinary.
 
     The shape is `(classes, bins)`. An ordinary value is a value that is not an atom.
     """
     k, k_prime = (_sum_by_class(side.sum(axis=0), classes) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return weigh_bins(k, k_prime, n, n_prime, find_indistinct_runs(k, k_prime))
+    return weigh_bins(k, k_prime, n, n_prime, run_index_by_ratio(k, k_prime))
 
 
-def _weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Floats:
+def _shrunken_weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Floats:
     """Compute weights for each group of patterns: the common weights plus shrunken differences."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
@@ -603,7 +603,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             raise invalid("weights", "finite", self.weights)
         if np.unique(self.patterns).size != self.patterns.size:
             raise invalid("patterns", "all different", self.patterns)
-        order, first = order_by_hash(self.patterns)
+        order, first = hash_order_and_bucket_starts(self.patterns)
         table = self.patterns[order], first, self.groups[order]
         object.__setattr__(self, "_table", (table, self.pattern_weights[order]))
         self(np.empty((0, max(0, self.offsets.size - 1))))
@@ -681,9 +681,9 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
         pattern = " and a pattern" if self.patterns.size else ""
-        return f"log-likelihood ratio {over} {summed}{pattern} ({self._max_column_bins()} bins)"
+        return f"log-likelihood ratio {over} {summed}{pattern} ({self._most_bins_in_column()} bins)"
 
-    def _max_column_bins(self) -> int:
+    def _most_bins_in_column(self) -> int:
         """Return the largest number of bins with different weights in one column."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)

@@ -44,20 +44,20 @@ class Merged(Record):
     merged = True
 
 
-def freeze_arrays(record: Any, *alike: str) -> None:
+def freeze_arrays(record: Any, *equal_length_fields: str) -> None:
     """Convert the array fields of a frozen dataclass to read-only arrays of the declared types.
 
     A field is converted if its type is `Floats`, `Ints`, `Words` or `Codes`.
 
     Args:
         record: the instance of the dataclass. Its fields are replaced in place.
-        *alike: names of fields that must be vectors of the same length.
+        *equal_length_fields: names of fields that must be vectors of the same length.
 
     Raises:
         TypeError: if a field does not hold real numbers, or if a field of type `Words` or `Codes`
             does not hold integers.
         ValueError: if a field of an integer type holds numbers that this type cannot hold, or if
-            the fields in `alike` are not vectors of the same length.
+            the fields in `equal_length_fields` are not vectors of the same length.
     """
     for field in fields(record):
         if field.type in _DTYPES_BY_ALIAS:
@@ -70,13 +70,13 @@ def freeze_arrays(record: Any, *alike: str) -> None:
             if field.type != "Floats" and not (values == array).all():
                 raise invalid(field.name, f"whole numbers that {values.dtype} holds", array)
             object.__setattr__(record, field.name, frozen_array(values))
-    for name in alike:
-        shape, first = getattr(record, name).shape, getattr(record, alike[0])
+    for name in equal_length_fields:
+        shape, first = getattr(record, name).shape, getattr(record, equal_length_fields[0])
         if shape != (first.size,):
-            raise invalid(name, f"of shape ({first.size},), as {alike[0]}", shape)
+            raise invalid(name, f"of shape ({first.size},), as {equal_length_fields[0]}", shape)
 
 
-def flag_integers(numbers: Array) -> Flags:
+def flag_integers_below_2_to_53(numbers: Array) -> Flags:
     """Return a bool for each number: True if it is an integer with a magnitude below 2^53."""
     # In float16 the limit itself would overflow.
     numbers = np.asarray(numbers, np.float64)
@@ -99,7 +99,7 @@ def chunk_slices(
         yield slice(first, first + step)
 
 
-def finite_values(*values: Array) -> Floats:
+def sorted_finite_values(*values: Array) -> Floats:
     """Return one sorted float64 array of all finite values of the given arrays."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
@@ -141,18 +141,18 @@ def read_columns(outputs: Array) -> Array | None:
     return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))
 
 
-def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
+def read_numbers(outputs: Array, entries: int | None = None, min_columns: int = 0) -> Array:
     """Return outputs as an array of real numbers, with one row per output: shape `(size, entries)`.
 
     Raises:
         TypeError: if the outputs are not real numbers.
-        ValueError: if an output does not have `entries` entries, or has fewer than `least`.
+        ValueError: if an output does not have `entries` entries, or has fewer than `min_columns`.
     """
     rows = read_columns(outputs)
     if rows is None:
         raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
-    if entries not in (None, rows.shape[1]) or rows.shape[1] < least:
-        size = f"of at least {least} entries" if entries is None else f"of {entries} entries"
+    if entries not in (None, rows.shape[1]) or rows.shape[1] < min_columns:
+        size = f"of at least {min_columns} entries" if entries is None else f"of {entries} entries"
         raise invalid("outputs", size, rows.shape)
     return rows
 
@@ -169,7 +169,7 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
     return (rows, rows_prime) if rows.size and rows_prime.size else None
 
 
-def has_few_distinct(rows: Array, rows_prime: Array) -> bool:
+def has_few_distinct_rows(rows: Array, rows_prime: Array) -> bool:
     """Return True if the outputs have so few distinct rows that each distinct row can have a score.
 
     In this case, scores of products, sums or residues of the entries would add no information.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..bounds import clopper_pearson
-from ..bounds.power import expected_rate_limits, limits_to_bounds
+from ..bounds.power import limits_to_bounds, predict_limits_unchecked
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
@@ -31,7 +31,7 @@ from ..report.shown import Shown, name_of
 from ..sampling.sources import Call
 from ..sampling.tally import Sketch
 from .arrays import read_both_sides
-from .bins import Thresholds, choose_thresholds, place_between, sorted_no_nan
+from .bins import Thresholds, place_between, score_thresholds, sorted_no_nan
 from .candidates import PartsScore, read_candidates
 from .grains import EXACT, Tolerance, column_tolerances, estimate_rounding
 from .parts import DERIVED, Part, Parts, cache_parts
@@ -97,14 +97,14 @@ class Goal:
         epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
-        limits = expected_rate_limits(counts, float(self.trials), self.confidence, tail)
+        limits = predict_limits_unchecked(counts, float(self.trials), self.confidence, tail)
         if self.is_total_variation:
             return limits[0] - limits[1]
         if self.claim is None:
             return limits_to_bounds(*limits, self.delta)
         return self.claim.excess(*limits)
 
-    def screening_goal(self) -> Goal:
+    def less_cautious_goal(self) -> Goal:
         """Return a copy of this goal with less caution, for the first comparison of many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
@@ -187,7 +187,7 @@ def score_tolerance(
     if rounding is not None and grains:
         return rounding(grains)
     own = estimate_rounding(values, values_prime)
-    return replace(own, absolute=max((grain.usual_tolerance for grain in grains), default=0.0))
+    return replace(own, absolute=max((grain.median_tolerance for grain in grains), default=0.0))
 
 
 def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
@@ -246,7 +246,7 @@ def best_threshold(
         equal.
     """
     sides = sorted_no_nan(values), sorted_no_nan(values_prime)
-    marks = choose_thresholds(*sides, grain)
+    marks = score_thresholds(*sides, grain)
     below = [[np.searchsorted(side, points) for points in marks.all] for side in sides]
     finite, sizes = [side.size for side in sides], (values.size, values_prime.size)
     return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
@@ -269,7 +269,7 @@ def best_of_sketches(
         tails.
     """
     tails = (side.low, side_prime.low), (side.high, side_prime.high)
-    marks = marks.join_others([choose_thresholds(*tail, marks.grain) for tail in tails])
+    marks = marks.join_others([score_thresholds(*tail, marks.grain) for tail in tails])
     sides = side, side_prime
     below = [[sketch.count_below(points) for points in marks.all] for sketch in sides]
     finite, sizes = [sketch.non_nan_count for sketch in sides], (side.size, side_prime.size)
@@ -291,11 +291,11 @@ def _choose_threshold(
     # case rounding moves values out of the numerator and into the denominator.
     above = np.reshape(finite, (2, 1, 1)) - below[:, ::-1]
     least, plain, most = np.concatenate([above, below]).swapaxes(0, 1)
-    event = _choose_event(score, points, (least, plain, most), sizes, goal)
+    event = _choose_above_or_below_event(score, points, (least, plain, most), sizes, goal)
     if np.array_equal(least, most):
         return event
-    raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
-    return replace(event, rounding=raw if raw.merit > unrounded_merit_limit(event.merit) else None)
+    raw = _choose_above_or_below_event(score, points, (plain, plain, plain), sizes, goal)
+    return replace(event, rounding=raw if raw.merit > rounding_remark_limit(event.merit) else None)
 
 
 def score_ns(choice: Choice) -> int:
@@ -313,8 +313,8 @@ def rank_of(choice: Choice) -> tuple[int, int]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def choose_simple_wide_gap(
-    choices: Sequence[Choice], outputs: Array, outputs_prime: Array, usual: Choice | None = None
+def simplest_with_wide_gap(
+    choices: Sequence[Choice], outputs: Array, outputs_prime: Array, fallback: Choice | None = None
 ) -> Choice:
     """Return the event with the simplest score among scores with a wide gap between x and x'.
 
@@ -323,17 +323,17 @@ def choose_simple_wide_gap(
         outputs: pilot outputs (first draws) on x on which the events were chosen, shape
             `(size, ...)`.
         outputs_prime: pilot outputs on x' on which the events were chosen.
-        usual: the result if no score separates x from x' by a wide gap. If None, this is the choice
-            with the largest expected bound.
+        fallback: the result if no score separates x from x' by a wide gap. If None, this is the
+            choice with the largest expected bound.
 
     Returns:
         The chosen event. The threshold is a whole number if all values of the score are integers.
     """
-    sides, usual = (outputs, outputs_prime), usual or max(choices, key=merit_of)
-    least, most = _GAP_MERIT_RATIO * usual.merit, min(DERIVED, rank_of(usual)[0])
+    sides, fallback = (outputs, outputs_prime), fallback or max(choices, key=merit_of)
+    least, most = _GAP_MERIT_RATIO * fallback.merit, min(DERIVED, rank_of(fallback)[0])
     plain = [each for each in choices if each.merit >= least and rank_of(each)[0] <= most]
     placed = [_move_into_gap(choice, sides) for choice in plain]
-    chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=usual)
+    chosen = min((choice for choice in placed if choice.is_clear), key=rank_of, default=fallback)
     event, kinds = chosen.event, {side.dtype.kind for side in sides}
     # A float array may hold fractions in later draws. Entries of objects keep their type.
     is_kept = kinds <= {*"bui"} or (isinstance(event.score, PartsScore) and not kinds <= {*"buif"})
@@ -367,7 +367,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
     return replace(choice, event=event, counts=exact if is_x else exact.swapped(), is_clear=True)
 
 
-def unrounded_merit_limit(merit: float) -> float:
+def rounding_remark_limit(merit: float) -> float:
     """Return a limit for the expected bound of an event if rounding is ignored.
 
     The report shows an event above this limit. `merit` is the chosen event's bound with rounding.
@@ -375,7 +375,7 @@ def unrounded_merit_limit(merit: float) -> float:
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
-def _choose_event(
+def _choose_above_or_below_event(
     score: Score, points: Floats, hits: tuple[Ints, Ints, Ints], sizes: Sizes, goal: Goal
 ) -> Choice:
     """Return the best of the events "above" and "below" m thresholds of a score.
@@ -386,7 +386,7 @@ def _choose_event(
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
-    against, lowered = _correct_threshold_bias(most)[other], 0
+    against, lowered = _correct_extreme_threshold_bias(most)[other], 0
     for tail in goal.caution:
         merits = goal.predict(least, draws, against, draws[other], tail)
         if merits.max() > 0.0:
@@ -406,7 +406,7 @@ def _choose_event(
     return Choice(event, direction, float(merits[which, place]), _make_counts(k, k_prime, sizes))
 
 
-def _correct_threshold_bias(hits: Array) -> Array:
+def _correct_extreme_threshold_bias(hits: Array) -> Array:
     """Return counts corrected for the bias of a threshold just beyond the last value of an input.
 
     Such a threshold has the count 0, and looks too good because of the last value only. Therefore
@@ -504,10 +504,10 @@ class Pilot(Protocol):
     def outputs(self) -> tuple[Array, Array]:
         """Return the outputs of the first draws on x and on x' that are kept in memory."""
 
-    def counts(self, event: Event, size: int) -> Counts:
-        """Count the outputs in an event among the first `size` outputs on x, and on x'."""
+    def counts(self, event: Event, draws_per_input: int) -> Counts:
+        """Count the outputs in an event among the first `draws_per_input` on x, and on x'."""
 
-    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+    def choose_score_and_event(self, attack: ScoreAttack) -> Fitted:
         """Choose the best score of an attack and the event "score above (or below) a threshold"."""
 
 
@@ -640,7 +640,7 @@ class ScoreAttack(AuditAttack):
             raise inapplicable_error(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         choices = choose_events(scores, rest, rest_prime, Goal(10 * len(outputs)))
-        return choose_simple_wide_gap(choices, rest, rest_prime).counted
+        return simplest_with_wide_gap(choices, rest, rest_prime).counted
 
     @property
     def scoring(self) -> ScoreAttack:
@@ -649,7 +649,7 @@ class ScoreAttack(AuditAttack):
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Choose the best of the attack's scores, and its best threshold, on the first draws."""
-        return pilot.fit_scores(self)
+        return pilot.choose_score_and_event(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
         """Return scores that combine several numbers of each output, or () (the default).

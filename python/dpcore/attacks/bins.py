@@ -110,7 +110,7 @@ class Thresholds(NamedTuple):
         return Thresholds(points, lows[first], highs[first], self.grain)
 
 
-def choose_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Thresholds:
+def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Thresholds:
     """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
     A threshold lies between two values of the score. These values usually differ by more than the
@@ -154,12 +154,12 @@ def choose_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = E
     return Thresholds(points, points - tolerance, points + tolerance, grain)
 
 
-def list_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Floats:
+def safe_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Floats:
     """Return thresholds that no value of a score can cross because of rounding errors.
 
     If no such threshold exists, return other thresholds of the score.
     """
-    marks = choose_thresholds(values, values_prime, grain)
+    marks = score_thresholds(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
 
@@ -193,7 +193,7 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
         yield part, np.require(rows[part], np.float64, ("C", "A"))
 
 
-def transform_columns(rows: Array, transform: str) -> Floats:
+def transform_each_row(rows: Array, transform: str) -> Floats:
     """Convert rows to float64 and transform each row in one of three ways.
 
     "values" changes no entry. "differences" gives the first entry, and then the differences between
@@ -208,7 +208,7 @@ def transform_columns(rows: Array, transform: str) -> Floats:
     return columns
 
 
-def _batch_classes_by_size(sizes: Ints) -> Iterator[slice]:
+def _slice_classes_for_memory(sizes: Ints) -> Iterator[slice]:
     """Yield slices of consecutive classes, which are copied and sorted in one step.
 
     `sizes` is the number of numbers in each class.
@@ -287,7 +287,7 @@ class ColumnBins(NamedTuple):
         bits = np.minimum.reduceat(np.where(bits > 0, bits, 64)[members], starts) % 64
         middles, absolutes = (np.maximum.reduceat(side[members], starts) for side in magnitudes)
         parts = []
-        for part in _batch_classes_by_size(sizes * len(rows)):
+        for part in _slice_classes_for_memory(sizes * len(rows)):
             columns = members[starts[part][0] : starts[part][-1] + sizes[part][-1]]
             values = _core.gather_columns(rows, columns, transform == "differences").ravel()
             ends = np.cumsum(sizes[part] * len(rows))
@@ -317,7 +317,7 @@ class ColumnBins(NamedTuple):
         """
         return np.asarray((self.split_by_column(self.symbols) == 0) & (self.places >= 0))
 
-    def varied_columns(self) -> Flags:
+    def columns_with_several_ordinary_bins(self) -> Flags:
         """Return a bool for each column: True if two or more of its bins hold ordinary values.
 
         Ordinary values are finite and not frequent.
@@ -326,12 +326,12 @@ class ColumnBins(NamedTuple):
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary_bins().sum(axis=1) - nan > 1)
 
-    def entry_bin_indices(self, sample: Array) -> Ints:
+    def within_column_bins(self, sample: Array) -> Ints:
         """For each entry of a sample, return the index of the bin that contains the entry.
 
         The bins of each column are counted from 0. The result has the shape of the sample.
         """
-        values = transform_columns(sample, self.transform)
+        values = transform_each_row(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
         columns = zip(values.T, np.split(self.edges, self.offsets[1:-1]), strict=True)
         for i, (entries, edges) in enumerate(columns):
@@ -356,7 +356,7 @@ class ColumnBins(NamedTuple):
         return np.ascontiguousarray(by_column[..., self.places >= 0])
 
 
-def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
+def classes_by_input_values(pair: Pair, transform: str, columns: int) -> Ints:
     """Divide the columns of the outputs into classes, and return the class number of each column.
 
     Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If an
@@ -366,7 +366,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
     transform is "sorted", each column is a class of its own.
     """
     own = np.arange(columns)
-    inputs = [_input_numbers(side) for side in (pair.x, pair.x_prime)]
+    inputs = [_input_numbers_or_empty(side) for side in (pair.x, pair.x_prime)]
     size = inputs[0].size
     if size == 0 or inputs[1].size != size or columns % size or transform == "sorted":
         return own
@@ -380,7 +380,7 @@ def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
     return np.array([classes.setdefault(entry, len(classes)) for entry in entries])
 
 
-def _input_numbers(side: Any) -> Floats:
+def _input_numbers_or_empty(side: Any) -> Floats:
     """Return the numbers of an input as one vector; empty if the input is not numeric."""
     try:
         # np.asarray cannot read every tensor.

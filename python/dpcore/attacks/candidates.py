@@ -27,7 +27,7 @@ from ..mechanisms.answers import to_object_array as listed
 from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
 from .arrays import SLICE_NUMBERS, chi_square_deviate, chi_square_deviates, rank_columns
-from .objects import ABSENT, DELIMITERS, WORD, Items, Strings, is_hashable, parse_number, view_item
+from .objects import ABSENT, DELIMITERS, WORD, Items, Strings, is_hashable, parse_item, parse_number
 from .parts import (
     DERIVED,
     JointParts,
@@ -36,8 +36,8 @@ from .parts import (
     Parts,
     cache_parts,
     name_entries,
-    open_node,
-    read_part,
+    prepare_items_and_strings,
+    read_numbers,
     renamed_sentences,
     rows_within_memory,
 )
@@ -125,7 +125,7 @@ class _ColumnScreen:
         self.columns: dict[int, Floats] = {}
         self.joint = JointParts()
 
-    def compare_column(self, part: Part, column: Floats) -> None:
+    def compare_column_on_x_and_x_prime(self, part: Part, column: Floats) -> None:
         """Compare one column on x and on x'; skip a constant column or a copy of another one."""
         self.compared += 1
         first = column[0]
@@ -207,7 +207,7 @@ def _explore_parts(
     return _explore_sides(outputs, outputs_prime, _COMPARED_OUTPUTS, most, name)
 
 
-def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
+def choose_presence_type_length_rules(outputs: Array, outputs_prime: Array) -> Parts:
     """Return rules that read the presence, type or length of an object inside an output.
 
     Only numbers that vary between outputs are read.
@@ -229,13 +229,13 @@ def _explore_sides(
     rows = max(_FEW_VALUES_LIMIT, rows_within_memory(outputs, rows))
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
-    _explore_node(_pool_sides(*sides), (), screen, name)
+    _compare_parts_in_subtree(_pool_sides(*sides), (), screen, name)
     parts = screen.compared + screen.skipped
     read = PartsRead(parts, screen.compared, min(map(len, sides)))
     return screen.choose_best_parts(*sides), read, screen
 
 
-def find_bit_parts(outputs: Array, outputs_prime: Array) -> Parts:
+def bit_and_remainder_parts(outputs: Array, outputs_prime: Array) -> Parts:
     """Find each bit or remainder of a numeric entry, if it clearly differs between x and x'.
 
     Args:
@@ -260,7 +260,7 @@ def find_bit_parts(outputs: Array, outputs_prime: Array) -> Parts:
         for part, deviate in derived:
             if deviate > own:
                 part = replace(part, steps=(("entry", index),) if index else ())
-                screen.compare_column(part, _read_column(columns[i], part))
+                screen.compare_column_on_x_and_x_prime(part, _read_column(columns[i], part))
     return screen.choose_best_parts()
 
 
@@ -278,7 +278,7 @@ def _bit_differing_columns(columns: Array, split: int) -> Iterator[tuple[int, _D
             deviates = chi_square_deviates(*_core.compare_remainders(values, split, moduli))
         else:
             parts = [
-                part for part in _parts_of_array(block[0], ()) if part.measure in _DERIVED_MEASURES
+                part for part in _parts_of_values(block[0], ()) if part.measure in _DERIVED_MEASURES
             ]
             derived = np.stack(
                 [np.zeros(columns.shape[1]), *(_read_column(block[0], part) for part in parts)]
@@ -292,7 +292,7 @@ def _bit_differing_columns(columns: Array, split: int) -> Iterator[tuple[int, _D
 
 def _read_column(column: Array, part: Part) -> Floats:
     derived = np.full(len(column), np.nan)
-    read_part(column, None, part, derived)
+    read_numbers(column, None, part, derived)
     return derived
 
 
@@ -308,20 +308,20 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
     return np.concatenate(flat)
 
 
-def _explore_node(node: Node, steps: Formula, screen: _ColumnScreen, name: str) -> None:
+def _compare_parts_in_subtree(node: Node, steps: Formula, screen: _ColumnScreen, name: str) -> None:
     """Compare every part of a node: the values of all outputs at one place.
 
     Then compare the parts of the nodes inside this node, such as the fields of a record.
     """
-    held, texts = open_node(node)
-    list_parts = _presence_type_length_parts if screen.is_presence else _parts_of_node
+    held, texts = prepare_items_and_strings(node)
+    list_parts = _presence_type_length_parts if screen.is_presence else _node_parts_and_omissions
     for part in list_parts(held, texts, steps, name):
         if isinstance(part, int) or screen.compared >= MOST_PARTS:
             screen.skipped += part if isinstance(part, int) else 1
             continue
         column = np.full(len(node), np.nan)
-        read_part(held, texts, part, column)
-        screen.compare_column(part, column)
+        read_numbers(held, texts, part, column)
+        screen.compare_column_on_x_and_x_prime(part, column)
     screen.skipped += _unread_letters(held, texts)
     for step, inner in _steps_into_node(held, texts):
         if screen.is_presence and step == ("view", "keys"):
@@ -329,7 +329,7 @@ def _explore_node(node: Node, steps: Formula, screen: _ColumnScreen, name: str) 
         if len(steps) >= _MAX_PART_DEPTH:
             screen.skipped += 1
         elif inner is not None:
-            _explore_node(inner, (*steps, step), screen, name)
+            _compare_parts_in_subtree(inner, (*steps, step), screen, name)
 
 
 def _unread_letters(held: Items | Array, texts: Strings | None) -> int:
@@ -340,11 +340,11 @@ def _unread_letters(held: Items | Array, texts: Strings | None) -> int:
         columns = [held.placed_texts(kind)[1] for kind in sorted(kinds)]
     long = [column for column in columns if column is not None and column.items is not None]
     return max(
-        [0, *(int(column.lengths.max(initial=0)) - 2 * column.coded_end_chars for column in long)]
+        [0, *(int(column.lengths.max(initial=0)) - 2 * column.coded_edge_length for column in long)]
     )
 
 
-def _parts_of_node(
+def _node_parts_and_omissions(
     held: Items | Array, texts: Strings | None, steps: Formula, name: str
 ) -> Iterator[Part | int]:
     """Yield the parts of a node, without those of inner nodes, and numbers of omitted parts."""
@@ -354,7 +354,7 @@ def _parts_of_node(
         yield from _measures_of_texts(texts, steps)
         yield from _yield_value_flags(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
-        yield from _parts_of_array(held, steps)
+        yield from _parts_of_values(held, steps)
     elif held.dtype.kind in "US" and held.size:
         values, times = np.unique(held, return_counts=True)
         order = np.argsort(-times, kind="stable")[: np.count_nonzero(times > 1)]
@@ -368,7 +368,7 @@ def _presence_type_length_parts(
     """Yield the parts of a node that state presence, type or length."""
     if isinstance(held, Items):
         kinds = held.present
-        yield from _yield_type_flags(held, steps)
+        yield from _yield_presence_and_type_flags(held, steps)
         if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
             yield Part(steps, "length")
         if objects.OTHER in kinds:
@@ -392,7 +392,7 @@ def _steps_into_node(
         yield from ((("field", name), held[name]) for name in held.dtype.names or ())
 
 
-def _parts_of_array(array: Array, steps: Formula) -> Iterator[Part]:
+def _parts_of_values(array: Array, steps: Formula) -> Iterator[Part]:
     """Yield the parts of an array of numbers or times with one dimension."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
@@ -430,7 +430,7 @@ def _measures_of_texts(texts: Strings, steps: Formula) -> Iterator[Part | int]:
     """Yield the parts of strings: the length, letters near both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
-    ends = width if width <= texts.coded_end_chars else texts.coded_end_chars
+    ends = width if width <= texts.coded_edge_length else texts.coded_edge_length
     yield from (Part(steps, "letter", i) for i in range(ends))
     if (texts.lengths != texts.lengths[:1]).any():
         yield from (Part(steps, "letter", -1 - i) for i in range(ends))
@@ -444,7 +444,7 @@ def _measures_of_texts(texts: Strings, steps: Formula) -> Iterator[Part | int]:
         yield Part(steps, "number")
 
 
-def _yield_type_flags(bunch: Items, steps: Formula) -> Iterator[Part]:
+def _yield_presence_and_type_flags(bunch: Items, steps: Formula) -> Iterator[Part]:
     """Yield the parts that state whether an object is present, and its type."""
     kinds = bunch.present
     if objects.MISSING in kinds:
@@ -456,14 +456,14 @@ def _yield_type_flags(bunch: Items, steps: Formula) -> Iterator[Part]:
     names = Counter(exception.name for exception in bunch.items_of_kind(objects.RAISED)[1])
     if len(names) + len(kinds) > 2:
         yield from (Part(steps, "raises", name) for name, _ in names.most_common())
-    forms = Counter(form for form in bunch.each_type_text if form is not None).most_common()
+    forms = Counter(form for form in bunch.type_of_each_as_text if form is not None).most_common()
     yield from (Part(steps, "form", form) for form, _ in forms[1:_MAX_FORMS])
 
 
 def _parts_of_objects(bunch: Items, steps: Formula, name: str) -> Iterator[Part | int]:
     """Yield the parts of Python objects: those that suit the types of the objects."""
     kinds = bunch.present
-    yield from _yield_type_flags(bunch, steps)
+    yield from _yield_presence_and_type_flags(bunch, steps)
     if objects.NUMBER in kinds:
         bits = bunch.longest_bits()
         words = min(_MAX_NUMBER_WORDS, bits // WORD + 1)
@@ -478,7 +478,7 @@ def _parts_of_objects(bunch: Items, steps: Formula, name: str) -> Iterator[Part 
         yield _make_object_code_part(bunch.items_of_kind(objects.OTHER)[1], steps, name)
     for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
-            yield from _member_counters(bunch, kind, measure, steps)
+            yield from _counting_parts(bunch, kind, measure, steps)
 
 
 def _yield_value_flags(items: list[Any], steps: Formula) -> Iterator[Part | int]:
@@ -489,13 +489,13 @@ def _yield_value_flags(items: list[Any], steps: Formula) -> Iterator[Part | int]
         yield max(0, len(table) - _MAX_NAMED_MEMBERS)
 
 
-def _member_counters(bunch: Items, kind: int, measure: str, steps: Formula) -> Iterator[Part | int]:
+def _counting_parts(bunch: Items, kind: int, measure: str, steps: Formula) -> Iterator[Part | int]:
     """Yield the parts that count members of sets or sequences.
 
     They count a member that occurs in several outputs, or the floats in an interval.
     """
     rows = bunch.placed_sequences[1] if kind == objects.SEQUENCE else bunch.items_of_kind(kind)[1]
-    table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
+    table = Counter(itertools.chain.from_iterable(map(_hashable_members, rows)))
     # The order of a set of strings differs between processes.
     repeated = [member for member, times in table.items() if times > 1]
     repeated.sort(key=lambda member: (-table[member], type(member).__name__, repr(member)))
@@ -508,7 +508,7 @@ def _member_counters(bunch: Items, kind: int, measure: str, steps: Formula) -> I
         yield from _find_dense_intervals(np.array(floats), len(rows), steps)
 
 
-def _distinct_members(row: Any) -> set[Any]:
+def _hashable_members(row: Any) -> set[Any]:
     """Return the set of the hashable members of one set or sequence."""
     try:
         return set(row)
@@ -546,7 +546,7 @@ def _list_child_objects(bunch: Items) -> Iterator[tuple[tuple[str, Any], list[An
         if len(set(map(len, rows))) > 1:
             ends = enumerate(bunch.iterate_places(from_end=True))
             yield from ((("place", -1 - i), held) for i, held in ends)
-        if all(_is_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
+        if all(_is_key_value_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
             yield ("view", "pairs"), bunch.convert_items("pairs")
     if objects.NUMBER in kinds:
         numbers = bunch.items_of_kind(objects.NUMBER)[1]
@@ -572,7 +572,7 @@ def _has_float_collisions(numbers: list[Any]) -> bool:
     return len(set(map(objects.as_hashable, numbers))) > len(rounded)
 
 
-def _is_pairs(row: Any) -> bool:
+def _is_key_value_pairs(row: Any) -> bool:
     """Return True for a nonempty sequence of pairs whose first entries are strings or ints."""
     is_list = len(row) > 0 and all(
         isinstance(item, (tuple, list)) and len(item) == 2 for item in row
@@ -596,7 +596,7 @@ def _parsed_views_of_texts(bunch: Items) -> Iterator[tuple[tuple[str, Any], list
         return
     need = _MIN_READABLE_SHARE * len(looked)
     steps: list[str] = []
-    if sum(map(_is_json, looked)) >= need:
+    if sum(map(_is_json_object_or_array, looked)) >= need:
         steps.append("json")
     else:
         steps += [f"fields {text}" for text in DELIMITERS if sum(text in t for t in looked) >= need]
@@ -608,8 +608,8 @@ def _parsed_views_of_texts(bunch: Items) -> Iterator[tuple[tuple[str, Any], list
     yield from ((("view", view), bunch.convert_items(view)) for view in steps)
 
 
-def _is_json(text: str) -> bool:
-    return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
+def _is_json_object_or_array(text: str) -> bool:
+    return text.lstrip().startswith(("{", "[")) and parse_item(text, "json") is not ABSENT
 
 
 def _make_object_code_part(values: list[Any], steps: Formula, name: str) -> Part:
@@ -751,7 +751,7 @@ def read_candidates(
     regular = all(side.dtype.kind in "buif" for side in sides)
     if regular:
         width = sides[0][:1].size
-        parts, read = find_bit_parts(*sides), PartsRead(width, width, min(map(len, sides)))
+        parts, read = bit_and_remainder_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
         parts, read, screen = _explore_parts(*sides, name)
     limits = [None if rows.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for rows in sides]
@@ -761,14 +761,14 @@ def read_candidates(
         return tuple(candidates), read
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
     columns = [parts(side[:most]) for side in sides]
-    made = [_narrow_to_part(parts, rows) for rows in attack.candidates(*columns, _NO_INPUTS)]
+    made = [_narrow_if_one_read(parts, rows) for rows in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts has the noise of all parts, but one part may hold the whole signal.
     ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
     for i in ranks[:_MAX_SINGLE_PARTS]:
         single = [side[:, [i]] for side in columns]
         made += [PartsScore(parts.select([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
     if not regular:
-        made += _list_value_flags(parts, made)
+        made += _value_flags_at_scored_places(parts, made)
         together, joint = screen.joint.read_columns()
         joint_sides = joint[: screen.split], joint[screen.split :]
         for score in attack.joint(*joint_sides) if together.parts else ():
@@ -780,18 +780,18 @@ def read_candidates(
     return (*candidates, *dict.fromkeys(made)), read
 
 
-def _list_value_flags(parts: Parts, made: list[PartsScore]) -> list[PartsScore]:
+def _value_flags_at_scored_places(parts: Parts, scores: list[PartsScore]) -> list[PartsScore]:
     """Return flags such as "the word is 'yes'" for places where a score reads a letter or length.
 
     The flag and the letter often give equally good events, and the flag is easier to read.
     """
-    single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
+    single = [s for s in scores if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
     steps = {candidate.parts.parts[0].steps for candidate in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
     return [PartsScore(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
 
 
-def _narrow_to_part(parts: Parts, score: Score) -> PartsScore:
+def _narrow_if_one_read(parts: Parts, score: Score) -> PartsScore:
     """Return the score as a score of parts; keep only one part if the score reads only one."""
     alone = score_attribute(score, "alone")
     if alone is None:

@@ -23,7 +23,7 @@ from ..packages import require_module
 from ..records import Array, Floats, Ints, Record, Rows
 from ..suggestions import explain_argument_errors
 from . import arrays
-from .arrays import Merged, has_few_distinct, read_numbers
+from .arrays import Merged, has_few_distinct_rows, read_numbers
 from .atoms import atoms_of, loose_of, take_head_rows
 from .attack import CrossScored, NumericAttack
 from .grains import Tolerance, column_tolerances, weighted_sum_rounding
@@ -122,7 +122,7 @@ class LinearScore(Record, word="LinearScore"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; NaN if infinite terms of both signs are added."""
-        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
         is_whole = np.array_equal(self.entries, np.arange(rows.shape[1]))
@@ -183,11 +183,11 @@ class Discriminant(NumericAttack):
     @np.errstate(over="ignore", invalid="ignore")
     def make_scores(self, rows: Rows, rows_prime: Rows) -> list[Score]:
         """Fit linear discriminants of the columns on pilot outputs; return at most two of them."""
-        if has_few_distinct(rows, rows_prime):
+        if has_few_distinct_rows(rows, rows_prime):
             return []
         width = min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS)
         most = max(_MIN_MOMENT_ROWS, _MAX_MOMENT_PRODUCTS // width**2)
-        entries, sides = _select_varying_columns([rows[:most], rows_prime[:most]])
+        entries, sides = _varying_column_numbers_and_values([rows[:most], rows_prime[:most]])
         if entries.size < 2 or min(map(len, sides)) < 8:
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
@@ -215,10 +215,10 @@ class Discriminant(NumericAttack):
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
             return None
         sides = arrays.read_both_sides(np.concatenate(outputs), np.concatenate(outputs_prime))
-        return None if sides is None else _score_by_folds(sides)
+        return None if sides is None else _cross_fit_linear_score(sides)
 
 
-def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
+def _cross_fit_linear_score(sides: tuple[Rows, Rows]) -> CrossScored:
     centres = np.mean([side.mean(axis=0, dtype=np.float64) for side in sides], axis=0)
     sums, folds = np.empty((2, _FOLDS, 3, centres.size)), range(_FOLDS)
     for side, fold in itertools.product((0, 1), folds):
@@ -244,7 +244,7 @@ def _score_by_folds(sides: tuple[Rows, Rows]) -> CrossScored:
     return scores[-1], values[0], values[1]
 
 
-def _select_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
+def _varying_column_numbers_and_values(sides: list[Array]) -> tuple[Ints, list[Floats]]:
     """Return the numbers of the columns that vary, and their values on x and on x'.
 
     NaN and infinities are replaced by the mean of the column. If more than 512 columns vary, those
@@ -430,7 +430,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):
-        values = arrays.finite_values(sides[0][:, i], sides[1][:, i])
+        values = arrays.sorted_finite_values(sides[0][:, i], sides[1][:, i])
         atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
         # In a discrete law only rare values are not atoms. The feature is then the value itself.
@@ -441,7 +441,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
                 flags.append((i, float(atoms.lows[j]), float(atoms.highs[j])))
         beside = rest if mixed else values
         fill[i] = np.median(beside) if beside.size else 0.0
-        unit[i] = _grid_width(beside, grains[i])
+        unit[i] = _choose_rounding_grid_width(beside, grains[i])
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
         met = {np.nan: np.isnan(column), -np.inf: column == -np.inf, np.inf: column == np.inf}
         flags += [(i, odd, odd) for odd, where in met.items() if where.any()]
@@ -449,7 +449,7 @@ def fit_features(rows: Array, rows_prime: Array) -> Features:
     return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
 
 
-def _grid_width(values: Floats, grain: Tolerance) -> float:
+def _choose_rounding_grid_width(values: Floats, grain: Tolerance) -> float:
     """Return the width of the grid to which the values of an entry are rounded.
 
     The width is at least 4 rounding tolerances, so that few values lie near a boundary. If
@@ -459,7 +459,7 @@ def _grid_width(values: Floats, grain: Tolerance) -> float:
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
-    least, most = 4.0 * grain.usual_tolerance, _GRID_WIDTH_TOLERANCES * grain.usual_tolerance
+    least, most = 4.0 * grain.median_tolerance, _GRID_WIDTH_TOLERANCES * grain.median_tolerance
     return float(max(least, min(most, (high - low) / 32.0)))
 
 

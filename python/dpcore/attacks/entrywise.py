@@ -29,7 +29,7 @@ from ..records import Array, Counts, Floats, Pair
 from ..suggestions import explain_argument_errors
 from .arrays import Places
 from .attack import AuditAttack, Fitted, Goal, Pilot, power_of_two_below
-from .bins import list_gap_thresholds, sorted_no_nan
+from .bins import safe_gap_thresholds, sorted_no_nan
 from .grains import estimate_rounding
 
 LEVEL: Final = 1e-6
@@ -107,7 +107,7 @@ def _make_finite(outputs: Array) -> Floats:
     return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
 
 
-def _unit_norm_ranks(values: Floats) -> Floats:
+def _centred_unit_norm_mid_ranks(values: Floats) -> Floats:
     """Compute the mid-ranks of each column, centred and with norm 1.
 
     The ranks of a nearly constant column are set to 0.
@@ -130,7 +130,7 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
     columns = np.arange(dim)
     if dim > _MAX_TESTED_COLUMNS:
         columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MAX_TESTED_COLUMNS])
-    ranks = _unit_norm_ranks(values[:, columns])
+    ranks = _centred_unit_norm_mid_ranks(values[:, columns])
     moves = (ranks != 0.0).any(axis=0)
     ranks, columns = ranks[:, moves], columns[moves]
     first, second = np.triu_indices(columns.size, 1)
@@ -312,12 +312,12 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
 
     def merit(option: tuple[Side, Side]) -> tuple[float, float]:
         ordered = options[option]
-        return clopper_pearson(ordered, delta, confidence), _log_ratio(ordered)
+        return clopper_pearson(ordered, delta, confidence), _log_ratio_or_infinite(ordered)
 
     return max(options, key=merit)
 
 
-def _log_ratio(counts: Counts) -> float:
+def _log_ratio_or_infinite(counts: Counts) -> float:
     if counts.k == 0:
         return -math.inf
     if counts.k_prime == 0:
@@ -417,7 +417,7 @@ class Coordinatewise(AuditAttack):
                 with the same two inputs clearly have different distributions.
         """
         goal = instance("goal", goal, Goal)
-        differing, dim = _group_coordinates(pair)
+        differing, dim = _group_and_count_coordinates(pair)
         sides = [read_rows(np.asarray(side), dim) for side in (outputs, outputs_prime)]
         least = min(map(len, sides))
         if least < 2:
@@ -427,7 +427,7 @@ class Coordinatewise(AuditAttack):
         shared = replace(goal, confidence=1.0 - (1.0 - goal.confidence) / len(differing))
         chosen = {}
         for way in ("x", "x_prime"):
-            options = [_make_options(sides, group, way, shared) for group in differing]
+            options = [_sets_to_try(sides, group, way, shared) for group in differing]
             chosen[way] = _combine_options(options, differing, dim, goal)
         direction = max(chosen, key=lambda way: chosen[way][1])
         event, merit = chosen[direction]
@@ -451,7 +451,7 @@ class Options(NamedTuple):
     make: Callable[[int], Intervals]
 
 
-def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
+def _group_and_count_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
     """Return the groups of coordinates with equal (x_i, x'_i), and the number of coordinates.
 
     Coordinates with x_i = x'_i are left out of the groups.
@@ -465,7 +465,7 @@ def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
     return [group for group, (x, x_prime) in group_columns(*ends) if x != x_prime], ends[0].size
 
 
-def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
+def _sets_to_try(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
     """Make the sets that are tried for one group: half-lines, and unions of informative bins.
 
     The thresholds and the order of the bins come from the first half of the pilot. The limits of
@@ -477,7 +477,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     fit = [sorted_no_nan(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
     rest, sizes = [sorted_no_nan(values) for values in judged], [values.size for values in judged]
-    points = list_gap_thresholds(fit[0], fit[1], estimate_rounding(*fit))
+    points = safe_gap_thresholds(fit[0], fit[1], estimate_rounding(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
@@ -489,7 +489,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     # If no set has a positive expected bound, the most significant difference on the pilot decides.
-    ratio += _TIE_BREAK_WEIGHT * _frequency_z_scores(hits[0], hits[1], sizes[0], sizes[1])
+    ratio += _TIE_BREAK_WEIGHT * _one_sided_z_scores(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 
     def make(index: int) -> Intervals:
@@ -502,7 +502,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     return Options(ratio + log_q, log_q, make)
 
 
-def _frequency_z_scores(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
+def _one_sided_z_scores(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
     """Return by how many standard errors each set is more frequent on the numerator's input.
 
     The result is 0 for a set that is less frequent on this input.

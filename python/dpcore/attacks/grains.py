@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..events.event import LARGEST, dtype_significant_bits
+from ..events.event import LARGEST, noted_format_significant_bits
 from ..records import Array, Floats, Ints
 from .arrays import SLICE_NUMBERS, Places, chunk_slices
 
@@ -82,7 +82,7 @@ class Tolerance:
             return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
     @property
-    def usual_tolerance(self) -> float:
+    def median_tolerance(self) -> float:
         """The rounding tolerance of a number with the median magnitude of the column."""
         return float(self.tolerances(self.middle))
 
@@ -90,16 +90,16 @@ class Tolerance:
 EXACT: Final = Tolerance(0)
 
 
-def tolerances_at(grains: Sequence[Tolerance], values: Floats) -> Floats:
+def tolerances_at(grains: Sequence[Tolerance], values_by_column: Floats) -> Floats:
     """Return the rounding tolerance of every number in several columns.
 
-    A tolerance is the distance by which rounding may move a number. Row i of `values` contains
-    numbers of one column, and `grains[i]` describes the tolerance of this column. The result has
-    the shape of `values`.
+    A tolerance is the distance by which rounding may move a number. Row i of `values_by_column`
+    contains numbers of one column, and `grains[i]` describes the tolerance of this column. The
+    result has the shape of `values_by_column`.
     """
     fields = np.array([(grain.bits, grain.middle, grain.absolute) for grain in grains])
     bits, middle, absolute = fields.reshape(-1, 3).T[..., np.newaxis]
-    last = _float64_spacing(np.maximum(np.abs(values), middle))
+    last = _float64_spacing(np.maximum(np.abs(values_by_column), middle))
     with np.errstate(over="ignore"):
         rounded = PLACES * 2.0 ** (_FLOAT64_BITS - bits) * last
     return np.asarray(absolute + np.where(bits > 0.0, rounded, 0.0))
@@ -119,7 +119,7 @@ def column_tolerances(rows: Array, rows_prime: Array) -> tuple[Tolerance, ...]:
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
-    own = min(dtype_significant_bits(side) for side in sides if side.dtype.kind == "f")
+    own = min(noted_format_significant_bits(side) for side in sides if side.dtype.kind == "f")
     are_floats, threads = (rows.dtype.kind == "f", rows_prime.dtype.kind == "f"), THREADS.get()
     with np.errstate(invalid="ignore", over="ignore"):
         sample, sample_prime = (_c_order_floats(side[:most]) for side in sides)
@@ -166,7 +166,7 @@ def _tolerance_arrays(grains: Sequence[Tolerance]) -> tuple[Ints, Floats, Floats
     return bits, floats[0].copy(), floats[1].copy()
 
 
-def _largest_rounding_moves(grains: Sequence[Tolerance]) -> Floats:
+def _max_sum_changes_by_rounding(grains: Sequence[Tolerance]) -> Floats:
     """Return, for each column, how much rounding of its number can change a float64 sum."""
     bits, middles, absolutes = _tolerance_arrays(grains)
     places = PLACES * _float64_spacing(middles)
@@ -179,7 +179,7 @@ def weighted_sum_rounding(grains: Sequence[Tolerance], weights: Floats | None = 
 
     It is the sum of the tolerances of all columns, each multiplied by the magnitude of its weight.
     """
-    each = _largest_rounding_moves(grains)
+    each = _max_sum_changes_by_rounding(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Tolerance(_FLOAT64_BITS, 0.0, float(total))
 
@@ -197,7 +197,7 @@ def transformed_roundings(
         grains = [merge_grains(grains)] * len(grains)
     bits, middles, absolutes = _tolerance_arrays(grains)
     if transform == "differences":
-        moves = _largest_rounding_moves(grains)
+        moves = _max_sum_changes_by_rounding(grains)
         bits[1:], middles[1:], absolutes[1:] = 53, 0.0, moves[1:] + moves[:-1]
     return bits, middles, absolutes
 

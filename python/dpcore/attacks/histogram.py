@@ -66,7 +66,7 @@ _MAX_CELL_CODE: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Letters(Record, word="Letters"):
+class LetterEncoder(Record, word="Letters"):
     """A rule that converts each output to a row of small whole numbers, here called letters.
 
     The argument `kind` states how a column of the output is converted:
@@ -105,9 +105,9 @@ class Letters(Record, word="Letters"):
         arrays.freeze_arrays(self)
 
     @classmethod
-    def from_discrete(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
+    def from_discrete(cls, outputs: Array, outputs_prime: Array, kind: str) -> LetterEncoder:
         """Make the conversion rule for pilot outputs that are whole numbers, strings or bytes."""
-        width = max(map(_count_columns, (outputs, outputs_prime)))
+        width = max(map(_count_entries_or_characters, (outputs, outputs_prime)))
         sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
         # Plain ints: the difference of two int64 numbers may overflow.
         low = list(map(min, *(side.min(axis=0).tolist() for side in sides)))
@@ -119,13 +119,13 @@ class Letters(Record, word="Letters"):
         return cls(kind, np.array(low), np.array(size), np.empty(0), none, none)
 
     @classmethod
-    def of_real(cls, shown: Sequence[RealColumn], bins: int) -> Letters:
+    def of_real(cls, shown: Sequence[RealColumn], bins: int) -> LetterEncoder:
         """Make the conversion rule for columns of floats, with `bins` quantile bins per column.
 
         The frequent values and the bins are numbered. A float that is a frequent value is converted
         to the number of this value. Any other float is converted to the number of its bin.
         """
-        edges, labels, sizes = zip(*(column.label_intervals(bins) for column in shown), strict=True)
+        edges, labels, sizes = zip(*(column.make_intervals(bins) for column in shown), strict=True)
         stops = np.cumsum([part.size for part in edges])
         tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
         return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
@@ -146,13 +146,13 @@ class Letters(Record, word="Letters"):
             filled = np.where(fits, outputs, other)
             outputs = np.array(filled.tolist()).reshape(outputs.shape)
         elif self.kind in ("whole", "words") and outputs.dtype.kind == "f":
-            fits = arrays.flag_integers(outputs)
+            fits = arrays.flag_integers_below_2_to_53(outputs)
             outputs = np.where(fits, outputs, 0.0).astype(np.int64)
         else:
             return outputs, None
         return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
 
-    def iterate_columns(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
+    def iterate_blocks_as_numbers(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Divide outputs into blocks, and yield a slice and an array of numbers for each block.
 
         The slice selects the outputs of the block. The array has one row per output. From these
@@ -195,7 +195,7 @@ class Letters(Record, word="Letters"):
         return letter
 
 
-def kind_of(outputs: Array) -> str | None:
+def whole_real_text_or_bytes_kind(outputs: Array) -> str | None:
     """Return how outputs of this dtype are converted to rows of small whole numbers.
 
     The result is "whole", "real", "text" or "bytes", or None if the outputs cannot be converted.
@@ -219,7 +219,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     Raises:
         TypeError: if outputs of this dtype cannot be read as `kind`.
     """
-    kind_of_rows = kind_of(outputs)
+    kind_of_rows = whole_real_text_or_bytes_kind(outputs)
     allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
     if kind_of_rows not in allowed:
         named = {"real": "numbers", "text": "strings", "bytes": "byte strings"}
@@ -248,7 +248,7 @@ def _character_codes(rows: Array, width: int) -> Array:
     return raw
 
 
-def _count_columns(outputs: Array) -> int:
+def _count_entries_or_characters(outputs: Array) -> int:
     size, letters = outputs.dtype.itemsize, {"U": 4, "S": 1}
     return outputs.size // max(1, len(outputs)) * (size // letters.get(outputs.dtype.kind, size))
 
@@ -272,7 +272,7 @@ class RealColumn(NamedTuple):
         """True if some values of this column are not among its frequent values."""
         return int(self.atoms.counts.sum()) < self.values.size
 
-    def choose_edges(self, bins: int) -> Floats:
+    def non_atom_quantile_edges(self, bins: int) -> Floats:
         """Return the edges of quantile bins for the values of this column that are not frequent."""
         gaps = bin_boundary_indices(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
@@ -282,7 +282,7 @@ class RealColumn(NamedTuple):
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(place_between(self.values[chosen], self.values[chosen + 1]))
 
-    def label_intervals(self, bins: int) -> tuple[Floats, Ints, int]:
+    def make_intervals(self, bins: int) -> tuple[Floats, Ints, int]:
         """Divide the range of this column into intervals, and number its frequent values and bins.
 
         Each frequent value is an interval. The other values are divided into quantile bins, and a
@@ -291,7 +291,7 @@ class RealColumn(NamedTuple):
         a bin have the same number. The third result is the count of different numbers, plus three
         for NaN and the two infinities.
         """
-        cuts, atoms = self.choose_edges(bins), self.atoms
+        cuts, atoms = self.non_atom_quantile_edges(bins), self.atoms
         # An interval starts at `low` and ends just after `high`.
         ends = np.nextafter(atoms.highs, np.inf)
         edges = np.sort(np.concatenate([cuts, atoms.lows, ends]))
@@ -319,7 +319,7 @@ def atoms_by_column(rows: Array, rows_prime: Array) -> list[RealColumn]:
     sides = take_head_rows(rows), take_head_rows(rows_prime)
     columns = []
     for *both, grain in zip(*(side.T for side in sides), column_tolerances(*sides), strict=True):
-        values = arrays.finite_values(*both)
+        values = arrays.sorted_finite_values(*both)
         columns.append(RealColumn(values, atoms_of(values, grain), grain))
     return columns
 
@@ -421,7 +421,7 @@ def choose_rounding_grid(*sides: Array) -> Grid:
     """
     numbers = [list(_nested_floats(items_of(side))) for side in sides]
     grain = estimate_rounding(*(np.array(values, np.float64) for values in numbers))
-    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.usual_tolerance, grain.middle)
+    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.median_tolerance, grain.middle)
 
 
 def _nested_floats(items: Iterable[Any]) -> Iterator[float]:
@@ -456,11 +456,11 @@ class Cells(Merged, word="Cells"):
         values: score of each code of the last group. These codes stand for whole rows.
 
     Raises:
-        TypeError: if `letters` is not a `Letters`.
+        TypeError: if `letters` is not a `LetterEncoder`.
         ValueError: if the tables do not match each other.
     """
 
-    letters: Letters
+    letters: LetterEncoder
     stops: tuple[int, ...]
     ends: tuple[int, ...]
     ladders: Ints
@@ -470,7 +470,7 @@ class Cells(Merged, word="Cells"):
 
     def __post_init__(self) -> None:
         """Make the tables read-only, and check that their lengths match."""
-        instance("letters", self.letters, Letters)
+        instance("letters", self.letters, LetterEncoder)
         set_fields(self, stops=tuple(map(int, self.stops)), ends=tuple(map(int, self.ends)))
         arrays.freeze_arrays(self)
         starts = (0, *self.ends)
@@ -486,7 +486,7 @@ class Cells(Merged, word="Cells"):
         outputs, strange = self.letters.match_dtype(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
-        for part, raw in self.letters.iterate_columns(outputs):
+        for part, raw in self.letters.iterate_blocks_as_numbers(outputs):
             code, first = np.zeros(len(raw), dtype=np.int64), 0
             for stop, ladder in zip(self.stops, ladders, strict=True):
                 code = _positions_or_minus_one(ladder, self.letters.extend(code, raw, first, stop))
@@ -568,13 +568,13 @@ class Histogram(ScoreAttack):
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         if sides[0].size == 0 or sides[1].size == 0 or sides[0].shape[1:] != sides[1].shape[1:]:
             return ()
-        kinds = {kind_of(side) for side in sides}
+        kinds = {whole_real_text_or_bytes_kind(side) for side in sides}
         if "real" in kinds and kinds <= {"real", "whole"}:
             return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
-        letters = Letters.from_discrete(*sides, str(kinds.pop()))
-        return _make_cell_scores(sides, letters, _MIN_OUTPUTS_PER_CELL)
+        letters = LetterEncoder.from_discrete(*sides, str(kinds.pop()))
+        return _score_unique_rows(sides, letters, _MIN_OUTPUTS_PER_CELL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
@@ -583,7 +583,7 @@ class Histogram(ScoreAttack):
         loose = any(column.has_non_atoms for column in shown)
         for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
             full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
-            made = _make_cell_scores(rows, Letters.of_real(shown, bins), full)
+            made = _score_unique_rows(rows, LetterEncoder.of_real(shown, bins), full)
             # If no value repeats, a single bin is the only cell, and its score is constant.
             scores += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
@@ -598,7 +598,9 @@ def _positions_or_minus_one(ordered: Ints, values: Ints) -> Ints:
     return np.where(ordered[place] == values, place, -1)
 
 
-def _make_cell_scores(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
+def _score_unique_rows(
+    sides: tuple[Array, ...], letters: LetterEncoder, full: int
+) -> tuple[Cells, ...]:
     """Return scores of the cells (the distinct rows of letters) of the pilot outputs.
 
     There are at most two scores, with different shrinkage of rare cells. The tuple is empty if
@@ -609,11 +611,11 @@ def _make_cell_scores(sides: tuple[Array, ...], letters: Letters, full: int) -> 
     first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
     rows_seen = sum(map(len, first))
     # If `most` cells were equally likely, the first rows would show this many cells.
-    if rows_seen < total and _count_cells(first, letters)[2].shape[1] > most * -np.expm1(
+    if rows_seen < total and _cell_lookup_and_counts(first, letters)[2].shape[1] > most * -np.expm1(
         -rows_seen / most
     ):
         return ()
-    stops, ladders, counts = _count_cells(sides, letters)
+    stops, ladders, counts = _cell_lookup_and_counts(sides, letters)
     if counts.shape[1] > most:
         return ()
     ends = np.cumsum([ladder.size for ladder in ladders]).tolist()
@@ -622,8 +624,8 @@ def _make_cell_scores(sides: tuple[Array, ...], letters: Letters, full: int) -> 
     return tuple(Cells(letters, stops, ends, table, values) for values in tables)
 
 
-def _count_cells(
-    sides: tuple[Array, ...], letters: Letters
+def _cell_lookup_and_counts(
+    sides: tuple[Array, ...], letters: LetterEncoder
 ) -> tuple[tuple[int, ...], list[Ints], Ints]:
     """Return the fields `stops` and `ladders` of `Cells`, and the counts of the cells.
 
@@ -639,9 +641,9 @@ def _count_cells(
             radix *= int(letters.sizes[stop])
             stop += 1
         for side, code in zip(sides, codes, strict=True):
-            for part, raw in letters.iterate_columns(side):
+            for part, raw in letters.iterate_blocks_as_numbers(side):
                 code[part] = letters.extend(code[part], raw, first, stop)
-        keys, counts = _count_codes(codes)
+        keys, counts = _most_frequent_codes_and_counts(codes)
         stops.append(stop)
         ladders.append(keys)
         if stop == columns:
@@ -649,7 +651,7 @@ def _count_cells(
         codes, n_keys = [_positions_or_minus_one(keys, code) for code in codes], keys.size
 
 
-def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
+def _most_frequent_codes_and_counts(codes: list[Ints]) -> tuple[Ints, Ints]:
     """Return the distinct codes (at most 65,536, the most frequent), and counts on x and x'."""
     keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:

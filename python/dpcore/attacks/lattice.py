@@ -223,7 +223,7 @@ class LowBits(Merged, word="LowBits"):
 
 def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     """Return the entries with the indices `columns` of each output, shape `(size, columns)`."""
-    flat = read_numbers(outputs, least=max(columns) + 1)
+    flat = read_numbers(outputs, min_columns=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
     return flat.astype(np.float64, copy=False)
@@ -309,8 +309,8 @@ class FloatLattice(ScoreAttack):
             return ()
         size = min(len(outputs), len(outputs_prime))
         scores: list[tuple[float, Score]] = []
-        for group in _group_by_input_pair(outputs, pair):
-            table = _tabulate_entries(outputs[:size], outputs_prime[:size], *group)
+        for group in _group_entries_by_input_values(outputs, pair):
+            table = _count_by_interval_and_lowest_bit(outputs[:size], outputs_prime[:size], *group)
             scores += _epsilon_score_pairs(table)
         if not scores:
             return (FinerThan(FINEST, -1.0, 1.0),)
@@ -335,10 +335,10 @@ class Table(NamedTuple):
     counts: Ints
 
 
-def _group_by_input_pair(outputs: Array, pair: Pair) -> Sequence[_Group]:
+def _group_entries_by_input_values(outputs: Array, pair: Pair) -> Sequence[_Group]:
     """Return groups of entries that share one table of counts, each with its (x_i, x'_i)."""
     dim = outputs.size // len(outputs)
-    x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
+    x, x_prime = (_input_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
     if x is None or x_prime is None:
         single = [(i,) for i in range(dim)] if 1 < dim <= _MAX_ENTRY_GROUPS else []
         return [(group, ()) for group in (tuple(range(dim)), *single)]
@@ -346,7 +346,7 @@ def _group_by_input_pair(outputs: Array, pair: Pair) -> Sequence[_Group]:
     return groups if len(groups) <= _MAX_ENTRY_GROUPS else [(tuple(range(dim)), ())]
 
 
-def _as_finite_vector(side: Any, dim: int) -> Floats | None:
+def _input_as_finite_vector(side: Any, dim: int) -> Floats | None:
     """Return an input as a vector of `dim` finite numbers, or None for other inputs."""
     side = list_to_floats(side)
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
@@ -355,7 +355,7 @@ def _as_finite_vector(side: Any, dim: int) -> Floats | None:
     return values if np.isfinite(values).all() else None
 
 
-def _tabulate_entries(
+def _count_by_interval_and_lowest_bit(
     outputs: Array, outputs_prime: Array, columns: tuple[int, ...], ends: tuple[float, ...]
 ) -> Table:
     most = max(1, _MAX_TABULATED_ENTRIES // len(columns))
@@ -363,7 +363,7 @@ def _tabulate_entries(
     pooled = np.concatenate(sides)
     finite = pooled[np.isfinite(pooled)]
     edges = _choose_edges(finite, (0.0, *ends))
-    exponents = _choose_exponent_cuts(lowest_bit(pooled), finite)
+    exponents = _choose_lowest_bit_exponents_to_try(lowest_bit(pooled), finite)
     shape = (edges.size + 1, exponents.size + 1)
     place, size = classes_of_exponents(exponents), shape[0] * shape[1]
     tables = [np.bincount(flat_cell_indices(side, edges, place), minlength=size) for side in sides]
@@ -390,7 +390,7 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
     return np.asarray(edges[np.isfinite(edges)])
 
 
-def _choose_exponent_cuts(exponents: Ints, finite: Floats) -> Ints:
+def _choose_lowest_bit_exponents_to_try(exponents: Ints, finite: Floats) -> Ints:
     """Return exponents of the lowest set bit that are tried as limits between fine and coarse.
 
     Each exponent is far below the spread of the numbers: half the width of the middle 98 %. Enough
@@ -421,14 +421,14 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
     first, last = np.triu_indices(table.edges.size, 1)
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
     fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
-    trace, variance = _fine_excess_and_variance(below, whole, first, last)
+    trace, variance = _off_lattice_excess_z_scores(below, whole, first, last)
     # The window itself may favour a side through the real-number law: subtract this from the merit.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     cuts: list[tuple[float, Score]] = []
     unclean: dict[float, bool] = {}
     for side, sign in ((0, 1.0), (1, -1.0)):
         merit = _log_ratio_lower_limit(fine[side], fine[1 - side]) - place
-        likely = _likely_cuts(table, first, last, side)
+        likely = _predict_cuts_from_rounding(table, first, last, side)
         _set_weak_cuts_minus_inf(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
@@ -446,7 +446,7 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
                 score = FinerThan(exponent, low, high, table.columns, quantifier)
                 cuts.append((float(promises[cut]), score))
     if cuts and unclean[max(unclean)]:
-        cuts.append((max(unclean), _score_table(table)))
+        cuts.append((max(unclean), _make_log_ratio_score_from_counts(table)))
     return cuts
 
 
@@ -460,7 +460,7 @@ def _set_weak_cuts_minus_inf(merit: Floats, likely: Flags, trace: Floats, varian
     merit[~(is_visible | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
 
 
-def _likely_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
+def _predict_cuts_from_rounding(table: Table, first: Places, last: Places, side: int) -> Flags:
     """Find the cuts that floating-point arithmetic predicts, shape `(windows, exponents)`.
 
     A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
@@ -500,7 +500,7 @@ def _log_ratio_lower_limit(hits: Floats, hits_prime: Floats) -> Floats:
     return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
-def _fine_excess_and_variance(
+def _off_lattice_excess_z_scores(
     below: Floats, whole: Floats, first: Places, last: Places
 ) -> tuple[Floats, Floats]:
     """Test whether fine numbers are more frequent on x; return the excess and its variance.
@@ -520,7 +520,7 @@ def _fine_excess_and_variance(
     return trace / np.sqrt(np.maximum(variance, 1.0)), variance
 
 
-def _score_table(table: Table) -> LowBits:
+def _make_log_ratio_score_from_counts(table: Table) -> LowBits:
     """Return the whole table as a score: the log ratios of the shares of classes within each bin.
 
     The log ratios are shrunk towards 0 by two standard errors. Then many bins have weight 0, and

@@ -79,7 +79,7 @@ class Strings:
         return cls(lengths, ends[0], ends[1], items)
 
     @property
-    def coded_end_chars(self) -> int:
+    def coded_edge_length(self) -> int:
         """Number of characters at the start of a string, and also at the end, that have codes."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
@@ -119,10 +119,10 @@ class Strings:
         beyond = self.heads.shape[1] - self.lengths if code == 0 else 0
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
-    def parse_as_numbers(self, most: int | None = None) -> Floats:
-        """Convert the strings (or the first `most` of them) to floats; NaN if not a number."""
+    def parse_as_numbers(self, max_strings: int | None = None) -> Floats:
+        """Convert the strings (or the first `max_strings`) to floats; NaN if not a number."""
         return np.array(
-            [parse_number(text) for text in self._python_strings()[:most]], dtype=np.float64
+            [parse_number(text) for text in self._python_strings()[:max_strings]], dtype=np.float64
         )
 
     def letters_by_frequency(self) -> list[int]:
@@ -190,9 +190,9 @@ class Members:
     def count_equal(self, value: Any) -> Floats:
         """Return, for each sequence or set, how many members are equal to a hashable value."""
         self._counted += 1
-        if self._counted <= _COUNTS_BEFORE_TABLE or self._member_tables is None:
+        if self._counted <= _COUNTS_BEFORE_TABLE or self._rows_containing_each_member is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
-        numbers, holders, first = self._member_tables
+        numbers, holders, first = self._rows_containing_each_member
         if (number := numbers.get(value)) is None:
             return np.zeros(len(self.rows))
         held = holders[first[number] : first[number + 1]]
@@ -210,7 +210,7 @@ class Members:
         return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
 
     @functools.cached_property
-    def _member_tables(self) -> tuple[dict[Any, int], Places, Places] | None:
+    def _rows_containing_each_member(self) -> tuple[dict[Any, int], Places, Places] | None:
         """Tables of all members, or None if a member cannot be hashed.
 
         The three tables are: a number for each distinct value, the rows that contain each value,
@@ -302,11 +302,11 @@ class Items:
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property
-    def each_type_text(self) -> list[str | None]:
+    def type_of_each_as_text(self) -> list[str | None]:
         """The type of each object in this bunch as text, such as 'float', or None if absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
-        has_one = len(classes) == 1 and not any(map(has_varying_form, classes))
+        has_one = len(classes) == 1 and not any(map(can_instances_differ_in_type_text, classes))
         # Among floats, only zeros can have a different form.
         if has_one or (classes == {float} and 0.0 not in items):
             return [form_of(items[0])] * len(items)
@@ -323,7 +323,7 @@ class Items:
             where, numbers = where[places], [numbers[i] for i in places]
         return where, list(map(int, numbers))
 
-    def placed_int_words(self, word_index: int) -> tuple[Places, Floats]:
+    def placed_integer_32_bit_words(self, word_index: int) -> tuple[Places, Floats]:
         """Return the indices of the integers in this bunch, and 32 bits of each as a number.
 
         They are 32 bits from bit `32 * word_index`, in two's complement.
@@ -338,11 +338,11 @@ class Items:
         Bits are counted from the lowest one, in two's complement. Each bit is 0.0 or 1.0.
         """
         # Beyond the longest number, every bit equals its sign bit.
-        column = self._bit_table[:, min(bit_index, self._bit_table.shape[1] - 1)]
+        column = self._integer_bit_table[:, min(bit_index, self._integer_bit_table.shape[1] - 1)]
         return self.placed_integers[0], column.astype(np.float64)
 
     @functools.cached_property
-    def _bit_table(self) -> Array:
+    def _integer_bit_table(self) -> Array:
         whole, width = self.placed_integers[1], self.longest_bits() // 8 + 1
         rows = b"".join(number.to_bytes(width, "little", signed=True) for number in whole)
         table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
@@ -356,7 +356,7 @@ class Items:
         kinds = {"keys": MAPPING, "pairs": SEQUENCE, "message": RAISED, **_DIGIT_VIEWS}
         source = kinds.get(kind, TEXT)
         where, items = self.placed_sequences if source == SEQUENCE else self.items_of_kind(source)
-        return self._place_else_absent(where, [view_item(item, kind) for item in items])
+        return self._pad_values_with_absent(where, [parse_item(item, kind) for item in items])
 
     def longest_bits(self) -> int:
         """Return the number of bits of the longest integer in this bunch."""
@@ -375,7 +375,7 @@ class Items:
         """The indices of the sequences and arrays in this bunch, and these sequences as lists."""
         where, rows = self.items_of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
-        return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, rows))
+        return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(to_list_or_tuple, rows))
 
     def entries_at_place(self, number: int) -> list[Any]:
         """Return the entry with the index `number` of each sequence in this bunch.
@@ -385,7 +385,7 @@ class Items:
         """
         where, rows = self.placed_sequences
         least = number + 1 if number >= 0 else -number
-        return self._place_else_absent(
+        return self._pad_values_with_absent(
             where, [r[number] if len(r) >= least else ABSENT for r in rows]
         )
 
@@ -398,9 +398,9 @@ class Items:
         where, rows = self.placed_sequences
         entries: Any = map(reversed, rows) if from_end else rows
         for column in itertools.zip_longest(*entries, fillvalue=ABSENT):
-            yield self._place_else_absent(where, list(column))
+            yield self._pad_values_with_absent(where, list(column))
 
-    def entries_at_index(self, index: Any) -> list[Any]:
+    def nested_entries_at(self, index: Any) -> list[Any]:
         """Return the entry of each nested sequence in this bunch at an index such as `(1, 0)`."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
@@ -415,14 +415,14 @@ class Items:
         its columns.
         """
         where, maps = self.items_of_kind(MAPPING)
-        return where, list(map(as_mapping, maps))
+        return where, list(map(table_or_dataclass_mapping, maps))
 
     def values_under_key(self, key: Any) -> list[Any]:
         """Return the value under the key `key` of each mapping in this bunch, or `ABSENT`."""
         where, maps = self.placed_mappings
-        return self._place_else_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
+        return self._pad_values_with_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
-    def find_equal_items(self, value: Any) -> Flags:
+    def find_equal_items_of_same_type(self, value: Any) -> Flags:
         """Return for each object in this bunch if it equals `value` and has the same class."""
         self._compared += 1
         if self._compared == 1:
@@ -433,14 +433,14 @@ class Items:
     def _type_item_pairs(self) -> Members:
         return Members([((type(item), item),) for item in self.items])
 
-    def placed_members(self, kind: int) -> tuple[Places, Members]:
+    def placed_set_or_sequence_members(self, kind: int) -> tuple[Places, Members]:
         """Return the indices of the sequences (or sets) in this bunch, and their members."""
         if kind not in self._members:
             where, rows = self.placed_sequences if kind == SEQUENCE else self.items_of_kind(kind)
             self._members[kind] = where, Members(rows)
         return self._members[kind]
 
-    def _place_else_absent(self, where: Places, values: list[Any]) -> list[Any]:
+    def _pad_values_with_absent(self, where: Places, values: list[Any]) -> list[Any]:
         if len(values) == len(self.items):
             return values
         spread: list[Any] = [ABSENT] * len(self.items)
@@ -469,7 +469,7 @@ _BUILTIN_SEQUENCES: Final = {list, tuple}
 _NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def view_item(item: Any, kind: str) -> Any:
+def parse_item(item: Any, kind: str) -> Any:
     """Convert an object to another form, such as parsed JSON or the list of its keys.
 
     Return `ABSENT` if the object does not have this form.
@@ -479,9 +479,9 @@ def view_item(item: Any, kind: str) -> Any:
     if kind == "numbers":
         return list(map(float, _NUMBER_PATTERN.findall(item)))
     if kind == "keys":
-        return list(as_mapping(item))
+        return list(table_or_dataclass_mapping(item))
     if kind in _DIGIT_VIEWS:
-        return _read_digits(item, kind)
+        return _digits_numerator_or_denominator(item, kind)
     if kind == "message":
         return item.message
     if kind.startswith("fields "):
@@ -492,7 +492,7 @@ def view_item(item: Any, kind: str) -> Any:
         return ABSENT
 
 
-def _read_digits(number: Any, kind: str) -> Any:
+def _digits_numerator_or_denominator(number: Any, kind: str) -> Any:
     """Return the digits of a `Decimal`, or the numerator or denominator of a fraction, as an int.
 
     Return `ABSENT` for other objects.
@@ -533,7 +533,7 @@ def form_of(item: Any) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def has_varying_form(cls: type) -> bool:
+def can_instances_differ_in_type_text(cls: type) -> bool:
     """Return True if two objects of a class can have different descriptions by `form_of`.
 
     For example, two objects of the class `Decimal` can have different numbers of decimal places.
@@ -542,7 +542,7 @@ def has_varying_form(cls: type) -> bool:
     return is_number or (hasattr(cls, "dtype") and not issubclass(cls, np.generic))
 
 
-def as_sequence(item: Any) -> Sequence[Any]:
+def to_list_or_tuple(item: Any) -> Sequence[Any]:
     """Convert an object that is a sequence or an array to a list or tuple of its entries."""
     if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
@@ -569,7 +569,7 @@ def as_hashable(item: Any) -> Hashable:
     cls: Any = type(item)
     kind = _classify_type(cls)
     if kind == SEQUENCE:
-        return tuple(map(as_hashable, as_sequence(item)))
+        return tuple(map(as_hashable, to_list_or_tuple(item)))
     if kind == SET:
         return frozenset(item)
     if kind == BYTES:
@@ -581,7 +581,7 @@ def as_hashable(item: Any) -> Hashable:
         return repr(item)
     if kind != MAPPING:
         raise mistyped("outputs", "hashable objects", item)
-    pairs = [(key, as_hashable(value)) for key, value in as_mapping(item).items()]
+    pairs = [(key, as_hashable(value)) for key, value in table_or_dataclass_mapping(item).items()]
     return tuple(sorted(pairs, key=repr))
 
 
@@ -594,7 +594,7 @@ def is_hashable(item: Any) -> bool:
     return True
 
 
-def as_mapping(item: Any) -> Mapping[Any, Any]:
+def table_or_dataclass_mapping(item: Any) -> Mapping[Any, Any]:
     """Convert a data frame to a mapping from column names to columns.
 
     Convert a data class to a mapping from field names to values. Return mappings unchanged.
@@ -626,7 +626,7 @@ def _classify_type(cls: Any) -> int:
     return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
 
 
-def _convert_to_nanoseconds(time: Any) -> Any:
+def _to_nanoseconds_if_exact(time: Any) -> Any:
     """Convert a numpy time to nanoseconds if the conversion is exact.
 
     Other times are returned unchanged, such as a time span in months or years.
@@ -646,8 +646,8 @@ _FORM_NAMES: Final[dict[type, str]] = {
 _PLAIN_CLASSES: Final[Any] = {
     bytearray: bytes,
     memoryview: bytes,
-    np.datetime64: _convert_to_nanoseconds,
-    np.timedelta64: _convert_to_nanoseconds,
+    np.datetime64: _to_nanoseconds_if_exact,
+    np.timedelta64: _to_nanoseconds_if_exact,
     **PLAIN_CLASSES,
 }
 """Functions that replace objects of some classes: by hashable bytes, or values without spelling."""
@@ -665,10 +665,10 @@ def read_complex(item: Any) -> complex:
     except OverflowError:
         return complex(np.inf if item > 0 else -np.inf)
     except (TypeError, ValueError):
-        return complex(_read_seconds(item))
+        return complex(_time_to_seconds(item))
 
 
-def _read_seconds(item: Any) -> float:
+def _time_to_seconds(item: Any) -> float:
     """Convert a time to seconds since the start of 1970, and a time span to seconds.
 
     Return NaN for other objects. A numpy time keeps its own unit.

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import choice, instance
 from ..events.event import score_attribute, score_name, scores_of
-from ..mechanisms.answers import bytes_per_output, restore_rows, types_in_metadata
+from ..mechanisms.answers import mean_file_bytes, noted_row_types, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -264,7 +264,7 @@ def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) ->
         out[:] = kind == part.argument
     elif part.measure in ("there", "raises"):
         out[:] = part.measure == "there"
-    elif part.measure == "form" and types_in_metadata(array) is not None:
+    elif part.measure == "form" and noted_row_types(array) is not None:
         out[:] = [form_of(item) == part.argument for item in restore_rows(array)]
     elif part.measure == "form":
         form, is_negative = form_of(array[0]) if array.size else "", np.zeros(len(array), np.bool_)
@@ -280,14 +280,14 @@ def _read_array(array: Array, texts: Strings | None, part: Part, out: Floats) ->
     elif texts is not None:
         out[:] = _read_text_measure(texts, part)
     elif array.dtype.kind in "mM" and part.measure not in ("real", "imaginary"):
-        out[:] = _read_numbers(array.view(np.int64), part)
+        out[:] = _read_number_measure(array.view(np.int64), part)
         if part.measure == "value":
             out[np.isnat(array)] = np.nan
     elif array.dtype.kind in "buifc":
-        out[:] = _read_numbers(array, part)
+        out[:] = _read_number_measure(array, part)
 
 
-def _read_numbers(values: Array, part: Part) -> Array | float:
+def _read_number_measure(values: Array, part: Part) -> Array | float:
     kind, measure = values.dtype.kind, part.measure
     if measure in ("value", "real"):
         return values.real
@@ -297,7 +297,7 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
         with np.errstate(invalid="ignore"):
             # A modulus may exceed the range of int8 or int16.
             whole = values.astype(np.int64) if kind == "i" else values
-            rounded = _keep_16_leading_bits(values) if kind == "f" else whole
+            rounded = _round_mantissas(values) if kind == "f" else whole
             remainders: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
         return remainders
     if measure == "bit" and kind in "iu":
@@ -307,7 +307,7 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
     return _read_32_bits(values, part.argument) if measure == "word" and kind in "iu" else np.nan
 
 
-def _keep_16_leading_bits(values: Array) -> Floats:
+def _round_mantissas(values: Array) -> Floats:
     """Round numbers to 16 significant bits, so that remainders do not show rounding errors.
 
     Whole numbers are not rounded.
@@ -340,11 +340,11 @@ def _read_text_measure(texts: Strings, part: Part) -> Floats | float:
     return texts.parse_as_numbers() if part.measure == "number" else np.nan
 
 
-def read_part(held: Items | Array, texts: Strings | None, part: Part, out: Floats) -> None:
+def read_numbers(held: Items | Array, texts: Strings | None, part: Part, out: Floats) -> None:
     """Read one real number (a part) from each output, and write the numbers to the array `out`.
 
     `out` has shape `(size,)` and must be filled with NaN before the call. An entry stays NaN if the
-    output has no such number. `held` and `texts` are the result of `open_node`.
+    output has no such number. `held` and `texts` are the result of `prepare_items_and_strings`.
     """
     if isinstance(held, Items):
         _read_objects(held, part, out)
@@ -360,7 +360,7 @@ def _read_objects(bunch: Items, part: Part, out: Floats) -> None:
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
     elif part.measure == "form":
-        out[:] = [form == part.argument for form in bunch.each_type_text]
+        out[:] = [form == part.argument for form in bunch.type_of_each_as_text]
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "raises":
@@ -370,26 +370,26 @@ def _read_objects(bunch: Items, part: Part, out: Floats) -> None:
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
-        out[:] = bunch.find_equal_items(part.argument)
+        out[:] = bunch.find_equal_items_of_same_type(part.argument)
     elif part.measure in ("value", "real", "imaginary"):
         where, values = bunch.placed_numbers()
         out[where] = values.imag if part.measure == "imaginary" else values.real
     elif part.measure == "modulo":
         where, values = bunch.placed_numbers()
         with np.errstate(invalid="ignore"):
-            out[where] = np.remainder(_keep_16_leading_bits(values.real), part.argument)
+            out[where] = np.remainder(_round_mantissas(values.real), part.argument)
         # Whole numbers beyond 2^53 also have a remainder, as they do in an array.
         where, whole = bunch.placed_integers
         out[where] = [float(argument % int(part.argument)) for argument in whole]
     elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
         where, digits = (
-            bunch.placed_int_words if part.measure == "word" else bunch.placed_int_bits
+            bunch.placed_integer_32_bit_words if part.measure == "word" else bunch.placed_int_bits
         )(part.argument)
         out[where] = digits
     elif part.measure in ("times", "near"):
         is_near, argument = part.measure == "near", part.argument
         for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
-            where, members = bunch.placed_members(kind)
+            where, members = bunch.placed_set_or_sequence_members(kind)
             if where.size:
                 out[where] = (
                     members.count_between(*argument) if is_near else members.count_equal(argument)
@@ -437,7 +437,7 @@ class Parts(Record, word="Parts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the columns, shape `(size, parts)`; NaN if an output has no such part."""
-        columns = _cached_columns(outputs)
+        columns = _cached_columns_if_enabled(outputs)
         if columns is None or not self.parts:
             return self._read_parts(outputs)
         keys = self._cache_keys()
@@ -453,7 +453,7 @@ class Parts(Record, word="Parts"):
         `columns` has one array for each part. The numbers are stored only in a context of
         `cache_parts`.
         """
-        cached = _cached_columns(outputs)
+        cached = _cached_columns_if_enabled(outputs)
         if cached is not None:
             cached.update(zip(self._cache_keys(), columns, strict=True))
 
@@ -591,7 +591,7 @@ class _PartCache(threading.local):
 _part_cache = _PartCache()
 
 
-def _cached_columns(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
+def _cached_columns_if_enabled(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
     """Return the cached columns of an array, or None outside of `cache_parts`."""
     columns = _part_cache.known
     # The array is stored too, so that its id is not used again.
@@ -631,13 +631,13 @@ def _fill_columns(node: Node, readings: _PartColumns, columns: Floats) -> None:
                 columns,
             )
         readings = entries
-    held, texts = open_node(node)
+    held, texts = prepare_items_and_strings(node)
     below: dict[tuple[str, Any], _PartColumns] = defaultdict(list)
     for steps, part, i in readings:
         if steps:
             below[steps[0]].append((steps[1:], part, i))
         else:
-            read_part(held, texts, part, columns[:, i])
+            read_numbers(held, texts, part, columns[:, i])
     for step, group in below.items():
         inner = _take_step(held, *step)
         _fill_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
@@ -652,10 +652,10 @@ def rows_within_memory(outputs: Array, max_rows: int) -> int:
         outputs: outputs, shape `(size, ...)`.
         max_rows: largest result.
     """
-    return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, bytes_per_output(outputs)))))
+    return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, mean_file_bytes(outputs)))))
 
 
-def open_node(node: Node) -> tuple[Items | Array, Strings | None]:
+def prepare_items_and_strings(node: Node) -> tuple[Items | Array, Strings | None]:
     """Prepare the objects at one place of all outputs, so that numbers can be read from them.
 
     The first result is a `Items` if the objects are Python objects, otherwise the array of the
@@ -678,7 +678,7 @@ def _take_step(held: Items | Array, kind: str, which: Any) -> Node | None:
     if isinstance(held, Items):
         if kind == "field" and not isinstance(which, str):
             return None
-        readers: dict[str, Any] = {"entry": held.entries_at_index, "place": held.entries_at_place}
+        readers: dict[str, Any] = {"entry": held.nested_entries_at, "place": held.entries_at_place}
         items: list[Any] = readers.get(kind, held.values_under_key)(which)
         return items
     names: Sequence[str] = held.dtype.names or ()

@@ -19,14 +19,14 @@ from ..errors import invalid
 from ..events.event import BITS, Score
 from ..records import Array, Flags, Floats, Ints, Record, Rows, set_fields
 from . import arrays
-from .arrays import Places, has_few_distinct, read_numbers
+from .arrays import Places, has_few_distinct_rows, read_numbers
 from .atoms import MAX_CLUSTER_TOLERANCES
 from .attack import Choice, Goal, NumericAttack
 from .bins import place_between
 from .grains import Tolerance, bin_boundary_indices, estimate_rounding
 from .ratios import to_fixed_point
 from .threshold import Special
-from .triples import best_pair_and_triple, find_empty_box, has_3_to_8_entries, make_table
+from .triples import best_pair_and_triple, choose_rare_box_event, has_3_to_8_entries, ratio_score
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -73,7 +73,7 @@ class Frame(NamedTuple):
     many: Flags
 
 
-def medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
+def nonconstant_medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
     """Return the columns that are not constant, at most 512, with their medians and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
@@ -95,7 +95,7 @@ def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float,
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
-    gaps, slack = bin_boundary_indices(ordered, grain), grain.usual_tolerance
+    gaps, slack = bin_boundary_indices(ordered, grain), grain.median_tolerance
     if not gaps.size and (not ordered.size or np.ptp(ordered) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(ordered[ordered.size // 2])
@@ -124,7 +124,7 @@ def _find_cut_near_median(ordered: Floats, gaps: Places, slack: float) -> float:
     return float(place_between(ordered[gap], ordered[gap + 1]))
 
 
-class Moments(NamedTuple):
+class Covariances(NamedTuple):
     """Covariances of all pairs of columns on x and on x', and the difference of the two.
 
     The covariances on x use the means on x, and the covariances on x' use the means on x'.
@@ -143,7 +143,7 @@ class Moments(NamedTuple):
     evidence: Floats
 
     @classmethod
-    def of(cls, values: Floats, values_prime: Floats) -> Moments:
+    def of(cls, values: Floats, values_prime: Floats) -> Covariances:
         """Compute covariances of columns from their values on x and x', shape `(columns, size)`."""
         means, noise = [], np.zeros(())
         for side in (values, values_prime):
@@ -263,12 +263,12 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`; never NaN."""
-        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max() + 1)
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
         for part in arrays.chunk_slices(rows):
-            signs = signs_of(rows[part][:, self.entries], self.centres)
+            signs = signs_relative_to_centres(rows[part][:, self.entries], self.centres)
             if self.third.size:
                 products = signs[:, self.first] * signs[:, self.second] * signs[:, self.third]
                 scores[part] = products @ self.weights
@@ -342,13 +342,13 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         The result is for the worst case, in which every centred and scaled entry is 16 or -16.
         `grains` states, for each entry of the output, the distance by which rounding may move it.
         """
-        moved = np.array([grains[i].usual_tolerance for i in self.entries.tolist()]) / self.scales
+        moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Tolerance(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`; never NaN."""
-        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
         for part in arrays.chunk_slices(rows):
@@ -364,7 +364,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         return self._describe("centred values")
 
 
-def signs_of(rows: Array, centres: Floats) -> Floats:
+def signs_relative_to_centres(rows: Array, centres: Floats) -> Floats:
     """Return the sign of each entry of an array: 1, -1 or 0.
 
     The sign is 1 if the entry is at least the centre of its column, -1 if it is below, and 0 if it
@@ -463,31 +463,31 @@ class Products(NumericAttack):
             return None
         if not has_3_to_8_entries(sides[0]):
             return None
-        return find_empty_box(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+        return choose_rare_box_event(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
         """Return scores that combine two or three columns, even if whole rows repeat often.
 
         Each column contains one real number of each output, with few distinct values.
         """
-        frame = medians_and_spreads(columns, columns_prime)
+        frame = nonconstant_medians_and_spreads(columns, columns_prime)
         sides = [side[:, frame.entries].T for side in (columns, columns_prime)]
-        return tuple(_tabulate_groups(sides, frame))
+        return tuple(_tabulate_best_pair_and_triple(sides, frame))
 
     def make_scores(self, rows: Rows, rows_prime: Rows) -> Iterator[Score]:
         """Yield at most seven scores of pairs and triples of columns, fitted on pilot outputs."""
-        if has_few_distinct(rows, rows_prime):
+        if has_few_distinct_rows(rows, rows_prime):
             return
-        frame = medians_and_spreads(rows, rows_prime)
+        frame = nonconstant_medians_and_spreads(rows, rows_prime)
         if frame.entries.size < 2:
             return
         most = min(max(_MOMENT_NUMBERS // rows.shape[1], _MOMENT_ROWS[0]), _MOMENT_ROWS[1])
         columns = [side[:most][:, frame.entries].T for side in (rows, rows_prime)]
         yield from _multiply_signs(columns, frame)
-        yield from _tabulate_groups(columns, frame)
+        yield from _tabulate_best_pair_and_triple(columns, frame)
         if frame.many.any():
-            yield from _multiply_values(columns, frame)
-            yield from _fit_quadratic_form(columns, frame)
+            yield from _informative_pair_scores(columns, frame)
+            yield from _fit_quadratic_if_constant_norm(columns, frame)
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
@@ -495,18 +495,18 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
 
     The sum runs over all pairs whose covariances differ by more than chance explains.
     """
-    sides = [signs_of(side.T, frame.cuts).T for side in columns]
-    moments = Moments.of(*sides)
+    sides = [signs_relative_to_centres(side.T, frame.cuts).T for side in columns]
+    moments = Covariances.of(*sides)
     first, second = moments.informative_pairs()
     for size in {1, first.size} if first.size else ():
         i, j = first[:size], second[:size]
         odds, odds_prime = map(_to_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
         weights = np.ones(1) if size == 1 else 0.5 * (odds - odds_prime)
-        used, (one, other) = _columns_and_pairs(i, j)
+        used, (one, other) = _columns_and_reindexed_pairs(i, j)
         yield SignProducts(frame.entries[used], frame.cuts[used], one, other, weights)
 
 
-def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
+def _tabulate_best_pair_and_triple(columns: list[Array], frame: Frame) -> Iterator[Score]:
     """Yield scores of the pair and of the triple of columns whose joint moments differ most.
 
     Each score is a table with one value for each combination of the columns' values. If the columns
@@ -518,7 +518,7 @@ def _tabulate_groups(columns: list[Array], frame: Frame) -> Iterator[Score]:
             cuts = np.array([way.cuts[0] for way in group])
             first, second, third = np.array([0]), np.array([1]), np.arange(2, len(group))
             yield SignProducts(frame.entries[used], cuts, first, second, np.ones(1), third)
-        yield make_table(group, columns, frame.entries)
+        yield ratio_score(group, columns, frame.entries)
 
 
 def _to_log_odds(product_mean: Floats, side: Floats) -> Floats:
@@ -531,49 +531,49 @@ def _to_log_odds(product_mean: Floats, side: Floats) -> Floats:
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
-def _columns_and_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def _columns_and_reindexed_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Return the columns that occur in pairs, and the pairs as indices into these columns."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
 
 
-def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
+def _informative_pair_scores(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield scores of centred values for the informative pairs of columns.
 
     For the most informative pair, yield the product and the log-likelihood ratio of two normal
     distributions. If several pairs are informative, yield their weighted sum and the ratio too.
     """
     scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
-    moments = Moments.of(*(centre_columns(side, *scaling) for side in columns))
+    moments = Covariances.of(*(centre_columns(side, *scaling) for side in columns))
     first, second = moments.informative_pairs()
     if first.size > 0:
-        yield _sum_products(frame, first[:1], second[:1], np.ones(1))
-        yield _likelihood_ratio(frame, moments, np.union1d(first[:1], second[:1]))
+        yield _make_product_score(frame, first[:1], second[:1], np.ones(1))
+        yield _gaussian_log_likelihood_ratio(frame, moments, np.union1d(first[:1], second[:1]))
     if first.size > 1:
         first, second = first[:_MAX_PRODUCT_TERMS], second[:_MAX_PRODUCT_TERMS]
         weights = moments.on_x[first, second] - moments.on_x_prime[first, second]
-        yield _sum_products(frame, first, second, weights)
+        yield _make_product_score(frame, first, second, weights)
         strength = np.abs(moments.evidence).max(axis=0)
         strongest = np.argsort(-strength)[:_MAX_JOINT_COLUMNS]
         joint = np.intersect1d(np.union1d(first, second), strongest)
-        yield _likelihood_ratio(frame, moments, joint)
+        yield _gaussian_log_likelihood_ratio(frame, moments, joint)
 
 
-def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProducts:
+def _gaussian_log_likelihood_ratio(frame: Frame, moments: Covariances, used: Ints) -> ValueProducts:
     """Return the log-likelihood ratio of two normal distributions as a score, up to a constant.
 
     The distributions have the covariances of the given columns on x and on x'.
     """
     sides = moments.on_x, moments.on_x_prime
-    inverses = [_invert_matrix(side[np.ix_(used, used)]) for side in sides]
+    inverses = [_invert_with_eigenvalue_floor(side[np.ix_(used, used)]) for side in sides]
     form = 0.5 * (inverses[1] - inverses[0])
     first, second = np.triu_indices(used.size)
     # The quadratic form counts a pair of two columns twice.
     weights = form[first, second] * np.where(first == second, 1.0, 2.0)
-    return _sum_products(frame, used[first], used[second], weights)
+    return _make_product_score(frame, used[first], used[second], weights)
 
 
-def _fit_quadratic_form(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
+def _fit_quadratic_if_constant_norm(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield a quadratic form of all columns if all outputs have the same Euclidean length.
 
     Such outputs are unit vectors, for example. If the density of a unit vector y is proportional to
@@ -603,12 +603,12 @@ def _fit_quadratic_form(columns: list[Array], frame: Frame) -> Iterator[ValuePro
     yield ValueProducts(frame.entries, np.zeros(dim), scales, first, second, terms)
 
 
-def _invert_matrix(matrix: Floats) -> Floats:
+def _invert_with_eigenvalue_floor(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors / np.maximum(values, _MIN_EIGENVALUE)) @ vectors.T)
 
 
-def _sum_products(frame: Frame, first: Ints, second: Ints, weights: Floats) -> ValueProducts:
-    used, (one, other) = _columns_and_pairs(first, second)
+def _make_product_score(frame: Frame, first: Ints, second: Ints, weights: Floats) -> ValueProducts:
+    used, (one, other) = _columns_and_reindexed_pairs(first, second)
     centres, scales = frame.centres[used], frame.scales[used]
     return ValueProducts(frame.entries[used], centres, scales, one, other, weights)

@@ -105,17 +105,17 @@ def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places 
     return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
 
 
-def _sum_counts_by_run(counts: Array, runs: Places) -> Floats:
+def _sum_counts_by_run(counts: Array, run_index: Places) -> Floats:
     """Return the counts of each table summed over each run, in the shape of `counts`.
 
     The sum over run i of a table is in column i of its row. Columns without a run are 0.
     """
     tables, bins = counts.shape
-    flat = (runs + bins * np.arange(tables)[:, None]).ravel()
+    flat = (run_index + bins * np.arange(tables)[:, None]).ravel()
     return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
 
 
-def cut_even_runs(k: Array, k_prime: Array, most: int) -> Places:
+def equal_count_run_index(k: Array, k_prime: Array, most: int) -> Places:
     """Divide the bins of each table into sets of neighbouring bins with about equally many draws.
 
     A table has at most `most` sets. `k` and `k_prime` are the numbers of draws on x and on x' in
@@ -130,7 +130,7 @@ def cut_even_runs(k: Array, k_prime: Array, most: int) -> Places:
     return np.asarray(np.minimum((share * most).astype(np.intp), most - 1))
 
 
-def find_indistinct_runs(k: Array, k_prime: Array) -> Places:
+def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
     """Divide bins into sets of neighbouring bins with about the same ratio of counts on x and x'.
 
     The function compares all divisions of a table's bins into sets of neighbours. It returns the

@@ -17,7 +17,7 @@ from ..errors import flag, integer, invalid
 from ..events.event import Score
 from ..records import Array, Floats, Ints, Rows, set_fields
 from . import arrays
-from .arrays import Merged, has_few_distinct, read_numbers
+from .arrays import Merged, has_few_distinct_rows, read_numbers
 from .attack import NumericAttack
 from .ratios import log_ratios, to_fixed_point, weigh_bins
 from .threshold import Special
@@ -97,7 +97,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of `size` outputs, shape `(size,)`. A score is never NaN."""
-        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # Entries that are not whole numbers have residue -1: they get weight 0.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))
@@ -131,7 +131,7 @@ def residues_of(rows: Array, modulus: int) -> Ints:
         and for floats with a magnitude of 2^53 or more.
     """
     if rows.dtype.kind == "f":
-        whole = arrays.flag_integers(rows)
+        whole = arrays.flag_integers_below_2_to_53(rows)
         if not whole.all():
             residues = np.remainder(np.where(whole, rows, 0.0), modulus).astype(np.int64)
             return np.where(whole, residues, -1)
@@ -186,24 +186,24 @@ class Residues(NumericAttack):
         """
         most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
-        if not all(map(_is_whole, sides)) or has_few_distinct(*sides):
+        if not all(map(_is_whole_where_finite, sides)) or has_few_distinct_rows(*sides):
             return []
         scores: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
         if wide.size:
             residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
-            scores += _scores_of_all_and_best(residues, wide)
+            scores += _divergences_and_scores(residues, wide)
         if rows.shape[1] > 1:
-            best = _best_table([_row_sum_residues(side) for side in sides])
+            best = _near_best_modulus([_row_sum_residues(side) for side in sides])
             if best.total_divergence > 0.0:
-                every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
+                every, weights = np.zeros(0, dtype=np.int64), best.shrink_log_ratios()
                 score = ResidueRatio(best.modulus, every, weights, summed=True)
                 scores.append((best.total_divergence, score))
         scores.sort(key=lambda item: -item[0])
         return [score for _, score in scores[:_MAX_RESIDUE_SCORES]]
 
 
-def _is_whole(rows: Array) -> bool:
+def _is_whole_where_finite(rows: Array) -> bool:
     """Return True if all finite numbers are whole, and at least half of all entries are whole."""
     if rows.dtype.kind != "f":
         return True
@@ -231,20 +231,20 @@ def _row_sum_residues(rows: Array) -> Ints:
     return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON_MULTIPLE)
 
 
-def _scores_of_all_and_best(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
+def _divergences_and_scores(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield a score of all informative columns, and a score of the most informative column.
 
     Each score comes with its estimated divergence between x and x'.
     """
-    best = _best_table(sides)
+    best = _near_best_modulus(sides)
     telling = best.worth > 0.0
     for used in {int(telling.sum()): telling, 1: best.worth == best.worth.max()}.values():
         if telling[used].all() and used.any():
-            weights = best.shrink_ratios()[used]
+            weights = best.shrink_log_ratios()[used]
             yield float(best.worth[used].sum()), ResidueRatio(best.modulus, wide[used], weights)
 
 
-def _best_table(sides: list[Ints]) -> _ResidueCounts:
+def _near_best_modulus(sides: list[Ints]) -> _ResidueCounts:
     """Return the counts for the smallest modulus that is about as informative as the best modulus.
 
     A multiple of a modulus is at least as informative as the modulus. Therefore a larger modulus is
@@ -279,7 +279,7 @@ class _ResidueCounts:
 
         `sides` holds residues modulo a multiple of `modulus`, shape `(size, columns)`.
         """
-        k, k_prime = (_count_residues(side, modulus) for side in sides)
+        k, k_prime = (_count_residues_by_column(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
         ratios, variances = log_ratios(k, k_prime, n, n_prime)
         freedom = modulus - 1
@@ -295,13 +295,13 @@ class _ResidueCounts:
         """Sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 
-    def shrink_ratios(self) -> Floats:
+    def shrink_log_ratios(self) -> Floats:
         """Return the log ratios of the counts, shrunk towards 0, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
         return weigh_bins(self.k, self.k_prime, n, n_prime, None)
 
 
-def _count_residues(residues: Ints, modulus: int) -> Floats:
+def _count_residues_by_column(residues: Ints, modulus: int) -> Floats:
     """Return the count of each residue in each column. Entries with residue -1 are not counted."""
     columns = residues.shape[1]
     flat = residues % modulus + modulus * np.arange(columns)

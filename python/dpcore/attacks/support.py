@@ -25,7 +25,7 @@ from .arrays import Merged, Words, read_both_sides, read_numbers
 from .atoms import Atoms, atoms_of, may_have_atoms, take_head_rows
 from .attack import Choice, Goal, NumericAttack, merit_of
 from .bins import SHARE
-from .candidates import PartsScore, presence_parts
+from .candidates import PartsScore, choose_presence_type_length_rules
 from .grains import PLACES, Tolerance, column_tolerances, merge_grains, tolerances_at
 from .parts import Parts, cache_parts
 from .threshold import Coordinate, RowMax, RowMin, Special
@@ -222,7 +222,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the score of each output, shape `(size,)`."""
-        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
         for entry, low, high, sign in table:
@@ -362,13 +362,13 @@ class Support(NumericAttack):
         if 0 in (len(outputs), len(outputs_prime)) or size > MOST_SOUGHT:
             return None
         if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
-            return find_rare_values(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+            return rare_values_event(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
         sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
-        parts = presence_parts(*sides)
+        parts = choose_presence_type_length_rules(*sides)
         if not parts.parts:
             return None
         columns = parts(sides[0]), parts(sides[1])
-        rare_values = find_rare_values(*columns, goal, _PRESENCE_LUCK_PROBABILITY)
+        rare_values = rare_values_event(*columns, goal, _PRESENCE_LUCK_PROBABILITY)
         if rare_values is None:
             return None
         side = 0 if rare_values.direction == "x" else 1
@@ -396,11 +396,11 @@ class Support(NumericAttack):
         yield from _range_scores(*sides[::-1], grains)
         if rows.shape[1] > 1:
             yield from (RowMin(), RowMax())
-            repeats = _make_repeat_score(grains)
-            if _repeats_differ(*sides, repeats):
+            repeats = _make_repeated_entry_count_score(grains)
+            if _repeated_entries_differ(*sides, repeats):
                 yield repeats
             yield from _score_one_sided_rows(*sides, grains)
-        yield from _score_one_sided(*sides, grains)
+        yield from _one_score_of_one_sided_atoms(*sides, grains)
 
 
 def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Tolerance]) -> Iterator[Outside]:
@@ -413,14 +413,14 @@ def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Tolerance]) -
     for part, (own, other) in arrays.column_blocks(rows, rows_prime):
         # Unlike min and max, these ignore NaN, and they give no warning if all values are NaN.
         least, most = np.fmin.reduce(own, axis=1), np.fmax.reduce(own, axis=1)
-        low, high = _widen_ranges(other, grains[part])
+        low, high = _extrapolated_ranges(other, grains[part])
         lows[part] = np.where(least < low, low, -np.inf)
         highs[part] = np.where(most > high, high, np.inf)
     if np.isfinite([lows, highs]).any():
         yield Outside(lows, highs)
 
 
-def _widen_ranges(columns: Floats, grains: Sequence[Tolerance]) -> tuple[Floats, Floats]:
+def _extrapolated_ranges(columns: Floats, grains: Sequence[Tolerance]) -> tuple[Floats, Floats]:
     """Return the lower and upper end of each column's range, widened at each end.
 
     Each end moves outwards by 1.38 times the distance between the outermost value and the eighth
@@ -446,14 +446,14 @@ def _widen_ranges(columns: Floats, grains: Sequence[Tolerance]) -> tuple[Floats,
     return lows, highs
 
 
-def _make_repeat_score(grains: Sequence[Tolerance]) -> Repeats:
+def _make_repeated_entry_count_score(grains: Sequence[Tolerance]) -> Repeats:
     """Return the score that counts repeated entries, with tolerances for rounding."""
     grain = merge_grains(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
-    return Repeats(2.0 * grain.usual_tolerance, relative)
+    return Repeats(2.0 * grain.median_tolerance, relative)
 
 
-def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
+def _repeated_entries_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
     counts = [repeats(take_head_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
@@ -463,7 +463,7 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
     return False
 
 
-def _columns_with_atoms(
+def _likely_atom_columns(
     sides: tuple[Array, Array], grains: Sequence[Tolerance], least: int | None = None
 ) -> list[int]:
     """Return the indices of the columns that may have atoms (values of positive probability)."""
@@ -483,11 +483,11 @@ class _OneSidedAtom(NamedTuple):
     times: int
 
 
-def _find_one_sided_atoms(
+def _atoms_and_one_sided(
     rows: Array, rows_prime: Array, column: int, grain: Tolerance, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
     """Return all atoms of a column, and a list of the atoms that occur on one input only."""
-    own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
+    own = [arrays.sorted_finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values next to the atom. Therefore that side must
     # have no value within three times the width of the atom.
@@ -539,7 +539,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     again = times > 1
     if not again.any():
         return rows[:0], kinds[:0]
-    again[again] = _mask_rows_with_unique_entry(rows[places[again]], times[again], rows)
+    again[again] = _flag_rows_with_unshared_entry(rows[places[again]], times[again], rows)
     most_repeated = np.flatnonzero(again)[
         np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]
     ]
@@ -547,7 +547,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     return rows[places[most_repeated][finite]], kinds[most_repeated][finite]
 
 
-def _mask_rows_with_unique_entry(distinct_rows: Array, times: Array, rows: Array) -> Array:
+def _flag_rows_with_unshared_entry(distinct_rows: Array, times: Array, rows: Array) -> Array:
     """Return a mask of the distinct rows with an entry that occurs in no other distinct row.
 
     Args:
@@ -591,7 +591,7 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[T
     return np.array(atoms_kept, np.uint64)
 
 
-def _score_one_sided(
+def _one_score_of_one_sided_atoms(
     rows: Array, rows_prime: Array, grains: Sequence[Tolerance]
 ) -> Iterator[AtAtoms]:
     """Yield one score of the atoms that occur on one input only.
@@ -600,11 +600,11 @@ def _score_one_sided(
     """
     sides = take_head_rows(rows), take_head_rows(rows_prime)
     lists = [
-        _find_one_sided_atoms(*sides, i, grains[i])[1] for i in _columns_with_atoms(sides, grains)
+        _atoms_and_one_sided(*sides, i, grains[i])[1] for i in _likely_atom_columns(sides, grains)
     ]
     atoms = sorted(itertools.chain(*lists), key=lambda atom: -atom.times)
     if atoms:
-        yield _score_atoms(_first_atoms_of_side(atoms, 1) + _first_atoms_of_side(atoms, -1))
+        yield _make_atom_score(_first_atoms_of_side(atoms, 1) + _first_atoms_of_side(atoms, -1))
 
 
 def _first_atoms_of_side(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
@@ -612,13 +612,13 @@ def _first_atoms_of_side(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_One
     return [atom for atom in atoms if atom.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
 
-def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
+def _make_atom_score(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
     entries, lows, highs, signs, _ = map(np.array, zip(*atoms, strict=True))
     return AtAtoms(entries, lows, highs, signs)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def find_rare_values(
+def rare_values_event(
     outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
     """Choose an event: the output has one of the rare values that occur on only one input.
@@ -644,13 +644,13 @@ def find_rare_values(
     grains = column_tolerances(*rows)
     columns = enumerate(grains)
     columns_of_atoms = [
-        _find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns
+        _atoms_and_one_sided(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns
     ]
     repeated = [atoms for atoms, _ in columns_of_atoms]
     is_grid = sum(atoms.counts.size for atoms in repeated) > _MAX_REPEATED_VALUES
     if is_grid:
         # Values on a grid naturally repeat, about as often as the neighbouring values.
-        repeated = [_local_count_outliers(*rows, i, grain) for i, grain in enumerate(grains)]
+        repeated = [_spike_and_dip_atoms(*rows, i, grain) for i, grain in enumerate(grains)]
     counts = np.concatenate([atoms.counts for atoms in repeated])
     sure: list[_OneSidedAtom] = []
     for atom in itertools.chain(*(some for _, some in columns_of_atoms)):
@@ -672,14 +672,14 @@ def find_rare_values(
     return replace(choice, merit=min(choice.merit, math.log(hits / doubt)))
 
 
-def _local_count_outliers(rows: Array, rows_prime: Array, column: int, grain: Tolerance) -> Atoms:
+def _spike_and_dip_atoms(rows: Array, rows_prime: Array, column: int, grain: Tolerance) -> Atoms:
     """Return the atoms of a column whose count differs much from the counts of their neighbours.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.
     An atom is returned if its count is at least 4 times the median of the four counts. It is also
     returned if its count is at most a quarter of three of these counts.
     """
-    values = arrays.finite_values(rows[:, column], rows_prime[:, column])
+    values = arrays.sorted_finite_values(rows[:, column], rows_prime[:, column])
     atoms = atoms_of(values, grain, 1)
     counts, padded = atoms.counts, np.pad(atoms.counts, 2)
     near = np.sort([padded[first : first + counts.size] for first in (0, 1, 3, 4)], axis=0)
@@ -706,7 +706,7 @@ def _choose_own_values(
     frequent = _first_atoms_of_side(atoms, 1 - 2 * side)
     if not frequent:
         return None
-    score, hits = _score_atoms(frequent), min(sum(atom.times for atom in frequent), sizes[side])
+    score, hits = _make_atom_score(frequent), min(sum(atom.times for atom in frequent), sizes[side])
     # By hypothesis the other side cannot produce the value: its pilot count of 0 is taken as exact.
     merit = float(goal.predict(hits, sizes[side], 0, _UNLIMITED_PILOT_SIZE, 0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
@@ -724,7 +724,7 @@ def _find_rare_part(
     is 0.
     """
     part, sides = parts.select([i]), [side[:, [i]] for side in columns]
-    rare_values = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
+    rare_values = rare_values_event(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if rare_values is None:
         return None
     own = sides[0 if rare_values.direction == "x" else 1]

@@ -77,7 +77,7 @@ class Coordinate(Record, word="Coordinate"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the entry of each output as float64, shape `(size,)`. NaN stays NaN."""
-        return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
+        return read_numbers(outputs, min_columns=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the outputs' device, or return None if the entry does not exist."""
@@ -163,15 +163,15 @@ class Closer(Record, word="Closer"):
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
-        apart, middle = cache_per_device(self, outputs, self._difference_and_middle)
+        apart, middle = cache_per_device(self, outputs, self._input_difference_and_middle_constants)
         if self.norm == "l2":
             shift, size, norm = middle
-            slack = rounding_slack(terms, size + norm * outputs.row_norm_bounds())
+            slack = rounding_slack(terms, size + norm * outputs.rounded_up_row_norms())
             return Rough(outputs.dot(apart) - shift, slack)
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
-    def _difference_and_middle(self, like: Any, _: str) -> tuple[Any, Any]:
+    def _input_difference_and_middle_constants(self, like: Any, _: str) -> tuple[Any, Any]:
         """Return x - x' as a tensor, and constants that depend on the middle of x and x'.
 
         With "l1", the constant is the middle as a tensor. With "l2", the constants are these three
@@ -239,7 +239,7 @@ class RowSum(OfRow, word="RowSum"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the sum of the entries of each output, shape `(size,)`."""
-        rows = read_numbers(outputs, least=1)
+        rows = read_numbers(outputs, min_columns=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
             for part in arrays.chunk_slices(rows):
@@ -254,7 +254,7 @@ class RowSum(OfRow, word="RowSum"):
     def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
         entries = outputs.flat.shape[1]
-        reach = math.sqrt(entries) * outputs.row_norm_bounds() if entries else 0.0
+        reach = math.sqrt(entries) * outputs.rounded_up_row_norms() if entries else 0.0
         return Rough(outputs.row_sums(), rounding_slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
@@ -278,7 +278,7 @@ class RowMin(OfRow, word="RowMin"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the smallest entry of each output, shape `(size,)`."""
-        return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
+        return np.asarray(read_numbers(outputs, min_columns=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
@@ -304,7 +304,7 @@ class RowMax(OfRow, word="RowMax"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the largest entry of each output, shape `(size,)`."""
-        return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
+        return np.asarray(read_numbers(outputs, min_columns=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
         """Compute this score on the device of the outputs, or return None if they are empty."""
@@ -402,7 +402,7 @@ class HashMatch(Record, word="HashMatch"):
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs of shape `(size, 2)`. A score is -1, 0 or 1."""
         scores = []
-        for value, seed in _read_values_and_seeds(outputs):
+        for value, seed in _read_value_and_seed_pairs(outputs):
             hashes = [self.hash(x, seed) for x in self.inputs]
             if any(not isinstance(number, (int, np.integer)) for number in hashes):
                 # An answer of another kind equals no value, and the score would see nothing.
@@ -415,7 +415,7 @@ class HashMatch(Record, word="HashMatch"):
         return "[value = hash(x, seed)] - [value = hash(x', seed)]"
 
 
-def _read_values_and_seeds(outputs: Array) -> list[list[int]]:
+def _read_value_and_seed_pairs(outputs: Array) -> list[list[int]]:
     """Return each output as a list of two Python integers: the value and the seed."""
     rows = np.asarray(outputs)
     if rows.dtype == object and rows.ndim == 1 and {np.size(row) for row in rows} == {2}:
@@ -486,7 +486,7 @@ def hash_score(hash: Callable[[Any, int], int], inputs: Sequence[Any]) -> HashMa
     return HashMatch(hash, (inputs[0], inputs[1]))
 
 
-def minus_zero_scores(
+def negative_zero_count_scores(
     scores: Sequence[Score], outputs: Array, outputs_prime: Array
 ) -> tuple[Score, ...]:
     """Return a score that counts the entries -0.0 of an output, if a pilot output contains -0.0.
@@ -599,7 +599,7 @@ class Threshold(ScoreAttack):
         names = _SCORE_NAMES if self.score is None else (self.score,)
         scores: list[Score] = []
         if "coordinate" in names:
-            scores += [Coordinate(i) for i in _rank_entries(*rows)]
+            scores += [Coordinate(i) for i in _best_three_entries(*rows)]
         if self.score is None and dim == 1:
             # Every other score is a monotone function of this one entry.
             return tuple(scores)
@@ -608,18 +608,18 @@ class Threshold(ScoreAttack):
         return tuple(scores)
 
 
-def _make_distances(names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
+def _make_distances(norm_names: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
     ends = pair_to_vectors(pair.x, pair.x_prime, shape)
     if ends is None:
         return []
-    norms = [norm for norm in ("l1", "l2") if norm in names]
-    if len(names) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
+    norms = [norm for norm in ("l1", "l2") if norm in norm_names]
+    if len(norm_names) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
         # If the shift is the same for all entries, "l2" equals the sum.
         norms.remove("l2")
     return [Closer(norm, *ends) for norm in norms]
 
 
-def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
+def _best_three_entries(rows: Array, rows_prime: Array) -> list[int]:
     """Return the three entries whose half-lines distinguish x and x' best, the best first.
 
     A half-line is the event that the entry is above, or below, a threshold.
@@ -639,33 +639,33 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
             if sizes.all():
                 numbers = [side[same, :size] for side, size in zip(ordered, sizes, strict=True)]
                 own = [grains[i] for i in places[same]]
-                merits[places[same]] = _max_ratios(numbers, own, (len(sides[0]), len(sides[1])))
+                merits[places[same]] = _max_log_ratio(numbers, own, (len(sides[0]), len(sides[1])))
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
-def _max_ratios(ordered: list[Floats], grains: list[Tolerance], rows: tuple[int, int]) -> Floats:
+def _max_log_ratio(ordered: list[Floats], grains: list[Tolerance], rows: tuple[int, int]) -> Floats:
     """Return the log ratio of the probabilities of each column's best half-line on x and x'.
 
     Four standard errors are subtracted, because the largest of many estimates is too large.
     """
     # The threshold is just below an order statistic: its whole atom is above the threshold on both
     # sides.
-    points = np.concatenate([side[:, _choose_ranks(side.shape[1])] for side in ordered], axis=1)
+    points = np.concatenate([side[:, _geometric_ranks(side.shape[1])] for side in ordered], axis=1)
     with np.errstate(invalid="ignore"):
         points = np.ascontiguousarray(points - 2.0 * tolerances_at(grains, points))
     below = [_core.count_below(np.ascontiguousarray(side), points) for side in ordered]
     above = [side.shape[1] - count for side, count in zip(ordered, below, strict=True)]
-    return np.maximum(_cautious_log_ratios(below, rows), _cautious_log_ratios(above, rows))
+    return np.maximum(_max_cautious_log_ratios(below, rows), _max_cautious_log_ratios(above, rows))
 
 
-def _cautious_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
+def _max_cautious_log_ratios(hits: list[Ints], rows: tuple[int, int]) -> Floats:
     first, second = (count + 0.5 for count in hits)
     ratios = np.log(first / rows[0]) - np.log(second / rows[1])
     errors = np.sqrt(1.0 / first + 1.0 / second)
     return np.asarray((np.abs(ratios) - _RATIO_STANDARD_ERRORS * errors).max(axis=1))
 
 
-def _choose_ranks(size: int) -> Places:
+def _geometric_ranks(size: int) -> Places:
     """Return ranks from 0 to size - 1, in steps that grow geometrically from each end inwards."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))

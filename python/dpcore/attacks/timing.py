@@ -50,7 +50,7 @@ from ..suggestions import explain_argument_errors
 from .additive import Additive
 from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events
-from .bins import list_gap_thresholds
+from .bins import safe_gap_thresholds
 from .histogram import make_keys
 from .threshold import Threshold
 
@@ -296,9 +296,9 @@ def _name_columns(columns: Sequence[Any]) -> str:
     return ", ".join(named)
 
 
-def make_column_table(columns: Sequence[Any], rows: Array) -> Floats:
+def make_column_table(functions: Sequence[Any], rows: Array) -> Floats:
     """Apply several functions to timed calls, and return their results as columns of one table."""
-    return np.column_stack([column(rows) for column in columns])
+    return np.column_stack([column(rows) for column in functions])
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
@@ -318,7 +318,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     if sides.all() or not sides.any():
         return scores
     members = _COLUMN_ATTACKS[: 3 if len(rows) > _MIN_FINE_COMB_CALLS else 2]
-    for columns in _yield_column_sets(rows, sides, pair):
+    for columns in _yield_column_function_sets(rows, sides, pair):
         table = make_column_table(columns, rows)
         split = table[sides], table[~sides]
         made = [score for member in members for score in member.candidates(*split, _NO_INPUTS)]
@@ -326,14 +326,14 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     return scores
 
 
-def _yield_column_sets(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
+def _yield_column_function_sets(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
     """Yield sets of columns (quantities of output and latency) from which scores are made."""
-    entries = _output_columns(rows)
+    entries = _output_column_functions(rows)
     if not any(np.ptp(entry(rows)) for entry in entries):
         # If the output never changes, only the latency is informative.
         return
     yield (*entries, Latency())
-    telling = _top_two_by_latency_gap(entries, rows, sides)
+    telling = _entries_with_top_gaps(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
         yield OutputGroup(telling[0], _find_even_edges(first, _MAX_VALUE_GROUPS)), Latency()
@@ -342,7 +342,7 @@ def _yield_column_sets(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[
             yield telling[0], Latency(), *excesses
 
 
-def _output_columns(rows: Array) -> tuple[Any, ...]:
+def _output_column_functions(rows: Array) -> tuple[Any, ...]:
     """Return the columns for the output without the latency.
 
     The tuple is empty if the outputs are objects that cannot be compared.
@@ -356,7 +356,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
     return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
 
 
-def _top_two_by_latency_gap(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
+def _entries_with_top_gaps(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
     """Return the entries, at most two, for which latencies of equal outputs differ most.
 
     The medians of the latencies on x and on x' are compared.
@@ -416,7 +416,7 @@ def _excess_latency_score_pairs(
     # The time that the noise takes does not depend on the input: one curve fits all calls.
     own_distance = np.where(sides, *(distance(rows) for distance in distances))
     curve = _quantile_curve(own_distance, latencies, share)
-    for places, usual in (curve, _fit_line_end_points(*curve)):
+    for places, usual in (curve, _two_points_of_least_absolute_line(*curve)):
         yield tuple(
             ExcessLatency(measured_distance.side, measured_distance, places, usual)
             for measured_distance in distances
@@ -446,7 +446,7 @@ def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Fl
     return places, np.array([np.quantile(latencies[a:b], share) for a, b in parts])
 
 
-def _fit_line_end_points(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
+def _two_points_of_least_absolute_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
     """Fit a straight line to points, with the least sum of absolute vertical distances.
 
     Returns:
@@ -466,7 +466,7 @@ def _fit_line_end_points(places: Floats, usual: Floats) -> tuple[Floats, Floats]
     return ends, line[0] + line[1] * ends
 
 
-def pick_timed_and_side(
+def choose_output_or_time_event(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
     """Choose the event of output and running time that is expected to certify the largest bound.
@@ -522,7 +522,7 @@ def pick_latency_and_side(pilot: Timed, trials: int, confidence: float = 0.95) -
     trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
     values = pilot.latencies.astype(np.float64)
     low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
-    points = list_gap_thresholds(low, high)
+    points = safe_gap_thresholds(low, high)
     if points.size == 0:
         # A single distinct latency: no threshold can be learnt from it.
         return Above(Latency(), float(values[0]) if values.size else 0.0), "x"
@@ -536,7 +536,7 @@ def pick_latency_and_side(pilot: Timed, trials: int, confidence: float = 0.95) -
     return event, "x_prime" if which % 2 else "x"
 
 
-def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
+def _expected_bound(k: Floats, k_prime: Floats, calls_ratio: float, alpha: float) -> Floats:
     """Return the conditional bound on epsilon that a count is expected to certify.
 
     The expected share of hits on the first input is the lower confidence limit from the pilot.
@@ -544,13 +544,13 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
     Args:
         k: number of pilot hits on the first input.
         k_prime: number of pilot hits on the second input.
-        scale: number of counted calls divided by the number of pilot calls.
+        calls_ratio: number of counted calls divided by the number of pilot calls.
         alpha: error probability of the limit and of the bound.
     """
     from scipy.special import betaincinv, logit
 
     share = betaincinv(np.maximum(k, 0.5), k_prime + 1.0, alpha)
-    hits = (k + k_prime) * scale
+    hits = (k + k_prime) * calls_ratio
     own, other = np.maximum(share * hits, 0.5), hits - share * hits + 1.0
     return np.asarray(logit(betaincinv(own, other, alpha)))
 
@@ -677,10 +677,10 @@ class Timing(AuditAttack):
         chosen[rng.permutation(chosen.size)[:n_calls]] = True
         drawn = time_calls(call, pair, chosen.size, rng, clock)
         first, fresh = drawn.select_calls(chosen), drawn.select_calls(~chosen)
-        rows = first.to_rows()
-        event, direction = pick_timed_and_side(rows, first.sides, pair, trials, confidence)
+        rows = first.to_output_latency_rows()
+        event, direction = choose_output_or_time_event(rows, first.sides, pair, trials, confidence)
         parts = fresh.split_for_memory(rows.shape[1])
-        hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
+        hits = np.concatenate([event(part.to_output_latency_rows(rows)) for part in parts])
         k, n, total = (int(flags.sum()) for flags in (hits & fresh.sides, fresh.sides, hits))
         counts = k, total - k, n, trials - n
         return TimingCounts(event, direction, *counts, n_calls, _note_unusable_outputs(rows))

@@ -127,7 +127,7 @@ class CellRatios(Merged, word="CellRatios"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the score of each output, shape `(size,)`. A score is never NaN."""
-        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, min_columns=self.entries.max() + 1)
         scores = np.empty(len(rows))
         kinds = list(zip(self.entries, self.moduli, self.cuts, strict=True))
         for part in arrays.chunk_slices(rows):
@@ -199,15 +199,15 @@ class FewValued(NamedTuple):
         return len(self.cuts) == 1
 
 
-def _make_code_rules(columns: Sequence[Array], centres: Floats) -> list[FewValued]:
+def _make_code_rules(columns: Sequence[Array], split_values: Floats) -> list[FewValued]:
     """Return rules that turn the values of each column into a few codes.
 
     A column can have several rules. The first rules of all columns come first.
     """
     ways: list[tuple[int, FewValued]] = []
-    for i, centre in enumerate(centres.tolist()):
+    for i, centre in enumerate(split_values.tolist()):
         heads = [side[i, :_HEAD_ROWS] for side in columns]
-        values = arrays.finite_values(*heads)
+        values = arrays.sorted_finite_values(*heads)
         gaps = bin_boundary_indices(values, estimate_rounding(*heads))
         cuts = tuple(place_between(values[gaps], values[gaps + 1]).tolist())
         if len(cuts) < _MAX_VALUES:
@@ -259,7 +259,7 @@ def best_pair_and_triple(columns: Sequence[Array], centres: Floats) -> list[tupl
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.concatenate([np.ones_like(side[:1]), side]) for side in sides]
     places = np.array([-1, *(ways[number].column for number in owners[1:])])
-    evidence = np.abs(_compare_moments(sides, places))
+    evidence = np.abs(_feature_triple_moment_z_scores(sides, places))
     groups = []
     # The first feature is constant: moments with it are moments of pairs.
     for first, stop in ((0, 1), (1, len(places))):
@@ -271,7 +271,7 @@ def best_pair_and_triple(columns: Sequence[Array], centres: Floats) -> list[tupl
     return groups
 
 
-def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
+def _feature_triple_moment_z_scores(sides: Sequence[Array], own: Ints) -> Array:
     """Return how much the moments E[f g h] on x and on x' differ, in standard errors.
 
     Here f, g and h are any three features of the outputs.
@@ -294,7 +294,7 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
         rest = slice(i + 1, None)
         means, errors = [], []
         for side in sides:
-            # In single precision, as in `Moments`.
+            # In single precision, as in `Covariances`.
             product, size = side[rest] * side[i], side.shape[1]
             means.append(product @ side[rest].T / size)
             square = (product * product) @ (side[rest] * side[rest]).T / size
@@ -306,7 +306,7 @@ def _compare_moments(sides: Sequence[Array], own: Ints) -> Array:
     return evidence
 
 
-def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: Ints) -> CellRatios:
+def ratio_score(group: Sequence[FewValued], columns: Sequence[Array], entries: Ints) -> CellRatios:
     """Return a score that gives one number for each combination of codes in two or three columns.
 
     The number is the logarithm of a ratio: the probability of the combination on x, divided by its
@@ -337,11 +337,11 @@ def make_table(group: Sequence[FewValued], columns: Sequence[Array], entries: In
 
 
 def has_3_to_8_entries(outputs: Array) -> bool:
-    """Return True if outputs have 3 to 8 entries. `find_empty_box` requires this."""
+    """Return True if outputs have 3 to 8 entries. `choose_rare_box_event` requires this."""
     return _BOX_COLUMNS[0] <= math.prod(outputs.shape[1:]) <= _BOX_COLUMNS[1]
 
 
-def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
+def choose_rare_box_event(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     """Choose the event "three entries lie in three intervals", which is rare on one input.
 
     The product of the three intervals is called a box. It contains many pilot outputs (first draws)
@@ -363,7 +363,7 @@ def find_empty_box(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice |
     if min(sizes) < _BOX_ROWS[0]:
         return None
     # By chance, the emptiest of very many boxes lacks about this many rows.
-    boxes = [_grow_box(sides, *window) for window in _find_best_windows(sides)]
+    boxes = [_grow_box(sides, *window) for window in _find_four_best_windows(sides)]
     boxes = [box for box in boxes if box.k > _LUCKY_ROWS]
     if not boxes:
         return None
@@ -399,7 +399,7 @@ class _Box(NamedTuple):
     k_prime: int
 
 
-def _find_best_windows(sides: Sequence[Floats]) -> list[_Box]:
+def _find_four_best_windows(sides: Sequence[Floats]) -> list[_Box]:
     """Return the four windows that best separate the outputs on x and on x'.
 
     A window is a box in three columns that is two bins wide in each column. A good window contains

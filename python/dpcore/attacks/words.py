@@ -20,7 +20,7 @@ from ..records import Array, Floats, Ints, Pair
 from . import arrays
 from .arrays import Merged
 from .attack import ScoreAttack
-from .ratios import find_indistinct_runs, log_ratios, shrink_ratios_to_0, to_fixed_point, weigh_bins
+from .ratios import log_ratios, run_index_by_ratio, shrink_ratios_to_0, to_fixed_point, weigh_bins
 
 NO_ROW: Final = -1
 """Number of tokens that stands for an output that is not a text."""
@@ -217,7 +217,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         return " and ".join(phrases) or f"no {self.reader}"
 
 
-def fit_ratios(sides: Sequence[Array]) -> TokenRatios:
+def fit_log_ratios(sides: Sequence[Array]) -> TokenRatios:
     """Estimate weights of words and of text lengths from pilot outputs, and return the score.
 
     Let a word occur in k of n outputs on x and in k' of n' outputs on x'. The weight of the word is
@@ -232,7 +232,7 @@ def fit_ratios(sides: Sequence[Array]) -> TokenRatios:
     tables = [_doc_freqs_and_lengths(side, table) for side in sides]
     n, n_prime = (sizes.size for _, sizes in tables)
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in tables)
-    starts, lengths = _fit_length_weights([sizes for _, sizes in tables])
+    starts, lengths = _fit_text_length_interval_weights([sizes for _, sizes in tables])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     ratios = log_ratios(k, k_prime, n, n_prime)
     values = to_fixed_point(shrink_ratios_to_0(*ratios, live=often))
@@ -263,7 +263,7 @@ def _doc_freqs_and_lengths(side: Array, table: dict[str, int]) -> tuple[Floats, 
     return counts, np.concatenate(sizes)
 
 
-def _fit_length_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
+def _fit_text_length_interval_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
     """Return the least length of each interval of lengths, and the weights.
 
     The first weight is for outputs that are not texts. One weight for each interval follows.
@@ -283,7 +283,7 @@ def _fit_length_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
         for side in sizes
     )
     runs = np.zeros(k.shape, dtype=np.intp)
-    runs[:, 1:] = 1 + find_indistinct_runs(k[:, 1:], k_prime[:, 1:])
+    runs[:, 1:] = 1 + run_index_by_ratio(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
     values = to_fixed_point(weigh_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
@@ -344,7 +344,7 @@ class Words(ScoreAttack):
             outputs on x' do not contain a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        return (fit_ratios(sides),) if _head_texts(sides) else ()
+        return (fit_log_ratios(sides),) if _texts_among_first_outputs(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
         """Fit the score of this attack on pilot outputs, if they are texts that seldom repeat.
@@ -359,12 +359,12 @@ class Words(ScoreAttack):
             empty if all weights are 0.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        texts = _head_texts(sides)
-        scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (fit_ratios(sides),)
+        texts = _texts_among_first_outputs(sides)
+        scores = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (fit_log_ratios(sides),)
         return tuple(score for score in scores if not score.has_constant_score)
 
 
-def _head_texts(sides: tuple[Array, ...]) -> list[str]:
+def _texts_among_first_outputs(sides: tuple[Array, ...]) -> list[str]:
     """Return the texts among the first 4,096 outputs on x and on x'."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []

@@ -75,7 +75,7 @@ class Arguments:
         errors.flag("same_bits", self.same_bits)
 
 
-def collect_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
+def collect_audit_arguments(mechanism: Any, pair: Any, options: Mapping[str, Any]) -> Arguments:
     """Return all arguments of one call of `dpcore.audit`.
 
     Arguments that are not in `options` get their default values.

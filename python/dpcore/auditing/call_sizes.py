@@ -36,7 +36,7 @@ from ..records import Array, Floats
 from ..sampling.columns import entries_differ, split_by_kind
 from ..sampling.sources import Place
 from ..streams import PROBE
-from .pilot import represent_value
+from .pilot import repr_with_sorted_sets
 from .randomness import TimedDraws
 
 _MAX_CALLS: Final = 64
@@ -111,26 +111,26 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
             f"a call takes more than {MAX_CALL_SECONDS} s: single outputs were not compared with "
             "rows of longer calls",
         )
-    outputs = _draw_samples(draws, calls, rows)
+    outputs = _draw_single_and_batch_row_samples(draws, calls, rows)
     sides = [_columns_and_tolerances(side) for side in outputs]
     n_tests = _TESTS_PER_COLUMN * sum(side[0].shape[1] for side in sides)
     p_values = {}
     for place, name in enumerate(_ROW_NAMES, 1):
         chosen = np.r_[:calls, place * calls : (place + 1) * calls]
         p_values[name] = n_tests * min(
-            _smallest_two_sample_p_value(side[chosen], slack) for side, slack in sides
+            _smallest_p_value_over_tests(side[chosen], slack) for side, slack in sides
         )
     columns = sum(table.shape[1] for table in split_by_kind(outputs[0]))
     if columns <= _MAX_COLUMNS:
-        return _describe_difference(p_values), ()
+        return _describe_differing_rows(p_values), ()
     compared = len(range(0, columns, -(-columns // _MAX_COLUMNS)))
-    return _describe_difference(p_values), (
+    return _describe_differing_rows(p_values), (
         f"single outputs were compared with rows of longer calls in {compared:,} of {columns:,} "
         "columns",
     )
 
 
-def _draw_samples(draws: TimedDraws, calls: int, rows: int) -> list[Array]:
+def _draw_single_and_batch_row_samples(draws: TimedDraws, calls: int, rows: int) -> list[Array]:
     """Return four samples for each input, one after the other in one array.
 
     The samples are the outputs of calls of size 1, and the first, middle and last rows of calls
@@ -167,14 +167,14 @@ def _columns_and_tolerances(outputs: Array) -> tuple[Floats, Floats]:
     return table, np.maximum(_MIN_SLACK, 2.0 ** (4.0 - np.array(bits)))
 
 
-def _categories_and_numbers(column: Array) -> Iterator[Array]:
+def _categories_and_numbers(text_column: Array) -> Iterator[Array]:
     """Yield columns of numbers for a column of texts: first categories, then numbers in the texts.
 
     The category of a text is the text without its numbers; equal categories get equal numbers. The
     i-th column of numbers in the texts has the i-th number of each text. It exists if all texts
     have at least i numbers.
     """
-    whole = (represent_value(value)[:_MAX_TEXT_CHARACTERS] for value in column.tolist())
+    whole = (repr_with_sorted_sets(value)[:_MAX_TEXT_CHARACTERS] for value in text_column.tolist())
     texts = [" ".join(_FORM_PATTERN.sub(" ", text).split()) for text in whole]
     yield np.unique([_NUMBER_PATTERN.sub("#", text) for text in texts], return_inverse=True)[1]
     numbers = [_NUMBER_PATTERN.findall(text)[:_MAX_NUMBERS_PER_TEXT] for text in texts]
@@ -182,25 +182,25 @@ def _categories_and_numbers(column: Array) -> Iterator[Array]:
         yield np.array([float(written[place]) for written in numbers])
 
 
-def _smallest_two_sample_p_value(values: Floats, slack: Floats) -> float:
+def _smallest_p_value_over_tests(values: Floats, slack: Floats) -> float:
     """Return the smallest p-value of all tests that compare two samples of equal size.
 
     Args:
         values: the two samples, one after the other, shape `(2n, columns)`.
         slack: relative tolerance for equal numbers, shape `(columns,)`.
     """
-    begins, ends, values = _run_starts_ends_and_minima(values, slack)
+    begins, ends, values = _tie_rank_ranges_and_minima(values, slack)
     with np.errstate(invalid="ignore", over="ignore"):
         # The lower median is a number of the samples. Infinity minus itself becomes NaN.
         distances = np.abs(values - np.sort(values, axis=0)[len(values) // 2 - 1])
-    begins_far, ends_far, _ = _run_starts_ends_and_minima(distances, slack)
+    begins_far, ends_far, _ = _tie_rank_ranges_and_minima(distances, slack)
     commonest = np.take_along_axis(begins, (ends - begins).argmax(axis=0)[None], axis=0)
     return min(
-        map(_permutation_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
+        map(_smallest_column_p_value, (begins + ends, begins_far + ends_far, begins == commonest))
     )
 
 
-def _run_starts_ends_and_minima(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
+def _tie_rank_ranges_and_minima(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
     """Find the numbers that equal each number up to the tolerance.
 
     Returns:
@@ -220,7 +220,7 @@ def _run_starts_ends_and_minima(values: Floats, slack: Floats) -> tuple[Array, A
     return begins, ends, np.take_along_axis(ordered, begins, axis=0)
 
 
-def _permutation_p_value(scores: Array) -> float:
+def _smallest_column_p_value(scores: Array) -> float:
     """Return the smallest two-sided p-value, over all columns, of a permutation test.
 
     The test statistic is the sum of the first half of a column.
@@ -234,7 +234,7 @@ def _permutation_p_value(scores: Array) -> float:
     return float(erfc(sums / np.sqrt(squares * rows / (2.0 * (rows - 1)))).min())
 
 
-def _describe_difference(p_values: dict[str, float]) -> tuple[str, ...]:
+def _describe_differing_rows(p_values: dict[str, float]) -> tuple[str, ...]:
     """Describe the rows whose distribution differs from that of single outputs, if it differs.
 
     Args:

@@ -97,7 +97,7 @@ class ColumnSums:
         moved, scaled = np.empty(centre.size), np.empty(centre.size)
         for row in rows:
             np.subtract(row[part], centre, out=moved, dtype=np.float64)
-            places = self._place_in_bins(moved, scale, scaled)
+            places = self._compute_bin_indices(moved, scale, scaled)
             self.sums[part] += moved
             np.multiply(moved, moved, out=scaled)
             self.squares[part] += scaled
@@ -107,7 +107,7 @@ class ColumnSums:
         return counts
 
     @staticmethod
-    def _place_in_bins(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
+    def _compute_bin_indices(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
         """Return the cell (bin, NaN or infinity) of each number in `moved`.
 
         In `moved`, NaN and infinities are replaced by 0.
@@ -135,7 +135,7 @@ class ColumnSums:
         return counts, means, variances
 
 
-def choose_centre_and_width(heads: Sequence[Array]) -> tuple[Floats, Floats]:
+def centre_and_bin_width(heads: Sequence[Array]) -> tuple[Floats, Floats]:
     """Choose the centre of the histogram and the width of its bins, for each column of the outputs.
 
     Args:

@@ -22,8 +22,8 @@ from ..attacks.attack import (
     Goal,
     ScoreAttack,
     choose_events,
-    choose_simple_wide_gap,
     inapplicable_error,
+    simplest_with_wide_gap,
 )
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
@@ -33,19 +33,19 @@ from ..events import SIDES
 from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_thread_safe
-from ..progress import is_second_interrupt
+from ..progress import record_interrupt_and_check_second
 from ..records import Counts, PartsRead, SeenOutput
 from ..report.plain import decode_value, encode_value, name_field, to_hint
 from ..results.evidence import Slice, put_numerator_first
 from ..sampling.columns import PilotFacts, pilot_facts
 from ..sampling.driver import Source
-from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
+from ..sampling.rows import IndependenceSums, evidence_from_dict, evidence_to_dict, list_doubts
 from ..sampling.workers import count_workers
 from ..streams import COUNT, PILOT
-from .event_choice import Sides, note_no_bound, select_wide_event
-from .pilot import outputs_inside
+from .event_choice import Sides, choose_event_of_wide_outputs, note_no_bound
+from .pilot import frequent_outputs
 from .request import BLOCK, Request
-from .wide_outputs import WideReading, is_wide, read_wide
+from .wide_outputs import WideReading, is_wide, read_and_select_columns
 
 _SLICE_SHARE: Final = 0.25
 """Size of a slice divided by the number of trials before it. A slice has at least one block."""
@@ -58,7 +58,7 @@ _MAX_SLICE_ELEMENTS: Final = 2**22
 """Largest number of values per input in a slice of wide outputs. A slice has at least one block."""
 
 
-def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
+def split_at_block_ends(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
     """Split the range of trials [start, stop) at the ends of blocks.
 
     A block has `block` trials. The first block begins at trial 0.
@@ -106,7 +106,7 @@ class SequentialAudit:
     chosen: Choice | None = None
     label: int = 0
     _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
-    _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
+    _evidence: dict[int, list[IndependenceSums]] = field(default_factory=dict)
     _kept: list[Sides] = field(default_factory=list)
     _wide: WideReading | None = None
     _fitted_at: float = 0.0
@@ -127,7 +127,7 @@ class SequentialAudit:
         return tuple(piece for piece, _ in self._counted)
 
     @property
-    def nan_counts(self) -> tuple[int, int]:
+    def nan_entry_counts(self) -> tuple[int, int]:
         """Number of NaN values in the counted outputs on x, and number in the outputs on x'."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
 
@@ -155,20 +155,20 @@ class SequentialAudit:
         course.begin_step("fit", "choosing the event", 2 * self.pilot)
         try:
             if not self._kept and self._wide is None:
-                self._draw_pilot()
+                self._draw_pilot_and_read_facts()
             course.begin_step("count", "counting until refuted", 2 * (trials - self.done))
             while self.done < trials and not self._is_refuted:
                 course.begin_step("fit")
-                self._choose_next_event(trials)
+                self._choose_next_event_if_due(trials)
                 course.begin_step("count")
-                for piece, sides in self._draw_slices(start, start + trials):
+                for piece, sides in self._draw_next_slices(start, start + trials):
                     self._count(piece, sides)
                     if keep is not None:
                         keep()
                     if self._is_refuted:
                         break
         except KeyboardInterrupt:
-            if keep is not None or is_second_interrupt() or not self._counted:
+            if keep is not None or record_interrupt_and_check_second() or not self._counted:
                 raise
             return True
         return False
@@ -178,7 +178,7 @@ class SequentialAudit:
         goal = -math.log1p(-self.request.confidence)
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
-    def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
+    def _draw_next_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
         """Draw the next slice, or with several workers all slices until the next event is chosen.
 
         Returns:
@@ -246,7 +246,7 @@ class SequentialAudit:
         of the mechanism, the new counts of these slices must equal the stored counts.
 
         Args:
-            state: the stored state, as returned by `check_saved_state`.
+            state: the stored state, as returned by `check_state_tensor`.
             refuse: function that raises an error for a changed mechanism. The argument of the
                 function is a text that describes the difference between the counts.
 
@@ -258,7 +258,7 @@ class SequentialAudit:
         self._counted = list(zip(pieces, state["nan"], strict=True))
         done = integer("slices", sum(piece.counts.n for piece in pieces), 0, self.request.trials)
         self._evidence = {label: [*both] for label, *both in state["evidence"]}
-        self._draw_pilot()
+        self._draw_pilot_and_read_facts()
         if state["chosen"] is None:
             return
         event, direction, counts = state["chosen"]
@@ -310,19 +310,19 @@ class SequentialAudit:
             trials = min(trials, self._max_trials_drawn_ahead)
         return max(1, trials // block) * block
 
-    def _draw_pilot(self) -> None:
+    def _draw_pilot_and_read_facts(self) -> None:
         claim, pair = self.request.claim, self.request.pair
         if claim is not None and not isinstance(claim, Claim):
             claim *= pair.distance
         if is_wide(self.source.elements, self.pilot):
-            asks = self.attack, self.request.attack_pair, self.pilot
-            self._wide = read_wide(self.source, *asks, (), claim, self.request.delta)
+            asks = self.attack, self.request.pair_as_floats, self.pilot
+            self._wide = read_and_select_columns(self.source, *asks, (), claim, self.request.delta)
         if self._wide is not None:
             self.read, self.facts = self._wide.read, self._wide.facts
             return
         sides = self.source.outputs(PILOT, 0, self.pilot)
         self._kept.append(sides)
-        self.facts = pilot_facts(sides, self.request.attack_pair, claim, self.request.delta)
+        self.facts = pilot_facts(sides, self.request.pair_as_floats, claim, self.request.delta)
 
     @property
     def _sought_curve(self) -> Claim | None:
@@ -330,7 +330,7 @@ class SequentialAudit:
         claim = self.request.claim
         return claim if isinstance(claim, Claim) and self.tangent is None else None
 
-    def _choose_next_event(self, trials: int) -> None:
+    def _choose_next_event_if_due(self, trials: int) -> None:
         """Choose an event for the next slices, if there are enough new draws.
 
         The number of draws must be 1.5 times the number at the last choice of an event.
@@ -349,12 +349,12 @@ class SequentialAudit:
 
         The event depends on columns that were chosen on the pilot, or on all columns.
         """
-        scores = reading.make_scores(f"outputs of {self.source.name}")
+        scores = reading.learn_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:
             raise inapplicable_error(self.attack, reading.choosing_outputs[0])
         level = self.request.delta, self.request.confidence
         goal = Goal(min(trials, 2 * (self.pilot + self.done)), *level, claim=self._sought_curve)
-        best, _ = select_wide_event(self.source, scores, reading, goal)
+        best, _ = choose_event_of_wide_outputs(self.source, scores, reading, goal)
         self.remarks = note_no_bound([best], reading.choosing_outputs[0])
         wide = reading.choice_on_full_output(best)
         return replace(wide, event=wide.counted)  # type: ignore[arg-type]
@@ -368,7 +368,7 @@ class SequentialAudit:
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"
-        scores, self.read = read_candidates(self.attack, *halves, self.request.attack_pair, name)
+        scores, self.read = read_candidates(self.attack, *halves, self.request.pair_as_floats, name)
         if not scores:
             if outputs.size:
                 raise inapplicable_error(self.attack, outputs)
@@ -376,9 +376,9 @@ class SequentialAudit:
         level = self.request.delta, self.request.confidence
         goal = Goal(min(trials, 2 * n_seen), *level, claim=self._sought_curve)
         events = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
-        best = choose_simple_wide_gap(events, outputs[1::2], outputs_prime[1::2])
+        best = simplest_with_wide_gap(events, outputs[1::2], outputs_prime[1::2])
         self.remarks = note_no_bound(events, outputs)
-        self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
+        self.inside = frequent_outputs(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(self, trials: tuple[int, int], sides: Sides) -> None:
@@ -397,7 +397,7 @@ class SequentialAudit:
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
         )
         if not self.source.draws.native:
-            self._update_dependence_test(sides, answers, trials[0])
+            self._update_row_dependence_test(sides, answers, trials[0])
         self._keep(sides)
         ordered = put_numerator_first(chosen.counts, chosen.direction)
         guess = (
@@ -418,7 +418,7 @@ class SequentialAudit:
             counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
         )
 
-    def _update_dependence_test(
+    def _update_row_dependence_test(
         self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int
     ) -> None:
         """Update the statistics that show whether the rows of a call are independent.
@@ -428,13 +428,13 @@ class SequentialAudit:
             answers: for each of these outputs, True if the output is in the event.
             first: number of the first trial.
         """
-        evidence = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
-        for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
+        evidence = self._evidence.setdefault(self.label, [IndependenceSums(), IndependenceSums()])
+        for begin, stop in split_at_block_ends(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
             since = begin - self.source.start
             number = since // self.source.block
             for side, outputs in enumerate(sides):
-                evidence[side] += Evidence.of_answers(
+                evidence[side] += IndependenceSums.of_answers(
                     outputs[rows], since, number, answers[side][rows]
                 )
 

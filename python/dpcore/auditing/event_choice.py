@@ -21,15 +21,15 @@ from ..attacks.attack import (
     best_of_sketches,
     best_threshold,
     choose_events,
-    choose_simple_wide_gap,
     column_grains,
     merit_of,
     part_grains,
+    rounding_remark_limit,
     score_ns,
     score_tolerance,
-    unrounded_merit_limit,
+    simplest_with_wide_gap,
 )
-from ..attacks.bins import Thresholds, choose_thresholds, largest_magnitude, sorted_no_nan
+from ..attacks.bins import Thresholds, largest_magnitude, score_thresholds, sorted_no_nan
 from ..attacks.grains import Tolerance
 from ..attacks.parts import cache_parts
 from ..bounds.tail import find_tail_index_and_bound
@@ -137,10 +137,10 @@ def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
             function are the first of these draws.
         most: largest number of outputs per input that may be drawn here.
     """
-    return source.outputs(SELECTION, 0, _count_first_rows(source, selection, most))
+    return source.outputs(SELECTION, 0, _first_look_size(source, selection, most))
 
 
-def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
+def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
     """Draw more outputs for the first comparison of all scores, after `selection` was increased.
 
     In general, the outputs that were drawn earlier are kept, and new outputs are added. All outputs
@@ -155,7 +155,7 @@ def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -
     Returns:
         The outputs on x and on x', both the old and the new ones.
     """
-    rows, held = _count_first_rows(source, selection, most), len(drawn[0])
+    rows, held = _first_look_size(source, selection, most), len(drawn[0])
     if rows == held:
         return drawn
     if rows < selection:
@@ -166,7 +166,7 @@ def draw_more_outputs(source: Source, drawn: Sides, selection: int, most: int) -
     return first, second
 
 
-def _count_first_rows(source: Source, selection: int, most: int) -> int:
+def _first_look_size(source: Source, selection: int, most: int) -> int:
     rows = max(_SCREENING_ELEMENTS // max(1, source.elements), _SCREENING_ROWS[0])
     return min(rows, _SCREENING_ROWS[1], selection, most)
 
@@ -201,7 +201,7 @@ def select_event(
     halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
-    choices = choose_events(scores, *first_look, goal.screening_goal() if rounds else goal)
+    choices = choose_events(scores, *first_look, goal.less_cautious_goal() if rounds else goal)
     rounded = max((each.rounding for each in choices if each.rounding), key=merit_of, default=None)
     ranked = sorted(choices, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
@@ -211,23 +211,23 @@ def select_event(
         simple = next(
             (candidate for candidate in ranked if score_ns(candidate) <= _SIMPLE_SCORE_COST), first
         )
-        plainest = choose_simple_wide_gap(ranked, *first_look, first)
+        plainest = simplest_with_wide_gap(ranked, *first_look, first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
         options = [plainest, *different.values()][: most + 2]
         left = tuple({id(choice.event.score): choice.event.score for choice in options}.values())
-        own = goal if size == selection else goal.screening_goal()
-        choices = _judge_scores(source, left, first_look, size, own)
+        own = goal if size == selection else goal.less_cautious_goal()
+        choices = _choose_best_thresholds(source, left, first_look, size, own)
         ranked = sorted(choices, key=merit_of, reverse=True)
-    chosen = choose_simple_wide_gap(ranked, *first_look, _choose_fastest_near_best(ranked))
+    chosen = simplest_with_wide_gap(ranked, *first_look, _choose_fastest_near_best(ranked))
     if in_tail:
-        chosen = replace(chosen, farther=_choose_in_tail(chosen, ranked, first_look, goal))
-    is_rounding_better = rounded is not None and rounded.merit > unrounded_merit_limit(chosen.merit)
+        chosen = replace(chosen, farther=_choose_better_in_tail(chosen, ranked, first_look, goal))
+    is_rounding_better = rounded is not None and rounded.merit > rounding_remark_limit(chosen.merit)
     return replace(chosen, rounding=rounded if is_rounding_better else None)
 
 
-def _judge_scores(
+def _choose_best_thresholds(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
     """Choose the best threshold of each score on the first `size` draws per input."""
@@ -273,7 +273,7 @@ def _extend_into_tail(choice: Choice, values: Sides, grain: Tolerance, goal: Goa
     """
     sign = 1 if choice.event.side == "above" else -1
     sides = sorted_no_nan(sign * values[0]), sorted_no_nan(sign * values[1])
-    marks = choose_thresholds(sides[0], sides[1], grain)
+    marks = score_thresholds(sides[0], sides[1], grain)
     points = marks.points[marks.lows == marks.points]
     hits = [side.size - np.searchsorted(side, points) for side in sides]
     order = [0, 1] if choice.direction == "x" else [1, 0]
@@ -338,7 +338,7 @@ def choose_by_cross_fitting(
     return replace(choice, farther=_extend_into_tail(choice, (values[0], values[1]), grain, goal))
 
 
-def _choose_in_tail(
+def _choose_better_in_tail(
     chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
 ) -> Choice | None:
     """Choose a threshold in the tail of a good score, if it predicts a clearly larger bound.
@@ -365,10 +365,10 @@ def _choose_in_tail(
         farther = _extend_into_tail(choice, values, grain, goal)
         if farther and (choice is chosen or farther.merit > _MIN_PROMISE_RATIO * least):
             best, least = farther, farther.merit
-    return best and choose_simple_wide_gap([best], *sides, best)
+    return best and simplest_with_wide_gap([best], *sides, best)
 
 
-def select_wide_event(
+def choose_event_of_wide_outputs(
     source: Source, scores: tuple[Any, ...], reading: WideReading, goal: Goal
 ) -> tuple[Choice, WholeScore | None]:
     """Choose the best event for outputs that have too many columns to fit in memory.
@@ -507,4 +507,4 @@ def list_thresholds(score: Any, outputs: Sides, values: Sides) -> Thresholds:
     """
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_tolerance(score, grains, *values)
-    return choose_thresholds(sorted_no_nan(values[0]), sorted_no_nan(values[1]), grain)
+    return score_thresholds(sorted_no_nan(values[0]), sorted_no_nan(values[1]), grain)

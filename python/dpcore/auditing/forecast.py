@@ -19,10 +19,10 @@ from ..errors import invalid
 from ..mechanisms.callables import is_thread_safe, is_unbatched
 from ..mechanisms.declarations import is_native
 from ..progress import LONG_SECONDS, format_time
-from ..sampling.driver import Shard, Source, Votes, draw_shard, keep_outputs
+from ..sampling.driver import Shard, Source, Votes, return_outputs_unchanged, run_shard
 from ..sampling.sources import estimate_times
 from ..sampling.workers import count_workers
-from ..streams import MOST_DRAWS, PILOT, PROBE, block_size_per_thread
+from ..streams import MOST_DRAWS, PILOT, PROBE, trials_per_thread
 from .call_sizes import MAX_CALL_SECONDS, choose_call_count_and_rows
 from .early_stop import REFIT_RATIO
 from .pair_choice import plan_rounds
@@ -138,7 +138,7 @@ class Forecast:
             f"dpcore: an output takes about {format_time(self.seconds)}{rough}, and there are "
             f"{', '.join(parts)}: {most}{format_time(self._audit_seconds(self.trials))}"
             + (f" if {self.threads} calls run at a time" if self.threads > 1 else ""),
-            *self._advise_fewer_trials(),
+            *self._advise_fewer_trials_if_slow(),
         ]
         if search:
             lines.append(
@@ -212,14 +212,14 @@ class Forecast:
         draws = self._draw_seconds(size // 2) + self._draw_seconds(size - size // 2)
         return draws + self.fit[0] + self.fit[1] * size
 
-    def _draw_seconds(self, size: int, each: float | None = None) -> float:
-        """Compute the time to make `size` draws per input, if the workers share the blocks."""
+    def _draw_seconds(self, draws_per_input: int, each: float | None = None) -> float:
+        """Compute the time for `draws_per_input` draws, if the workers share the blocks."""
         each = self.each if each is None else each
-        turns = -(-size // (self.block * self.threads))
-        rows = min(size, self.block)
+        turns = -(-draws_per_input // (self.block * self.threads))
+        rows = min(draws_per_input, self.block)
         return 2 * turns * (self.calls_of(rows) * self.fixed + rows * each)
 
-    def _advise_fewer_trials(self) -> list[str]:
+    def _advise_fewer_trials_if_slow(self) -> list[str]:
         if (
             self._audit_seconds(self.trials) <= _MAX_ADVISED_SECONDS
             or self.trials <= MIN_BUDGET_TRIALS
@@ -242,7 +242,7 @@ class Forecast:
     def _advise_threads(self) -> list[str]:
         blocks = -(-self.trials // self.block)
         if self.threads > 1:
-            proposed_block = block_size_per_thread(self.trials, self.threads)
+            proposed_block = trials_per_thread(self.trials, self.threads)
             few = f"{self.trials:,} trials are {blocks} of {self.block:,}"
             line = f"blocks are shared out, and {few}: give block={proposed_block}"
             return [line] if blocks < self.threads else []
@@ -256,7 +256,7 @@ class Forecast:
         return ["threads= or executor= share blocks of calls out; block= says how long they are"]
 
 
-def settle_trials(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
+def fit_trials_to_time(request: UnsettledRequest, say: Callable[[str], None]) -> UnsettledRequest:
     """Forecast the time of an audit, and choose the number of trials if the user gave a time limit.
 
     The function measures the times of some mechanism calls, and prints the forecast.
@@ -397,14 +397,14 @@ def _time_calls(request: UnsettledRequest) -> UnsettledRequest:
 
 def _time_block(request: UnsettledRequest, source: Source, rows: int) -> Shard:
     """Draw `rows` outputs on x and on x', record the time, and return the outputs."""
-    work: Any = keep_outputs
+    work: Any = return_outputs_unchanged
     attack: Any = request.attack
     if source.draws.native and attack.by_ballot:
         work = Votes(attack.event(source.draws.pair).ballot, source.route, 1)
     # For a callable, a block number that is not used elsewhere.
     first = 0 if source.draws.native else _TIMED_BLOCK_NUMBER * source.block
     begun = request.course.clock()
-    shard = draw_shard(source.draws, work, source.make_task(PROBE, first, first + rows))
+    shard = run_shard(source.draws, work, source.make_task(PROBE, first, first + rows))
     seconds = (request.course.clock() - begun) / 2
     for _ in shard.sides:
         request.course.record_call(rows, seconds)

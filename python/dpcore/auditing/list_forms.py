@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import list_to_floats
 from ..mechanisms.callables import Repeated, make_generator
-from ..mechanisms.declarations import inputs_of, is_native, optional_attribute
+from ..mechanisms.declarations import convert_pair, get_or_default, is_native
 from ..pairs.differences import inputs_equal
 from ..records import Pair, frozen_array
 from ..sampling.sources import TimeLog
@@ -66,7 +66,7 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: TimeLog) 
     try:
         yield
     except Exception as error:
-        for forms in _both_input_forms(mechanism, pair, seed, course):
+        for forms in _yield_input_forms(mechanism, pair, seed, course):
             wants_floats = isinstance(forms.other, np.ndarray) and forms.can_answer(forms.other)
             if wants_floats and not forms.can_answer(forms.passed):
                 name, dtype = _name_form(forms.passed), ""
@@ -81,13 +81,13 @@ def explain_list_errors(mechanism: Any, pair: Pair, seed: int, course: TimeLog) 
         raise
 
 
-def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> tuple[str, ...]:
+def compare_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> tuple[str, ...]:
     """Call a mechanism with a list and with an array of the same numbers, and compare the outputs.
 
     Returns:
         A tuple of one sentence if the outputs differ, else an empty tuple.
     """
-    for forms in _both_input_forms(mechanism, pair, seed, course):
+    for forms in _yield_input_forms(mechanism, pair, seed, course):
         try:
             answer, other = (forms.draw_output(x) for x in (forms.passed, forms.other))
             differ = not _are_nearly_equal(answer, other) and _are_nearly_equal(
@@ -104,16 +104,16 @@ def compare_list_array(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -
     return ()
 
 
-def _both_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> Iterator[_Forms]:
+def _yield_input_forms(mechanism: Any, pair: Pair, seed: int, course: TimeLog) -> Iterator[_Forms]:
     """Yield the two forms of each input that the user gave as a list or tuple of numbers.
 
     Native noises, commands and adapters are left out, because they treat the two forms alike.
     Functions with their own randomness are left out too, because their outputs differ in any case.
     """
     is_function = isinstance(mechanism, Repeated) and mechanism.reproducible
-    if is_native(mechanism) or (optional_attribute(mechanism, "takes_lists") and not is_function):
+    if is_native(mechanism) or (get_or_default(mechanism, "takes_lists") and not is_function):
         return
-    inputs = inputs_of(mechanism, pair)
+    inputs = convert_pair(mechanism, pair)
     for side, (x, passed) in enumerate(((pair.x, inputs.x), (pair.x_prime, inputs.x_prime))):
         floats = list_to_floats(x)
         # Rounded numbers would be another input, not another form of it.

@@ -51,7 +51,7 @@ TYPE_CHECK_CALLS: Final = 20
 all calls show it in at most one of 2^40 audits."""
 
 
-def find_form(
+def find_output_shape_and_names(
     mechanism: Any, pair: Pair, seed: int, course: TimeLog, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     """Find the shape of one mechanism output, the names of its fields, and its column names.
@@ -84,10 +84,10 @@ def find_form(
         return make_generator(seed, PROBE, side, number)
 
     with explain_failures(mechanism, (pair.x, pair.x_prime), _PROBE_ROWS_OF_LISTS, make_rng):
-        return _read_shape_and_names(mechanism, pair, seed, course, trials)
+        return _read_shape_field_column_names(mechanism, pair, seed, course, trials)
 
 
-def _read_shape_and_names(
+def _read_shape_field_column_names(
     mechanism: Any, pair: Pair, seed: int, course: TimeLog, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     name = f"outputs of {name_of(mechanism)}"
@@ -145,8 +145,8 @@ def _refuse_revealing_facts(
         again = {side: answers.find_answer_facts(ask(side, number + 2)) for side in order}
         differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
-        own = _format_unshared_items(facts[what], facts_prime[what])
-        other = _format_unshared_items(facts_prime[what], facts[what])
+        own = _format_items_only_in_mine(facts[what], facts_prime[what])
+        other = _format_items_only_in_mine(facts_prime[what], facts[what])
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
             f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
@@ -157,7 +157,7 @@ def _refuse_revealing_facts(
         raise tag_error(error, name)
 
 
-def _format_unshared_items(mine: Any, others: Any) -> str:
+def _format_items_only_in_mine(mine: Any, others: Any) -> str:
     """Format the items of `mine` that are not in `others`. A long text is shortened."""
     if not isinstance(mine, tuple):
         return str(mine)
@@ -191,10 +191,10 @@ def note_type_difference(outputs: Array, outputs_prime: Array) -> tuple[str, ...
         ...     print(note.split(":")[0])
         outputs on x are of type float64, those on x' of type int64
     """
-    named: Any = _find_time_type(outputs), _find_time_type(outputs_prime)
+    named: Any = _common_time_dtype_or_none(outputs), _common_time_dtype_or_none(outputs_prime)
     if None in named or named[0] == named[1]:
         named = outputs.dtype, outputs_prime.dtype
-        if not _types_differ(outputs, outputs_prime):
+        if not _has_unexplained_type_difference(outputs, outputs_prime):
             return ()
     return (
         f"outputs on x are of type {named[0]}, those on x' of type {named[1]}: equal values are "
@@ -202,7 +202,7 @@ def note_type_difference(outputs: Array, outputs_prime: Array) -> tuple[str, ...
     )
 
 
-def _find_time_type(rows: Array) -> Any:
+def _common_time_dtype_or_none(rows: Array) -> Any:
     """Return the numpy time type (such as datetime64[s]) that all objects in an array have.
 
     Return None if the array does not contain objects, or if the objects have no common time type.
@@ -213,7 +213,7 @@ def _find_time_type(rows: Array) -> Any:
     return types.pop() if len(types) == 1 else None
 
 
-def _types_differ(outputs: Array, outputs_prime: Array) -> bool:
+def _has_unexplained_type_difference(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if the types of two arrays differ and their values do not explain this."""
     own, other = outputs.dtype, outputs_prime.dtype
     if own.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
@@ -256,7 +256,7 @@ def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     for number in range(1, TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
         source.course.add_outputs(2 * place.size)
-        sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
+        sides: dict[int, Any] = dict(source.draws.draw_block_by_side(PROBE, place))
         if note_type_difference(sides[0], sides[1]) != types:
             return False
     return True

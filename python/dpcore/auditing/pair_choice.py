@@ -17,17 +17,17 @@ from ..attacks.attack import Goal, ScoreAttack
 from ..attacks.candidates import read_candidates
 from ..errors import flag, invalid, message, mistyped, tag_error, vector
 from ..mechanisms import Native
-from ..mechanisms.declarations import inputs_of, is_native, noiseless_outputs, optional_attribute
+from ..mechanisms.declarations import convert_pair, get_or_default, is_native, noiseless_outputs
 from ..packages import has_all
 from ..pairs import Search, Searched, Texts, explore, zeros_ones
-from ..pairs.differences import fingerprint_input, inputs_equal, pair_to_floats
-from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_non_neighbours
+from ..pairs.differences import fingerprint_input, inputs_equal, pair_lists_to_float_arrays
+from ..pairs.neighbours import neighbour_of, neighbour_python_call, refuse_non_neighbours
 from ..records import Pair
 from ..sampling.driver import Source
 from ..sampling.sources import TimeLog
 from ..streams import PILOT
-from .event_choice import draw_first_outputs, select_event, select_wide_event
-from .wide_outputs import is_wide, read_wide
+from .event_choice import choose_event_of_wide_outputs, draw_first_outputs, select_event
+from .wide_outputs import is_wide, read_and_select_columns
 
 _MIN_ROUND_ROWS: Final = 2**11
 _MAX_ROUND_ROWS: Final = 2**19
@@ -73,7 +73,7 @@ class PairCandidates:
         return self.pairs[0]
 
     @property
-    def default_pilot_limit(self) -> int | None:
+    def max_default_pilot_draws(self) -> int | None:
         """Upper limit for the default number of draws per input that are made to choose the event.
 
         If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
@@ -92,7 +92,7 @@ class PairCandidates:
         by = self.neighbour
         if by is None and self.search is not None:
             by = self.search.neighbour
-        return "" if by is None else format_neighbour(by)
+        return "" if by is None else neighbour_python_call(by)
 
     def checked(self, pair: Pair) -> Pair:
         """Return the given pair unchanged, or raise an error if an audit cannot use this pair.
@@ -106,9 +106,9 @@ class PairCandidates:
                 - the two inputs are farther apart than the relation of neighbours allows;
                 - a relation of neighbours is given, and the `distance` of the pair is not 1.
         """
-        refuse_unreadable("x", pair.x)
-        refuse_unreadable("x_prime", pair.x_prime)
-        inputs = inputs_of(self.mechanism, pair)
+        refuse_single_use_or_recursive("x", pair.x)
+        refuse_single_use_or_recursive("x_prime", pair.x_prime)
+        inputs = convert_pair(self.mechanism, pair)
         if not self.null and inputs_equal(inputs.x, inputs.x_prime):
             # Equal inputs cannot be distinguished, so every mechanism would pass.
             is_rounded = not inputs_equal(pair.x, pair.x_prime)
@@ -146,7 +146,7 @@ def parse_pair(
     if neighbour is not None:
         neighbour = neighbour_of(neighbour)
     candidates = replace(
-        _list_candidates(mechanism, pair),
+        _read_pair_argument_or_default(mechanism, pair),
         neighbour=neighbour,
         null=flag("null", null),
         mechanism=mechanism,
@@ -158,7 +158,7 @@ def parse_pair(
     return candidates
 
 
-def refuse_unreadable(name: str, x: Any) -> None:
+def refuse_single_use_or_recursive(name: str, x: Any) -> None:
     """Raise an error if a mechanism input can be read only once, or if the input contains itself.
 
     Args:
@@ -172,12 +172,12 @@ def refuse_unreadable(name: str, x: Any) -> None:
             allows.
     """
     try:
-        _refuse_items(name, x, x, set(), set())
+        _reject_single_use_items(name, x, x, set(), set())
     except RecursionError:
         raise invalid(name, "an input that does not hold itself", x) from None
 
 
-def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
+def _reject_single_use_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
     """Raise an error for an item of an input, and for all items in this item.
 
     Args:
@@ -207,10 +207,10 @@ def _refuse_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) 
     containers = tuple(kind for kind in kinds if issubclass(kind, (list, tuple, dict)))
     for part in kinds.values():
         if not isinstance(part, containers):
-            _refuse_items(name, x, part, path, done)
+            _reject_single_use_items(name, x, part, path, done)
     for part in inner if containers else ():
         if isinstance(part, containers):
-            _refuse_items(name, x, part, path | {id(item)}, done)
+            _reject_single_use_items(name, x, part, path | {id(item)}, done)
     done.add(id(item))
 
 
@@ -257,7 +257,7 @@ def dim_of(pair: Pair) -> int:
     return x.size
 
 
-def _list_candidates(mechanism: Any, pair: Any) -> PairCandidates:
+def _read_pair_argument_or_default(mechanism: Any, pair: Any) -> PairCandidates:
     if pair is None:
         return PairCandidates(_get_default_pairs(mechanism))
     if isinstance(pair, Search):
@@ -280,7 +280,7 @@ def _get_default_pairs(mechanism: Any) -> tuple[Pair, ...]:
     These are the pairs from its method `default_pair`. For native mechanisms without this method,
     the pair is [0] and [1].
     """
-    make = optional_attribute(mechanism, "default_pair")
+    make = get_or_default(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
         # 0 and 1 may not be neighbours, or may be so close that every mechanism passes.
         requirement = (
@@ -333,7 +333,7 @@ def choose_pair(
 
     def evaluate(pair: Pair, size: int) -> float:
         # A search proposes pairs during its course, so each is checked here.
-        return _score_pair(source_of(candidates.checked(pair)), pair, attack, goal, size)
+        return _predict_bound(source_of(candidates.checked(pair)), pair, attack, goal, size)
 
     if candidates.search is not None:
         return explore(candidates.search, evaluate, np.random.default_rng((seed, 0)))
@@ -373,16 +373,16 @@ def plan_rounds(candidates: PairCandidates, pilot: int, trials: int) -> tuple[tu
     return tuple((many, size * min(limit, total) // total) for many, size in rounds)
 
 
-def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    vectors = pair_to_floats(noiseless_outputs(source.draws.mechanism, pair) or pair)
-    merit = _score_wide_pair(source, vectors, attack, goal, size)
+def _predict_bound(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
+    vectors = pair_lists_to_float_arrays(noiseless_outputs(source.draws.mechanism, pair) or pair)
+    merit = _predict_wide_pair_bound(source, vectors, attack, goal, size)
     if merit is None:
-        merit = _score_narrow_pair(source, vectors, attack, goal, size)
+        merit = _predict_bound_for_few_output_columns(source, vectors, attack, goal, size)
     # A metric claim is per unit of distance; with delta, a bound is never divided.
     return merit if goal.delta or merit < 0.0 else merit / pair.distance
 
 
-def _score_wide_pair(
+def _predict_wide_pair_bound(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float | None:
     """Return the bound that an audit of a pair is expected to certify, for outputs of many columns.
@@ -392,16 +392,16 @@ def _score_wide_pair(
     """
     reading = None
     if is_wide(source.elements, size):
-        reading = read_wide(source, attack, pair, size)
+        reading = read_and_select_columns(source, attack, pair, size)
     if reading is None:
         return None
-    scores = reading.make_scores(f"outputs of {source.name}")
+    scores = reading.learn_scores(f"outputs of {source.name}")
     if not scores and not reading.whole:
         return -math.inf
-    return select_wide_event(source, scores, reading, goal.screening_goal())[0].merit
+    return choose_event_of_wide_outputs(source, scores, reading, goal.less_cautious_goal())[0].merit
 
 
-def _score_narrow_pair(
+def _predict_bound_for_few_output_columns(
     source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int
 ) -> float:
     training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
@@ -411,4 +411,4 @@ def _score_narrow_pair(
         return -math.inf
     selection = size - training
     first_look = draw_first_outputs(source, selection, selection)
-    return select_event(source, scores, first_look, selection, goal.screening_goal()).merit
+    return select_event(source, scores, first_look, selection, goal.less_cautious_goal()).merit

@@ -26,10 +26,10 @@ from ..attacks.attack import (
     rank_of,
     score_ns,
 )
-from ..attacks.candidates import presence_parts, read_candidates
+from ..attacks.candidates import choose_presence_type_length_rules, read_candidates
 from ..attacks.grains import use_threads
 from ..attacks.parts import OfColumns, Part, cache_parts
-from ..attacks.threshold import minus_zero_scores
+from ..attacks.threshold import negative_zero_count_scores
 from ..claims.trade_off import Claim
 from ..errors import show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
@@ -46,15 +46,15 @@ from .event_choice import (
     Sides,
     choose_by_cross_fitting,
     choose_by_stated_ratio,
+    choose_event_of_wide_outputs,
     draw_first_outputs,
-    draw_more_outputs,
+    extend_first_outputs,
     list_thresholds,
     note_no_bound,
     select_event,
-    select_wide_event,
 )
 from .output_forms import TYPE_CHECK_CALLS, note_type_difference, types_always_differ
-from .wide_outputs import WideReading, is_wide, read_wide
+from .wide_outputs import WideReading, is_wide, read_and_select_columns
 
 _MAX_TRAINING_ROWS: Final = 2**21
 _SMALL_PILOT_ROWS: Final = 2**12
@@ -151,7 +151,7 @@ class PilotDraws:
     def _note_facts(self, sides: Sides) -> None:
         self._facts.append(pilot_facts(sides, self.pair, self.claim, self.goal.delta))
 
-    def note_constants(self, fitted: Fitted, *, null: bool) -> Fitted:
+    def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
         """Add sentences about constant values in the pilot outputs to the choice of an attack.
 
         Args:
@@ -181,7 +181,7 @@ class PilotDraws:
         self._note_facts(sides)
         return sides
 
-    def _rows_kept(self) -> tuple[int, bool]:
+    def _rows_kept_and_has_many_parts(self) -> tuple[int, bool]:
         """Return the number of outputs per input that are kept at once.
 
         The second entry is True if outputs have many parts. If outputs are objects or texts, a few
@@ -197,7 +197,7 @@ class PilotDraws:
         source.course.add_outputs(rows)
         some = source.draws.draw(PROBE, 0, place)
         n_rows = max(
-            _MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.bytes_per_output(some)))
+            _MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.mean_file_bytes(some)))
         )
         return n_rows, some.dtype.kind in "OUSV"
 
@@ -219,37 +219,37 @@ class PilotDraws:
         if drawn is None:
             rest = draw_first_outputs(self.source, selection, limit)
         else:
-            rest = draw_more_outputs(self.source, drawn, selection, limit)
+            rest = extend_first_outputs(self.source, drawn, selection, limit)
         if len({side.dtype == object for side in (*trained, *rest)}) > 1:
             # Both sides of all parts must have the same form.
             to_objects = answers.rows_to_objects
             trained, rest = ((to_objects(own), to_objects(other)) for own, other in (trained, rest))
-        own, other = map(_join_if_unlike, zip(trained, rest, strict=True))
+        own, other = map(_merge_parts_only_if_shapes_differ, zip(trained, rest, strict=True))
         return rest, (own, other)
 
-    def counts(self, event: Event, size: int) -> Counts:
+    def counts(self, event: Event, draws_per_input: int) -> Counts:
         """Count how often an event occurs in the pilot (the first draws of an audit).
 
         Args:
             event: the event.
-            size: number of draws per input in which the event is counted.
+            draws_per_input: number of draws per input in which the event is counted.
         """
-        hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
-        if not self._facts and not self.source.draws.native and {*hits} <= {0, size}:
+        hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, draws_per_input)]
+        if not self._facts and not self.source.draws.native and {*hits} <= {0, draws_per_input}:
             # No difference was counted, so check if all outputs are one value.
             self.outputs()
-        return Counts(hits[0], size, hits[1], size)
+        return Counts(hits[0], draws_per_input, hits[1], draws_per_input)
 
-    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+    def choose_score_and_event(self, attack: ScoreAttack) -> Fitted:
         """Choose the event that an audit counts: a score, and a threshold on this score.
 
         A score is a function that returns one number per output. The attack proposes the scores.
         """
         source, pair, goal = self.source, self.pair, self.goal
-        reading = self._read_wide(attack)
+        reading = self._read_if_many_columns(attack)
         if reading is not None:
             return self._fit_wide(attack, reading)
-        limit, has_many_parts = self._rows_kept()
+        limit, has_many_parts = self._rows_kept_and_has_many_parts()
         training, selection = split_pilot_size(self.size, source.elements, has_many_parts)
         training = min(training, limit)
         outputs, outputs_prime = source.convert_for_attack(*source.outputs(PILOT, 0, training))
@@ -267,7 +267,7 @@ class PilotDraws:
         trained = outputs, outputs_prime
         (rest, rest_prime), wholes = self._draw_rest(trained, selection, limit)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
-        if irregular and _has_one_sided_rare_part(*map(answers.join_outputs, wholes)):
+        if irregular and _has_part_rare_on_one_side(*map(answers.join_outputs, wholes)):
             # More draws show if this is chance. If the whole pilot is kept, the new draws are kept
             # too.
             selection += self.size
@@ -312,28 +312,28 @@ class PilotDraws:
             chosen.direction,
             chosen.merit,
             training + selection,
-            _choose_marks(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
+            _tradeoff_thresholds(chosen, (rest, rest_prime)) if event.happens else np.empty(0),
             max(watches, key=merit_of, default=None),
             notes,
             note_no_bound([chosen], rest),
             read,
-            outputs_inside(event, rest, rest_prime),
+            frequent_outputs(event, rest, rest_prime),
             chosen.counts,
         )
 
-    def _read_wide(self, attack: ScoreAttack) -> WideReading | None:
+    def _read_if_many_columns(self, attack: ScoreAttack) -> WideReading | None:
         """Read the pilot row by row if outputs have many columns; otherwise return None."""
         if not is_wide(self.source.elements, self.size):
             return None
         asks = self.stated, self.claim, self.goal.delta
-        return read_wide(self.source, attack, self.pair, self.size, *asks)
+        return read_and_select_columns(self.source, attack, self.pair, self.size, *asks)
 
     def _fit_wide(self, attack: ScoreAttack, reading: WideReading) -> Fitted:
         """Choose the event for outputs of many columns, on chosen columns or on all columns."""
         source, training, rest = self.source, reading.training_outputs, reading.choosing_outputs
         floats: tuple[Score, ...] = ()
         with use_threads(source.threads if source.executor is None else 1):
-            scores = reading.make_scores(f"outputs of {source.name}")
+            scores = reading.learn_scores(f"outputs of {source.name}")
             source.course.bar.relabel("choosing the event")
             if self.lattice:
                 floats = make_float_bit_scores(scores, training, reading.pair)
@@ -373,7 +373,7 @@ class PilotDraws:
     ) -> tuple[Choice, Floats]:
         """Return the best event, and the thresholds at which the trade-off curve is counted."""
         goal, training, rest = self.goal, reading.training_outputs, reading.choosing_outputs
-        chosen, whole = select_wide_event(self.source, scores, reading, goal)
+        chosen, whole = choose_event_of_wide_outputs(self.source, scores, reading, goal)
         seldom = None
         if reading.learners is not None:
             parts = (training[0], rest[0]), (training[1], rest[1])
@@ -389,13 +389,13 @@ class PilotDraws:
         if not chosen.counted.happens:
             return chosen, np.empty(0)
         if whole is None:
-            return chosen, _choose_marks(chosen, rest)
+            return chosen, _tradeoff_thresholds(chosen, rest)
         points = whole.make_thresholds().points
         return chosen, _choose_curve_thresholds(chosen, points, whole.values)
 
 
 @cache_parts()
-def _has_one_sided_rare_part(outputs: Array, outputs_prime: Array) -> bool:
+def _has_part_rare_on_one_side(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if a type, length or key is rare on one input and more frequent on the other.
 
     Rare means that it occurs in at most three outputs. Such a difference needs more draws.
@@ -407,7 +407,7 @@ def _has_one_sided_rare_part(outputs: Array, outputs_prime: Array) -> bool:
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
     sides = [side[:_MAX_PRESENCE_OUTPUTS] for side in (outputs, outputs_prime)]
-    parts = presence_parts(*sides)
+    parts = choose_presence_type_length_rules(*sides)
     for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         halves = np.split(codes, [len(own[0])])
@@ -433,7 +433,7 @@ def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
     return named if str(named) != str(event) else event
 
 
-def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[SeenOutput, ...]:
+def frequent_outputs(event: Event, outputs: Array, outputs_prime: Array) -> tuple[SeenOutput, ...]:
     """Return the most frequent outputs that belong to an event, as examples for the report.
 
     Args:
@@ -449,9 +449,9 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
     heads = [side[:_MAX_SEARCHED_OUTPUTS] for side in (outputs, outputs_prime)]
     sides = [head[evaluate_event(event, head)] for head in heads]
     if sides[0].dtype == sides[1].dtype and sides[0].dtype.kind in "buif":
-        sides = _keep_repeated_rows(sides)
+        sides = _keep_rows_repeated_when_pooled(sides)
     # A list of rows: objects of an object array, or plain values of other arrays.
-    tables = [Counter(map(represent_value, side.tolist())) for side in sides]
+    tables = [Counter(map(repr_with_sorted_sets, side.tolist())) for side in sides]
     both = tables[0] + tables[1]
     often = both.most_common(_MAX_SEEN_OUTPUTS)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
@@ -464,7 +464,7 @@ def outputs_inside(event: Event, outputs: Array, outputs_prime: Array) -> tuple[
     )
 
 
-def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
+def _keep_rows_repeated_when_pooled(sides: list[Array]) -> list[Array]:
     """Return the rows of numbers that occur at least twice, on x and x' together."""
     keys = []
     for side in sides:
@@ -478,7 +478,7 @@ def _keep_repeated_rows(sides: list[Array]) -> list[Array]:
     ]
 
 
-def represent_value(value: Any) -> str:
+def repr_with_sorted_sets(value: Any) -> str:
     """Return the repr of a mechanism output. The members of a set are sorted."""
     try:
         if isinstance(value, (set, frozenset)):
@@ -505,7 +505,7 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
-def _join_if_unlike(parts: tuple[Array, ...]) -> tuple[Array, ...]:
+def _merge_parts_only_if_shapes_differ(parts: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return the parts of a pilot, joined into one part if their rows have different shapes."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (answers.join_outputs(parts),)
 
@@ -526,10 +526,10 @@ def make_float_bit_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, elements))
     few = sides[0][:rows], sides[1][:rows]
     with np.errstate(over="ignore", invalid="ignore"):
-        return (*FloatLattice().candidates(*few, pair), *minus_zero_scores(scores, *few))
+        return (*FloatLattice().candidates(*few, pair), *negative_zero_count_scores(scores, *few))
 
 
-def _choose_marks(chosen: Choice, sides: Sides) -> Floats:
+def _tradeoff_thresholds(chosen: Choice, sides: Sides) -> Floats:
     """Choose the thresholds at which the trade-off curve is counted, from the given outputs."""
     score = chosen.event.score
     values = scores_of(score, sides[0]), scores_of(score, sides[1])
@@ -537,21 +537,21 @@ def _choose_marks(chosen: Choice, sides: Sides) -> Floats:
 
 
 def _choose_curve_thresholds(
-    chosen: Choice, edges: Floats, values: tuple[Floats, Floats]
+    chosen: Choice, possible_thresholds: Floats, values: tuple[Floats, Floats]
 ) -> Floats:
     """Choose the thresholds at which the trade-off curve is counted, from possible thresholds.
 
     Args:
         chosen: the chosen event, whose threshold is always included.
-        edges: possible thresholds of its score, increasing.
+        possible_thresholds: possible thresholds of its score, increasing.
         values: values of the score on pilot outputs on x and on x'.
     """
-    if edges.size > _MAX_CURVE_THRESHOLDS:
+    if possible_thresholds.size > _MAX_CURVE_THRESHOLDS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` are dense.
         half = _MAX_CURVE_THRESHOLDS // 2
         pooled = np.concatenate(values)
         spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))
-        even = np.searchsorted(edges, spread).clip(0, edges.size - 1)
-        tails = np.linspace(0, edges.size - 1, half).astype(np.intp)
-        edges = edges[np.unique(np.concatenate([even, tails]))]
-    return np.unique(np.append(edges, chosen.event.threshold))
+        even = np.searchsorted(possible_thresholds, spread).clip(0, possible_thresholds.size - 1)
+        tails = np.linspace(0, possible_thresholds.size - 1, half).astype(np.intp)
+        possible_thresholds = possible_thresholds[np.unique(np.concatenate([even, tails]))]
+    return np.unique(np.append(possible_thresholds, chosen.event.threshold))

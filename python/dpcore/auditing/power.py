@@ -13,9 +13,9 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_q_from_p, gdp_epsilon, guesses_for
-from ..bounds.power import gaussian_event, scaled_noise_epsilon, trials_for
-from ..claims.trade_off import Claim, tangent_eps_delta
+from ..bounds.canaries import gaussian_p_on_x_prime, gdp_epsilon, guesses_for
+from ..bounds.power import gaussian_event_rates, scaled_noise_epsilon, trials_for
+from ..claims.trade_off import Claim, choose_refutable_pair
 from ..errors import check_epsilon, confidence_level, delta_level, integer, invalid, mistyped, real
 from ..events.event import Event
 from ..mechanisms.declarations import is_native
@@ -23,16 +23,16 @@ from ..pairs import Search
 from ..progress import Progress
 from ..records import Counts, Pair
 from ..report.shown import name_of
-from ..results.evidence import per_distance, put_numerator_first
+from ..results.evidence import divide_if_delta_0, put_numerator_first
 from ..results.planned import Plan, median_ratio_rates
 from ..sampling.rows import list_doubts
 from ..sampling.sources import TimeLog
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, to_seed
 from ..suggestions import explain_argument_errors
-from .arguments import collect_arguments
+from .arguments import collect_audit_arguments
 from .pilot import PilotDraws
-from .request import Request, choose_request_pair, request_of
+from .request import Request, choose_request_pair, probed_request
 
 _LAPLACE_EVENT_MASS: Final = 0.5
 """Probability that Laplace noise is positive. This half-line is the most probable event whose
@@ -265,11 +265,11 @@ def _plan_from_mass(stated: Plan, mass: float | None) -> Plan:
     if mass is None:
         p, q = _LAPLACE_EVENT_MASS, _LAPLACE_EVENT_MASS * math.exp(-true)
         if delta:
-            p, q = gaussian_event(stated.claim, true, delta, stated.confidence, stated.power)
+            p, q = gaussian_event_rates(stated.claim, true, delta, stated.confidence, stated.power)
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
-        q = gaussian_q_from_p(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
+        q = gaussian_p_on_x_prime(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
     trials = trials_for(stated.claim, [(p, q)], delta, stated.confidence, stated.power)
     if trials is None:
         requirement = "such that the event shows more than the claim in fewer than 2**53 trials"
@@ -277,7 +277,7 @@ def _plan_from_mass(stated: Plan, mass: float | None) -> Plan:
     return replace(stated, rates=((p, q),), trials=trials)
 
 
-def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
+def _refuse_epsilon_or_delta_with_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
     """Raise a ValueError if `true_epsilon` or `delta` is given together with a claimed curve."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
@@ -293,7 +293,7 @@ def _plan_for_curve_claim(
 
     The plan is for the tangent (epsilon, delta) of the curve that needs the fewest trials.
     """
-    _check_curve_plan(claim, true_epsilon, settings[0])
+    _refuse_epsilon_or_delta_with_curve(claim, true_epsilon, settings[0])
     if factor is None:
         requirement = "given (the noise's scale over the right one), or a mechanism"
         raise mistyped("factor", requirement, factor)
@@ -310,7 +310,7 @@ def _plan_for_curve_claim(
         true = gdp_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0
         if true <= epsilon:
             continue
-        rates = gaussian_event(epsilon, true, delta, confidence, power)
+        rates = gaussian_event_rates(epsilon, true, delta, confidence, power)
         trials = trials_for(epsilon, [rates], delta, confidence, power, rough=True)
         if trials is not None:
             stated = Plan(epsilon, true, delta, confidence, power, factor, (rates,), curve=claim)
@@ -371,7 +371,7 @@ def _plan_from_pilots(
         **stated: other arguments of `dpcore.audit`.
     """
     claim, delta = stated["claim"], stated["delta"]
-    _check_curve_plan(claim, violation[0], delta)
+    _refuse_epsilon_or_delta_with_curve(claim, violation[0], delta)
     curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
     if claim is not None and curve is None and not own:
@@ -387,7 +387,7 @@ def _plan_from_pilots(
         if true is not None and request.delta:
             # Noise that satisfies such a claim would make a pilot choose another event.
             whole = pilots.claim * pilots.x_distance, true * pilots.x_distance
-            best = gaussian_event(*whole, request.delta, request.confidence, power)
+            best = gaussian_event_rates(*whole, request.delta, request.confidence, power)
         return replace(pilots, true=true, power=power, assumed=best)
 
     for turn, (size, last) in enumerate(iterate_sizes(pilot)):
@@ -571,7 +571,7 @@ class Pilots:
         trials = max(trials, self.trials_to_match)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
         request, mechanism = self.request, self.request.mechanism
-        shown = per_distance(math.log((p - request.delta) / q), request.delta, self.x_distance)
+        shown = divide_if_delta_0(math.log((p - request.delta) / q), request.delta, self.x_distance)
         return Plan(
             self.claim, shown if self.true is None else self.true, request.delta,
             request.confidence, self.power, factor, tuple(rates), trials,
@@ -628,9 +628,9 @@ def run_eight_pilots(
             event on x and on x' (for example, if it measures running times).
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
-    arguments = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
+    arguments = collect_audit_arguments(mechanism, stated.pop("pair", None), options | stated)
     with Progress("", None, progress, alive=arguments.executor is None, by_call=True) as bar:
-        return _fit_events(choose_request_pair(request_of(arguments, TimeLog(bar))), size, seed)
+        return _fit_events(choose_request_pair(probed_request(arguments, TimeLog(bar))), size, seed)
 
 
 def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
@@ -645,7 +645,7 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     for number in range(_EVENTS_PER_ROUND):
         own = replace(request, seed=to_seed(np.random.default_rng((*seed, number))))
         source = own.make_source(own.pair)
-        at = own.attack_pair, own.goal, own.pilot_size
+        at = own.pair_as_floats, own.goal, own.pilot_size
         fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
         # If one event needs objects, all events are counted on objects.
         shape = shape if source.shape == shape else ()
@@ -657,7 +657,7 @@ def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     )
     if isinstance(request.claim, Claim):
         # An audit of a curve refutes at least as often as an audit of its tangent.
-        epsilon, delta = tangent_eps_delta(request.claim, sum(ordered[1:], ordered[0]))
+        epsilon, delta = choose_refutable_pair(request.claim, sum(ordered[1:], ordered[0]))
         request = replace(request, claim=epsilon, delta=delta)
     return Pilots(request, tuple(chosen), ordered)
 

@@ -236,12 +236,12 @@ def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
         ("dpcore", __version__),
         ("numpy", np.__version__),
     )
-    roots = sorted(set(_iterate_packages(layers)) - {"dpcore", "numpy", "__main__", ""})
+    roots = sorted(set(_defining_and_used_packages(layers)) - {"dpcore", "numpy", "__main__", ""})
     versions = ((root, _get_version(root)) for root in roots if root not in sys.stdlib_module_names)
     return own + tuple((root, version) for root, version in versions if version)
 
 
-def _iterate_packages(layers: list[Any]) -> Iterator[str]:
+def _defining_and_used_packages(layers: list[Any]) -> Iterator[str]:
     """Yield the names of the packages of the layers, and of packages that the user's code uses."""
     for part in dict.fromkeys(part for layer in layers for part in _list_definitions(layer)):
         kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
@@ -255,7 +255,7 @@ def _iterate_packages(layers: list[Any]) -> Iterator[str]:
                 for function in functions:
                     if isinstance(function, types.FunctionType):
                         held = dict(_iterate_closure(function))
-                        yield from _iterate_called_packages(
+                        yield from _iterate_packages_of_variables(
                             function.__code__, ChainMap(held, function.__globals__)
                         )
 
@@ -268,7 +268,7 @@ def _iterate_closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
 
 
-def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_packages_of_variables(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
     """Yield the packages of the global and closure variables that a function uses.
 
     Args:
@@ -283,7 +283,7 @@ def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> 
             yield _get_package(kind)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from _iterate_called_packages(inner, names)
+            yield from _iterate_packages_of_variables(inner, names)
 
 
 @functools.cache

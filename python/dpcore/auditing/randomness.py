@@ -126,7 +126,7 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
     """
     sides = [_RepeatedSide(draw, draw) for draw in _make_draw_functions(draws)]
     _draw_twice(sides, draws, trials, until_own=True)
-    return _combine_verdicts(sides)
+    return _combined_verdict_word(sides)
 
 
 Shared = tuple[str, Any]
@@ -134,7 +134,7 @@ Shared = tuple[str, Any]
 "checkpoint"."""
 
 
-def has_global_noise(draws: CallableDraws, trials: int, shared: Shared) -> bool:
+def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared) -> bool:
     """Check that several processes would not draw the same outputs of a mechanism.
 
     The check is for mechanisms that use other randomness than the given generator. If several
@@ -158,23 +158,23 @@ def has_global_noise(draws: CallableDraws, trials: int, shared: Shared) -> bool:
             also raised if too few outputs differ from each other to exclude such a generator.
     """
     with Generators.collect_defaults() as generators:
-        of_globals = _classify_repeats(generators, draws, draws, trials)
+        of_globals = _repeat_draws_and_classify(generators, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
     with Generators.collect_from_memory() as every:
         # These copies are like those in two processes. Objects shared with the original are
         # restored.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
-        verdicts = _classify_repeats(every, twins[0], twins[1], trials)
+        verdicts = _repeat_draws_and_classify(every, twins[0], twins[1], trials)
     if verdicts & {"seed", "rounding"}:
         _refuse_own_generator(draws, shared, "draws")
-    if "own" not in verdicts and not has_global_changes_only(draws, shared):
+    if "own" not in verdicts and not has_global_generator_use_or_raises(draws, shared):
         # All rows were repeated, and a copied generator may be the reason.
         _refuse_own_generator(draws, shared, "may draw")
     return "own" not in verdicts
 
 
-def has_global_changes_only(draws: CallableDraws, shared: Shared) -> bool:
+def has_global_generator_use_or_raises(draws: CallableDraws, shared: Shared) -> bool:
     """Check which random generators of this process a mechanism uses when it is called.
 
     The mechanism is called once on x and once on x'. A generator is used if its state changes. The
@@ -210,7 +210,7 @@ def _refuse_own_generator(draws: CallableDraws, shared: Shared, verb: str) -> No
     raise invalid(shared[0], requirement, shared[1])
 
 
-def _classify_repeats(
+def _repeat_draws_and_classify(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
     """Draw rows twice on x and on x', with the same states of generators, and compare them.
@@ -226,12 +226,12 @@ def _classify_repeats(
     """
     both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
     sides = [
-        _RepeatedSide(generators.wrap_to_store(a), generators.restore_before(b)) for a, b in both
+        _RepeatedSide(generators.save_state_first(a), generators.restore_before(b)) for a, b in both
     ]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
     verdicts = {"own"} if len(equal) < len(sides) else set()
-    return verdicts | ({_combine_verdicts(equal)} if equal else set())
+    return verdicts | ({_combined_verdict_word(equal)} if equal else set())
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
@@ -341,10 +341,10 @@ class _RepeatedSide:
         sizes = np.bincount(numbers)
         # The first row is among the others, and was also counted as equal to itself.
         sizes[numbers[0]] += self.alike - 1
-        return log_chance_of_pairs(sizes)
+        return log_chance_pairs_equal(sizes)
 
 
-def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
+def log_chance_pairs_equal(group_sizes: npt.NDArray[np.intp]) -> float:
     """Compute the log probability that outputs in random pairs are equal within each pair.
 
     Suppose that r outputs are drawn twice, and that equal outputs form groups. The 2r outputs are
@@ -354,26 +354,26 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
     product of the numbers (2m - 1)!! over all groups, divided by (2r - 1)!!.
 
     Args:
-        sizes: number m of outputs in each group. Repetitions do not count.
+        group_sizes: number m of outputs in each group. Repetitions do not count.
 
     Returns:
         The natural logarithm of the probability.
 
     Example:
-        >>> round(float(np.exp(log_chance_of_pairs(np.array([1, 1])))), 4)
+        >>> round(float(np.exp(log_chance_pairs_equal(np.array([1, 1])))), 4)
         0.3333
     """
-    return float(_log_pairings(sizes).sum() - _log_pairings(sizes.sum()))
+    return float(_log_ways_to_pair(group_sizes).sum() - _log_ways_to_pair(group_sizes.sum()))
 
 
-def _log_pairings(pairs: Any) -> Any:
+def _log_ways_to_pair(pairs: Any) -> Any:
     """Return the logarithm of (2m - 1)!!, the number of ways to divide 2m objects into m pairs."""
     from scipy.special import gammaln
 
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
 
 
-def _combine_verdicts(sides: list[_RepeatedSide]) -> str:
+def _combined_verdict_word(sides: list[_RepeatedSide]) -> str:
     verdicts = {side.found for side in sides}
     if "own" in verdicts:
         return "own"
@@ -417,7 +417,7 @@ def _draw_twice(
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
     """Return True if two blocks differ by more than rounding, in any float format."""
-    numbers, others = _as_float_columns(outputs), _as_float_columns(again)
+    numbers, others = _as_columns_if_floats(outputs), _as_columns_if_floats(again)
     if numbers is None or others is None or numbers.shape != others.shape:
         return classify_difference(outputs, again) == "own"
     with np.errstate(all="ignore"):
@@ -439,7 +439,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     A group may also contain rows that do not agree. The result has the number of the group of each
     row, shape `(size,)`.
     """
-    numbers = _as_float_columns(outputs)
+    numbers = _as_columns_if_floats(outputs)
     if numbers is None:
         rows = encode_rows(outputs)
         if rows is None or not rows.shape[1]:
@@ -490,7 +490,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
     Rows without floats must be equal.
     """
-    numbers, others = _as_float_columns(outputs), _as_float_columns(again)
+    numbers, others = _as_columns_if_floats(outputs), _as_columns_if_floats(again)
     if numbers is None or others is None:
         rows, other = encode_rows(outputs), encode_rows(again)
         # Objects that cannot be compared are not regarded as independent.
@@ -522,7 +522,7 @@ def _are_near(numbers: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArra
         return np.asarray(np.abs(numbers - others) <= tolerances_at(grains, size.T).T)
 
 
-def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+def _as_columns_if_floats(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Return outputs as a table of floats, shape `(size, columns)`, or None for other outputs."""
     kind = outputs.dtype.kind
     if kind == "O" and all(isinstance(entry, float) for entry in outputs.ravel().tolist()):

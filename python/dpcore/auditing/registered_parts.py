@@ -38,7 +38,7 @@ class _Entry(NamedTuple):
     voided: tuple[str, ...] = ()
 
 
-def mark_part_begun(run_path: Path, run: RunFile, again: bool) -> None:
+def record_part_start_once(run_path: Path, run: RunFile, is_recount: bool) -> None:
     """Record that the count of a part of an audit begins, so that no part is counted twice.
 
     A part is a share of the trials that one process counts. The records of all parts are small
@@ -49,20 +49,20 @@ def mark_part_begun(run_path: Path, run: RunFile, again: bool) -> None:
     Args:
         run_path: path of the run file of the whole audit.
         run: the file for the counts of this part. This process holds the lock on the file.
-        again: True to declare an earlier count of this part void, and to count the part again.
+        is_recount: True to declare an earlier count of this part void, and to count the part again.
 
     Raises:
         ValueError: for one of these reasons:
 
-            - another count of this part is recorded, and `again` is False;
+            - another count of this part is recorded, and `is_recount` is False;
             - a later count of this part has made the count in `run` void;
-            - `again` is True, and a seed repeats the outputs.
+            - `is_recount` is True, and a seed repeats the outputs.
     """
     assert run.part is not None
     if run.is_repeatable:
-        if again:
+        if is_recount:
             requirement = "False where the seed repeats a part: a second count verifies the first"
-            raise invalid("again", requirement, again)
+            raise invalid("again", requirement, is_recount)
         return
     folder = run_path.with_name(f"{run_path.name}.parts")
     path = folder / f"{run.part[0]}-of-{run.part[1]}"
@@ -89,7 +89,7 @@ def mark_part_begun(run_path: Path, run: RunFile, again: bool) -> None:
     before = _read_entry(path)
     if entry.number == before.number:
         return
-    if again and is_new:
+    if is_recount and is_new:
         voided = (*before.voided, before.number)
         write_atomically(path, json.dumps(entry._replace(voided=voided)._asdict()))
         return
@@ -112,7 +112,7 @@ def register_early_look(runs: Iterable[RunFile]) -> None:
     Args:
         runs: files with the counts of these parts.
     """
-    for folder in _list_folders(runs):
+    for folder in _list_register_folders(runs):
         with contextlib.suppress(OSError):
             (folder / _LOOKED).touch()
 
@@ -137,7 +137,7 @@ def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
     if not runs:
         return False, ""
     entries: dict[Path, _Entry] = {}
-    folders = _list_folders(runs)
+    folders = _list_register_folders(runs)
     for folder in folders:
         with contextlib.suppress(OSError):
             entries |= {path: _read_entry(path) for path in folder.glob("*-of-*")}
@@ -161,7 +161,7 @@ def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
     return any((folder / _LOOKED).exists() for folder in folders), note
 
 
-def _list_folders(runs: Iterable[RunFile]) -> list[Path]:
+def _list_register_folders(runs: Iterable[RunFile]) -> list[Path]:
     """List the folders of the registers of these parts, each folder once."""
     folders = [Path(run.registration["folder"]) for run in runs if run.registration]
     return list(dict.fromkeys(folders))

@@ -17,43 +17,43 @@ from ..attacks import Auto, named
 from ..attacks.attack import AuditAttack, Goal, attack_of, power_of_two_below, require_scores
 from ..bounds import BOUNDS
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import Claim, tangent_eps_delta
+from ..claims.trade_off import Claim, choose_refutable_pair
 from ..mechanisms.callables import check_mechanism, is_thread_safe, is_unbatched
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
+    convert_pair,
     declared_loss,
-    inputs_of,
+    get_or_default,
     is_native,
     noiseless_outputs,
     notes_on,
-    optional_attribute,
-    stated_score_functions,
+    stated_score_function_or_empty,
 )
 from ..mechanisms.native import describe_natively
 from ..packages import has_all, imported_attribute
 from ..pairs import Searched, distance
-from ..pairs.differences import inputs_equal, pair_to_floats
+from ..pairs.differences import inputs_equal, pair_lists_to_float_arrays
 from ..pairs.neighbours import neighbour_of
 from ..records import Counts, Pair
 from ..report.shown import name_of
 from ..results.audits import error_limits_of
-from ..results.evidence import Provenance, per_distance
+from ..results.evidence import Provenance, divide_if_delta_0
 from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, NativeDraws, TimeLog
 from ..sampling.workers import count_workers, find_where_tasks_run, is_dask_client
 from ..streams import MOST_DRAWS, block_trials, threads_of, to_seed
 from .arguments import Arguments, Route
 from .call_sizes import compare_call_sizes
-from .list_forms import compare_list_array, explain_list_errors
-from .output_forms import find_form
+from .list_forms import compare_input_forms, explain_list_errors
+from .output_forms import find_output_shape_and_names
 from .pair_choice import PairCandidates, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
     TimedDraws,
     classify_randomness,
-    has_global_changes_only,
-    has_global_noise,
+    has_global_generator_use_or_raises,
+    has_global_noise_or_raises,
     refuse_multithreaded_calls,
 )
 
@@ -153,7 +153,7 @@ class UnsettledRequest(Arguments):
         """Number of draws per input that only serve to choose the event, and are not counted."""
         if self.pilot is not None:
             return self.pilot
-        usual, most = self.attack.default_pilot(self.trials), self.wanted.default_pilot_limit
+        usual, most = self.attack.default_pilot(self.trials), self.wanted.max_default_pilot_draws
         if most is None:
             return usual
         return min(usual, max(self.attack.fewest_pilot, power_of_two_below(most)))
@@ -207,7 +207,7 @@ class UnsettledRequest(Arguments):
     def _block_size(self, elements: int) -> int:
         if self.block is not None:
             return self.block
-        device = optional_attribute(self.mechanism, "device_type")
+        device = get_or_default(self.mechanism, "device_type")
         size = block_trials(elements, device if isinstance(device, str) else "cpu")
         return min(size, BLOCK) if self.stop == "refuted" else size
 
@@ -245,9 +245,9 @@ class Request(UnsettledRequest):
     tangent: float | None = None
 
     @property
-    def attack_pair(self) -> Pair:
+    def pair_as_floats(self) -> Pair:
         """The two inputs in the form that attacks use: vectors of floats, if this is possible."""
-        return pair_to_floats(self.pair if self.clean is None else self.clean)
+        return pair_lists_to_float_arrays(self.pair if self.clean is None else self.clean)
 
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
@@ -257,7 +257,7 @@ class Request(UnsettledRequest):
         ratio.
         """
         takes_them = self.attack.takes_stated_scores
-        return stated_score_functions(self.mechanism, self.pair) if takes_them else ()
+        return stated_score_function_or_empty(self.mechanism, self.pair) if takes_them else ()
 
     def with_best_tangent(self, counts: Counts) -> Request:
         """For a claimed curve, choose the tangent (epsilon, delta) that an event can refute best.
@@ -272,12 +272,12 @@ class Request(UnsettledRequest):
         """
         if not isinstance(self.claim, Claim):
             return self
-        tangent, delta = tangent_eps_delta(self.claim, counts)
+        tangent, delta = choose_refutable_pair(self.claim, counts)
         loss = declared_loss(self.mechanism, self.pair, delta)
         return replace(self, tangent=tangent, delta=delta, declared_loss=loss)
 
 
-def request_of(
+def probed_request(
     arguments: Arguments,
     course: TimeLog,
     settle: Callable[[UnsettledRequest], UnsettledRequest] | None = None,
@@ -299,19 +299,19 @@ def request_of(
     course.begin_step("probe", "trying the mechanism")
     made = provenance_of(arguments.mechanism, arguments.source)
     trials = None if arguments.trials is None else errors.count("trials", arguments.trials)
-    budget = _check_budget(arguments)
+    budget = _checked_seconds_or_none(arguments)
     start = errors.integer("start", errors.whole(arguments.start), 0)
     delta, confidence = (
         errors.delta_level(arguments.delta),
         errors.confidence_level(arguments.confidence),
     )
-    _refuse_encoder(arguments.mechanism, arguments.pair)
+    _refuse_noiseless_encoder(arguments.mechanism, arguments.pair)
     neighbour = None if arguments.neighbour is None else neighbour_of(arguments.neighbour)
-    mechanism, claim, delta = _read_map_claim(
+    mechanism, claim, delta = _read_mechanism_claim_and_delta(
         _adapt_mechanism(arguments.mechanism), neighbour, arguments.claim, delta
     )
     arguments.check_flags_and_words()
-    find_declaration(BOUNDS[arguments.bound]).check_delta(arguments.bound, delta)
+    find_declaration(BOUNDS[arguments.bound]).check_bound_allows_delta(arguments.bound, delta)
     check_curve(claim, delta, arguments.bound)
     pilot = (
         None
@@ -348,7 +348,7 @@ def request_of(
         route = _resolve_auto_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise errors.invalid("route", "'auto' for a Python callable", route)
-    elif not attack.times and optional_attribute(mechanism, "thread_safe") is False:
+    elif not attack.times and get_or_default(mechanism, "thread_safe") is False:
         refuse_multithreaded_calls(arguments.threads, arguments.executor, "that is not thread-safe")
     checked = vars(arguments) | {"mechanism": mechanism, "claim": claim, "delta": delta}
     checked |= {"confidence": confidence, "route": route, "attack": attack, "trials": trials}
@@ -359,20 +359,20 @@ def request_of(
     )  # fmt: skip
     with watch_inputs(name_of(mechanism), pair):
         with explain_list_errors(mechanism, pair, seed, course):
-            request = _find_form(request)
+            request = _add_output_shape_and_names(request)
         if settle is not None:
             request = settle(request)
         if budget is not None and is_unbatched(mechanism):
             # The number of trials limits the number of outputs that show the form.
-            request = _find_form(request)
+            request = _add_output_shape_and_names(request)
         request = _probe_mechanism(request)
         if request.randomness == "own" or request.attack.times:
             return request
-        notes = compare_list_array(mechanism, pair, seed, course)
+        notes = compare_input_forms(mechanism, pair, seed, course)
         return replace(request, probe_notes=(*request.probe_notes, *notes))
 
 
-def _check_budget(arguments: Arguments) -> float | None:
+def _checked_seconds_or_none(arguments: Arguments) -> float | None:
     """Return the time in seconds that the audit may take, or None if `seconds` is not given."""
     if arguments.seconds is None:
         return None
@@ -384,23 +384,23 @@ def _check_budget(arguments: Arguments) -> float | None:
     return budget
 
 
-def _find_form(request: UnsettledRequest) -> UnsettledRequest:
+def _add_output_shape_and_names(request: UnsettledRequest) -> UnsettledRequest:
     """Add the shape and the names of the outputs to the request.
 
     Native mechanisms and timed audits need no call for this.
     """
     if not (is_native(request.mechanism) or request.attack.times):
-        inputs = inputs_of(request.mechanism, request.probe_pair)
+        inputs = convert_pair(request.mechanism, request.probe_pair)
         called = request.mechanism, inputs, request.seed, request.course
-        shape, names, columns = find_form(*called, request.start + request.trials)
+        shape, names, columns = find_output_shape_and_names(*called, request.start + request.trials)
         request = replace(request, shape=shape, fields=names, columns=columns)
     _check_trial_settings(request)
     return request
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
-    own = optional_attribute(mechanism, "default_trials_on")
-    return (own(inputs_of(mechanism, pair)) if callable(own) else None) or _DEFAULT_TRIALS
+    own = get_or_default(mechanism, "default_trials_on")
+    return (own(convert_pair(mechanism, pair)) if callable(own) else None) or _DEFAULT_TRIALS
 
 
 def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
@@ -413,7 +413,7 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
         return replace(request, randomness="seed")
-    own = optional_attribute(mechanism, "reproducible") is False
+    own = get_or_default(mechanism, "reproducible") is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
     source, trials = request.make_source(request.probe_pair), request.start + request.trials
@@ -423,20 +423,20 @@ def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     request = replace(request, doubted=(*doubts, *sizes_differ), probe_notes=notes)
     randomness = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=randomness)
-    shared = _multiprocess_argument(request)
+    shared = _argument_implying_processes(request)
     if randomness == "not known" and shared is not None:
-        return replace(request, globals=has_global_changes_only(draws, shared))
+        return replace(request, globals=has_global_generator_use_or_raises(draws, shared))
     if randomness != "own":
         return request
-    if optional_attribute(mechanism, "thread_safe") is not True:
+    if get_or_default(mechanism, "thread_safe") is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_multithreaded_calls(request.threads, executor, what)
     if shared is None:
         return request
-    return replace(request, globals=has_global_noise(draws, trials, shared))
+    return replace(request, globals=has_global_noise_or_raises(draws, trials, shared))
 
 
-def _multiprocess_argument(request: UnsettledRequest) -> tuple[str, Any] | None:
+def _argument_implying_processes(request: UnsettledRequest) -> tuple[str, Any] | None:
     """Return name and value of the argument because of which several processes may draw.
 
     The argument is `executor` or `checkpoint`. The result is None if only this process draws.
@@ -473,11 +473,11 @@ def _check_trial_settings(request: UnsettledRequest) -> None:
         require_scores(request.attack, "where stop is 'refuted'")
 
 
-def _refuse_encoder(mechanism: Any, pair: Any) -> None:
+def _refuse_noiseless_encoder(mechanism: Any, pair: Any) -> None:
     """Raise a TypeError if a text encoder without noise is given as the mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
-    if not is_texts or isinstance(mechanism, type) or optional_attribute(mechanism, "as_mechanism"):
+    if not is_texts or isinstance(mechanism, type) or get_or_default(mechanism, "as_mechanism"):
         return
     owner = (
         mechanism.__self__ if isinstance(mechanism, (MethodType, BuiltinMethodType)) else mechanism
@@ -500,7 +500,7 @@ def _adapt_mechanism(mechanism: Any) -> Any:
     return check_mechanism(mechanism if adapted is None else adapted)
 
 
-def _read_map_claim(
+def _read_mechanism_claim_and_delta(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
     """Return the mechanism, and the claim and delta that are tested.
@@ -511,8 +511,8 @@ def _read_map_claim(
     """
     if claim is not None:
         return mechanism, claim, delta
-    if neighbour is None or optional_attribute(mechanism, "speaking_of") is None:
-        own = optional_attribute(mechanism, "delta") if hasattr(mechanism, "claim") else None
+    if neighbour is None or get_or_default(mechanism, "speaking_of") is None:
+        own = get_or_default(mechanism, "delta") if hasattr(mechanism, "claim") else None
         own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
         return mechanism, None, _choose_larger_delta(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
@@ -564,7 +564,7 @@ def _resolve_auto_route(
         return route
     if reason or not attack.by_ballot:
         return "sampled"
-    floats = pair_to_floats(pair)
+    floats = pair_lists_to_float_arrays(pair)
     alike = all(np.all(side == side[0]) for side in (floats.x, floats.x_prime))
     return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
@@ -593,7 +593,7 @@ def choose_request_pair(unsettled: UnsettledRequest) -> Request:
         error = ValueError(f"{errors.message('pair', requirement, pair)} (null=True allows them)")
         raise errors.tag_error(error, "pair")
     claim = _resolve_claim(mechanism, pair, unsettled.claim)
-    advice = optional_attribute(mechanism, "claim_advice") if claim is None else ""
+    advice = get_or_default(mechanism, "claim_advice") if claim is None else ""
     request = Request(
         **vars(unsettled) | {"claim": claim, "pair": pair},
         clean=clean,
@@ -636,9 +636,7 @@ def increase_trials_for_claim(
         the increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
         mechanisms.
     """
-    claim: Any = (
-        optional_attribute(mechanism, "claim") if arguments.claim is None else arguments.claim
-    )
+    claim: Any = get_or_default(mechanism, "claim") if arguments.claim is None else arguments.claim
     native = is_native(mechanism)
     is_slow = isinstance(mechanism, Tool) or is_unbatched(mechanism) or usual < _FEWEST_USUAL_TRIALS
     is_claim = isinstance(claim, (Claim, int, float, np.integer, np.floating))
@@ -658,7 +656,7 @@ def increase_trials_for_claim(
             if find_declaration(bound).curves == "point":
                 type_one, two = error_limits_of(counts, (1.0 - level) / 2.0)
                 return two < float(claim.trade_off(min(1.0, type_one * math.exp(margin))))
-            epsilon, delta = tangent_eps_delta(claim, counts)
+            epsilon, delta = choose_refutable_pair(claim, counts)
             return bound(counts, delta, level) > epsilon + margin
         return bool(bound(counts, arguments.delta, level) > claim * pair.distance + margin)
 
@@ -694,7 +692,7 @@ def largest_certifiable(request: UnsettledRequest, pair: Pair, trials: int) -> f
     """
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
-    return per_distance(bound, request.delta, pair.distance)
+    return divide_if_delta_0(bound, request.delta, pair.distance)
 
 
 def _note_largest_certifiable(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
@@ -756,10 +754,10 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
         return claim
     if claim is not None:
         return errors.check_epsilon(claim)
-    own = optional_attribute(mechanism, "claim")
+    own = get_or_default(mechanism, "claim")
     if own is None or callable(own):
         return None
-    norm, most = (optional_attribute(mechanism, name) for name in ("norm", "sensitivity"))
+    norm, most = (get_or_default(mechanism, name) for name in ("norm", "sensitivity"))
     if isinstance(norm, str) and most is not None:
         apart, most = (
             distance(pair, cast(Any, norm)),

@@ -24,14 +24,14 @@ from ..errors import AssumptionWarning, invalid
 from ..events import Event, EventRecord, Never, event_of
 from ..events.event import move_to_host
 from ..mechanisms.callables import device_text, explain_failures, is_unbatched, make_generator
-from ..mechanisms.declarations import inputs_of, optional_attribute
-from ..progress import Progress, is_second_interrupt
-from ..records import Counts, get_optional
+from ..mechanisms.declarations import convert_pair, get_or_default
+from ..progress import Progress, record_interrupt_and_check_second
+from ..records import Counts, get_attribute
 from ..report.shown import name_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, put_numerator_first, unite_smallest_digests
-from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
-from ..sampling.driver import Done, Range, Source, digest_bits, draw_shard
+from ..sampling.columns import FEWEST_NUMBERED_ROWS, is_row_numbers_in_any_order, list_columns
+from ..sampling.driver import Done, Range, Source, digest_sample_outputs, run_shard
 from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, NativeDraws, Place, TimeLog
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
@@ -39,11 +39,11 @@ from ..streams import COUNT, PILOT, PROBE
 from ..suggestions import explain_argument_errors
 from .arguments import Arguments, with_signature_of
 from .early_stop import SequentialAudit, read_state
-from .forecast import settle_trials
+from .forecast import fit_trials_to_time
 from .pair_choice import watch_inputs
 from .pilot import PilotDraws, name_columns
-from .request import BLOCK, OTHER_BITS_NOTE, Request, choose_request_pair, request_of
-from .run_files import FixedFields, RunFile, open_run
+from .request import BLOCK, OTHER_BITS_NOTE, Request, choose_request_pair, probed_request
+from .run_files import FixedFields, RunFile, open_locked_run
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
@@ -232,7 +232,7 @@ def run_with_checkpoint(arguments: Arguments, usual_trials: int | None = None) -
         usual_trials: default number of trials. With None, the default of `dpcore.audit` is used.
     """
     path = arguments.checkpoint
-    with nullcontext() if path is None else open_run(path) as run:
+    with nullcontext() if path is None else open_locked_run(path) as run:
         report: Audit = run_arguments(arguments, run, usual_trials=usual_trials)
     return report
 
@@ -268,8 +268,8 @@ def run_arguments(
     with Progress(
         "", None, arguments.progress, alive=arguments.executor is None, by_call=True
     ) as bar:
-        settle = partial(settle_trials, say=bar.say)
-        unsettled = request_of(arguments, TimeLog(bar), settle, usual_trials)
+        settle = partial(fit_trials_to_time, say=bar.say)
+        unsettled = probed_request(arguments, TimeLog(bar), settle, usual_trials)
         request = choose_request_pair(replace(unsettled, budget=budget))
         if run is not None:
             run.same_bits = request.same_bits
@@ -277,19 +277,19 @@ def run_arguments(
                 raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
             with watch_list_inputs(request):
-                return audit_timing(request)
+                return audit_output_and_call_time(request)
         source = request.make_source(request.pair)
         if count is not None and request.stop != "fixed":
             raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
             with watch_list_inputs(request):
-                return run_with_early_stop(request, source, run)
+                return run_until_refuted(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = check_resumable(request, source, run)
         else:
             with watch_list_inputs(request):
                 request, fitted = fit_event(request, source)
-            fixed = collect_fixed_fields(request, source, fitted)
+            fixed = collect_facts_before_count(request, source, fitted)
             if run is not None:
                 run.begin(fixed)
         with watch_list_inputs(request):
@@ -355,7 +355,7 @@ def _time_and_hashes(request: Request, source: Source, ranges: tuple[Range, ...]
     }
 
 
-def collect_fixed_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
+def collect_facts_before_count(request: Request, source: Source, fitted: Fitted) -> FixedFields:
     """Collect the facts of an audit that are known before the count begins, to store them."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
@@ -367,7 +367,7 @@ def collect_fixed_fields(request: Request, source: Source, fitted: Fitted) -> Fi
         checks=request.doubted,
         remarks=fitted.remarks,
         collisions=source.replays.collisions,
-        bits="" if request.checkpoint is None else digest_bits(source.draws),
+        bits="" if request.checkpoint is None else digest_sample_outputs(source.draws),
     )
 
 
@@ -385,7 +385,7 @@ def count_event(
     Returns:
         The `Audit`. It includes the counts of the earlier process.
     """
-    done = count_shards(source, fixed, run)
+    done = finish_counting_event(source, fixed, run)
     request.course.begin_step("report", "checking the rows")
     course = _time_and_hashes(request, source, done.ranges)
     if run is not None:
@@ -462,20 +462,20 @@ def add_row_number_warning(checks: tuple[str, ...], source: Source) -> tuple[str
             return checks
     outputs = move_to_host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
     for place, values in list_columns(outputs):
-        if is_numbering(values):
+        if is_row_numbers_in_any_order(values):
             what = f"{place} of the outputs" if place else "the output"
             return f"{what} numbers the rows: leave it out of what is returned", *checks
     return checks
 
 
-def warn_of(checks: tuple[str, ...]) -> None:
-    """Issue one AssumptionWarning for each sentence in `checks`."""
-    for check in checks:
+def warn_of(sentences: tuple[str, ...]) -> None:
+    """Issue one AssumptionWarning for each sentence in `sentences`."""
+    for check in sentences:
         # The warning names the line that called dpcore.audit.
         warnings.warn(check, AssumptionWarning, stacklevel=5)
 
 
-def _list_additional_counts(fixed: FixedFields) -> tuple[Watch, ...]:
+def _make_bit_and_curve_watches(fixed: FixedFields) -> tuple[Watch, ...]:
     """List what is counted besides the event.
 
     This is the event of the floating-point bits, and the trade-off curve of the score.
@@ -515,24 +515,24 @@ def _read_bits_and_curve(
 
 
 def _list_group_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
-    multiplicities = get_optional(EventRecord, event, "multiplicities")
+    multiplicities = get_attribute(EventRecord, event, "multiplicities")
     n, n_prime = tally.rows, tally_prime.rows
     groups = zip(tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True)
     return tuple(Counts(k, n * many, k_prime, n_prime * many) for k, k_prime, many in groups)
 
 
-def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
+def finish_counting_event(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
     """Count the chosen event in all trials on x and on x' that are not counted yet.
 
     Ctrl-C ends the count, and the counts so far are returned. If a run file is given, Ctrl-C raises
     KeyboardInterrupt instead, and the audit can be continued from the file.
     """
-    event, course, watches = fixed.audit["event"], source.course, _list_additional_counts(fixed)
+    event, course, watches = fixed.audit["event"], source.course, _make_bit_and_curve_watches(fixed)
     done = Done() if run is None else run.done
     start, stop = (fixed.start, fixed.start + fixed.trials) if run is None else run.range
     course.begin_step("count", "counting", 2 * (stop - start - done.trials))
     begun = course.clock()
-    with nullcontext() if run is None else keep_on_errors(run):
+    with nullcontext() if run is None else save_run_at_exit_or_error(run):
         try:
             for shard in source.count_in_shards(
                 event, COUNT, done.list_unfinished(start, stop), watches
@@ -542,14 +542,14 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                 if run is not None:
                     run.save_counts(done, shard.edges, source.replays, course.clock() - begun)
                     begun = course.clock()
-                course.bar.relabel(format_progress("counting", source, run))
+                course.bar.relabel(format_progress_label("counting", source, run))
         except KeyboardInterrupt:
-            if run is not None or is_second_interrupt() or not done.ranges:
+            if run is not None or record_interrupt_and_check_second() or not done.ranges:
                 raise
     return done
 
 
-def format_progress(what: str, source: Source, run: RunFile | None = None) -> str:
+def format_progress_label(what: str, source: Source, run: RunFile | None = None) -> str:
     """Return the text of the progress bar: step, number of workers, and time of the last save.
 
     Args:
@@ -562,12 +562,12 @@ def format_progress(what: str, source: Source, run: RunFile | None = None) -> st
 
 
 @contextmanager
-def keep_on_errors(run: RunFile) -> Iterator[None]:
+def save_run_at_exit_or_error(run: RunFile) -> Iterator[None]:
     """Store the state of an audit in its run file when the `with` block ends, also after an error.
 
     If there is an error, a note on how to continue the audit is added to the error.
     """
-    run.ensure_file()
+    run.write_if_never_written()
     try:
         yield
     except KeyboardInterrupt:
@@ -616,7 +616,7 @@ def check_resumable(request: Request, source: Source, run: RunFile) -> FixedFiel
     else:
         request, fitted = fit_event(request, source)
     source.replays.restore(fixed.collisions, run.digests, run.zeros)  # a second pilot adds pairs
-    mine = collect_fixed_fields(request, source, fitted)
+    mine = collect_facts_before_count(request, source, fitted)
     run.refuse_difference(mine)
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice
     mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
@@ -647,7 +647,7 @@ def block_index_and_recounts(source: Source, fixed: FixedFields, number: int) ->
     first, end = max(start, source.start), min(stop, source.end)
     event, compared = fixed.audit["event"], not source.draws.native
     work = TallyRows(event, source.name, (), source.start if compared else None, source.block)
-    edges = draw_shard(source.draws, work, source.make_task(COUNT, first, end)).edges
+    edges = run_shard(source.draws, work, source.make_task(COUNT, first, end)).edges
     return edges[0] if edges else None
 
 
@@ -666,27 +666,27 @@ def fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
     claim = request.claim
     if claim is not None and not isinstance(claim, Claim):
         claim *= request.pair.distance
-    draws = PilotDraws(source, request.attack_pair, request.goal, size, floats, stated, claim)
-    fitted = draws.note_constants(request.attack.fitted_on(draws), null=request.null)
+    draws = PilotDraws(source, request.pair_as_floats, request.goal, size, floats, stated, claim)
+    fitted = draws.note_constant_outputs(request.attack.fitted_on(draws), null=request.null)
     if isinstance(request.claim, Claim):
         counts = fitted.counts or draws.counts(fitted.event, size)
         request = request.with_best_tangent(put_numerator_first(counts, fitted.direction))
     return request, fitted
 
 
-def run_with_early_stop(request: Request, source: Source, run: RunFile | None = None) -> Audit:
+def run_until_refuted(request: Request, source: Source, run: RunFile | None = None) -> Audit:
     """Run an audit that stops as soon as the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
     course = SequentialAudit(source, request, attack, pilot)
-    partial = _run_sequence(request, source, course, run)
+    partial = _run_slices_and_return_interrupted(request, source, course, run)
     request.course.begin_step("report", "checking the rows")
     checks = request.doubted + course.independence_doubts
     checks = checks if partial else add_row_number_warning(checks, source)
     warn_of((*checks, *course.remarks))
-    slices, (nan, nan_prime) = course.slices, course.nan_counts
+    slices, (nan, nan_prime) = course.slices, course.nan_entry_counts
     last = Fitted(
         slices[-1].event, slices[-1].direction, None, pilot, np.empty(0),
         remarks=course.remarks, read=course.read, inside=course.inside,
@@ -701,14 +701,14 @@ def run_with_early_stop(request: Request, source: Source, run: RunFile | None = 
     )  # fmt: skip
 
 
-def _run_sequence(
+def _run_slices_and_return_interrupted(
     request: Request, source: Source, course: SequentialAudit, run: RunFile | None
 ) -> bool:
     """Count the slices of an audit with early stop. Return True if Ctrl-C ended the count."""
     if run is None:
         return course.run()
     never = Fitted(Never(), "x", 0.0, course.pilot, np.empty(0))
-    fixed = collect_fixed_fields(request, source, never)
+    fixed = collect_facts_before_count(request, source, never)
     if run.fixed is None:
         run.begin(fixed)
     else:
@@ -719,11 +719,11 @@ def _run_sequence(
 
     def keep() -> None:
         now = request.course.clock()
-        run.save_stop_state(course.to_dict, source.replays, now - begun[0])
-        request.course.bar.relabel(format_progress("counting until refuted", source, run))
+        run.save_early_stop_state_if_due(course.to_dict, source.replays, now - begun[0])
+        request.course.bar.relabel(format_progress_label("counting until refuted", source, run))
         begun[0] = now
 
-    with keep_on_errors(run):
+    with save_run_at_exit_or_error(run):
         if state is not None:
             course.restore(state, run.refuse_mechanism)
         try:
@@ -733,7 +733,7 @@ def _run_sequence(
     return False
 
 
-def audit_timing(request: Request) -> Audit:
+def audit_output_and_call_time(request: Request) -> Audit:
     """Run an audit whose event depends on the output of a call and on the time that the call takes.
 
     The audit counts ``2 * trials`` calls, each with one output. For each call, a fair coin chooses
@@ -761,7 +761,7 @@ def audit_timing(request: Request) -> Audit:
         raise invalid("stop, executor, start", "left alone for Timing", unsuitable)
     if request.workers != 1:
         raise invalid("threads", "1 for Timing", request.workers)
-    if optional_attribute(request.mechanism, "encodes_once"):
+    if get_or_default(request.mechanism, "encodes_once"):
         requirement = "another than Timing where a text is encoded once, before the calls"
         raise invalid("attack", requirement, request.attack.given)
     course = request.course
@@ -771,7 +771,7 @@ def audit_timing(request: Request) -> Audit:
     rng = make_generator(request.seed, COUNT, 0, 0)
 
     calls = 2 * request.trials
-    inputs = inputs_of(request.mechanism, request.pair)
+    inputs = convert_pair(request.mechanism, request.pair)
 
     def make_rng(side: int, number: int) -> np.random.Generator:
         return make_generator(request.seed, PROBE, side, number)

@@ -29,13 +29,13 @@ from ..errors import FileWarning, choice, flag, instance, integer, invalid, mist
 from ..events import SIDES, EventRecord
 from ..mechanisms.declarations import is_native
 from ..paths import name_path_errors, require_path, write_atomically
-from ..records import get_optional
+from ..records import get_attribute
 from ..report.plain import decode_value, encode_value, name_field, parse_object, read_field, to_hint
 from ..results.audits import Audit
 from ..results.evidence import read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
-from ..sampling.rows import event_rate_change_doubts, evidence_from_dict, evidence_to_dict
+from ..sampling.rows import compare_rates_of_audits, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 from ..sampling.workers import SAME_BITS_REMEDY
 from ..visible import make_visible
@@ -119,7 +119,7 @@ class FixedFields:
         with name_field("fixed.lattice", record["lattice"]):
             if lattice is not None:
                 lattice = decode_value(record["lattice"][0]), choice("lattice", lattice[1], SIDES)
-        whole = "repr" not in _as_mapping(held["event"])
+        whole = "repr" not in _mapping_or_empty(held["event"])
         for name, event in (("event", audit["event"]), ("lattice", lattice and lattice[0])):
             if whole and event is not None and not callable(event):
                 raise mistyped(f"fixed.{name}", "an event", event)
@@ -157,7 +157,7 @@ class FixedFields:
             The name of the argument, its value in this audit, and its value in the other audit.
             None if all compared arguments agree.
         """
-        mine, theirs = _reprs_to_text(self.to_dict()), _reprs_to_text(other.to_dict())
+        mine, theirs = _unwrap_reprs(self.to_dict()), _unwrap_reprs(other.to_dict())
         for name in ("start", "trials"):
             if mine[name] != theirs[name]:
                 return name, mine[name], theirs[name]
@@ -291,10 +291,10 @@ class RunFile:
             argument = "checkpoint" if self.part is None else "out"
             return f"the same call with {argument}={str(self.path)!r}"
         if self.part is not None:
-            return self.make_count_line(self.part, self.path)
+            return self.count_command(self.part, self.path)
         return join_shell_words("dpcore", "audit", *self._cli_mechanism, "--resume", self.path)
 
-    def make_count_line(self, part: tuple[int, int], out: Path | str) -> str:
+    def count_command(self, part: tuple[int, int], out: Path | str) -> str:
         """Return the command line `dpcore count ...` that counts one part of this audit's trials.
 
         Args:
@@ -319,7 +319,7 @@ class RunFile:
                 cannot store the event, and no seed repeats the outputs.
         """
         record = fixed.to_dict()
-        fixed.whole = "repr" not in _as_mapping(record["audit"]["event"])
+        fixed.whole = "repr" not in _mapping_or_empty(record["audit"]["event"])
         if not fixed.whole and fixed.audit["randomness"] in ("own", "rounding"):
             requirement = (
                 "None where the seed does not repeat the outputs and JSON cannot hold the event "
@@ -351,7 +351,7 @@ class RunFile:
         self._replays = replays
         self.write()
 
-    def save_stop_state(
+    def save_early_stop_state_if_due(
         self, make: Callable[[], dict[str, Any]], replays: Replays, seconds: float
     ) -> None:
         """Store the state of an audit that stops as soon as the claim is refuted.
@@ -379,7 +379,7 @@ class RunFile:
             return ()
         ends = [*self.sessions, [self.done.trials, *(side.hits[0] for side in self.done.sides)]]
         rows = [[b - a for a, b in zip(*two, strict=True)] for two in itertools.pairwise(ends)]
-        return event_rate_change_doubts([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
+        return compare_rates_of_audits([[(n, hits[side]) for n, *hits in rows] for side in (0, 1)])
 
     def refuse_difference(self, mine: FixedFields) -> None:
         """Raise a ValueError if an argument of this process has another value in the run file.
@@ -396,20 +396,20 @@ class RunFile:
         if self.fixed.bits and mine.bits not in ("", self.fixed.bits):
             self.refuse_mechanism("one whose outputs differ from its outputs")
 
-    def refuse_changed_counts(self, edge: Edge, again: Edge) -> NoReturn:
+    def refuse_changed_counts(self, block: Edge, again: Edge) -> NoReturn:
         """Raise a ValueError: a block of trials that was drawn again gave different counts.
 
         Args:
-            edge: index and counts of the block, from the run file.
+            block: index and counts of the block, from the run file.
             again: index and counts of the same block, drawn again.
         """
         assert self.fixed is not None
         before, now = (
             ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in counts[1])
-            for counts in (edge, again)
+            for counts in (block, again)
         )
         self.refuse_mechanism(
-            f"one of which block {edge[0]} has {now} on the two sides, where it had {before}"
+            f"one of which block {block[0]} has {now} on the two sides, where it had {before}"
         )
 
     def refuse_mechanism(self, difference: str) -> NoReturn:
@@ -424,7 +424,7 @@ class RunFile:
         )
         raise errors.tag_error(ValueError(text), "mechanism")
 
-    def _keep_digests(self, replays: Replays) -> None:
+    def _copy_limited_block_digests(self, replays: Replays) -> None:
         """Copy the hashes of counted blocks, at most 4,096 of them."""
         digests, self.zeros = replays.digests, replays.zeros
         while len(digests) > _MAX_KEPT_DIGESTS:
@@ -521,7 +521,7 @@ class RunFile:
             if tally.rows and [len(counts) for counts in tally.watched] != sizes:
                 raise invalid("watched", f"lists of {sizes} numbers", tally.watched)
         event = self.fixed.audit["event"]
-        groups = get_optional(EventRecord, event, "multiplicities") if self.fixed.whole else ()
+        groups = get_attribute(EventRecord, event, "multiplicities") if self.fixed.whole else ()
         numbers = {len(side.hits) for side in (own, other) if side.rows}
         if len(numbers) > 1 or (self.fixed.whole and numbers - {1 + len(groups)}):
             raise invalid("hits", f"{1 + len(groups)} numbers on each side", numbers)
@@ -549,7 +549,7 @@ class RunFile:
             if always or self.failure is None:
                 what = "ends and leaves" if always else "goes on, but a kill would leave"
                 text = f"{self.path} could not be written ({error.__cause__}): the count {what}"
-                text = f"{text} {self.describe_held()} in the file"
+                text = f"{text} {self.stored_trial_count_text()} in the file"
                 warnings.warn(text, FileWarning, stacklevel=2)
             self.failure = error
 
@@ -561,10 +561,10 @@ class RunFile:
         """
         self.write(always=True)
         return make_visible(
-            f"{self.path} holds {self.describe_held()}: go on with {self.resume_line}"
+            f"{self.path} holds {self.stored_trial_count_text()}: go on with {self.resume_line}"
         )
 
-    def ensure_file(self) -> None:
+    def write_if_never_written(self) -> None:
         """Write the run file of the audit, if this process has not written the file before.
 
         Raises:
@@ -580,7 +580,7 @@ class RunFile:
             OSError: if the file cannot be written.
         """
         if self._replays is not None:
-            self._keep_digests(self._replays)
+            self._copy_limited_block_digests(self._replays)
         assert self.fixed is not None
         text, now = json.dumps(seal_record(self.to_dict()), allow_nan=False), time.monotonic()
         # The file may hold inputs and outputs of a user's own mechanism.
@@ -590,7 +590,7 @@ class RunFile:
         self._written, self.failure, self.held = now, None, self._count_trials()
         self.time_of_day = time.strftime("%H:%M:%S")
 
-    def describe_held(self) -> str:
+    def stored_trial_count_text(self) -> str:
         """Return a text with the number of trials whose counts are in the run file.
 
         If more trials were counted since the last write, the text also contains the larger number.
@@ -642,13 +642,13 @@ def _quote_word_for_shell(word: str) -> str:
     return f"$'{''.join(escapes)}'"
 
 
-def _reprs_to_text(value: Any) -> Any:
+def _unwrap_reprs(value: Any) -> Any:
     """Replace each object that JSON stores only as its repr by the text of this repr."""
     if isinstance(value, Mapping):
         if set(value) == {"repr"}:
             return value["repr"]
-        return {key: _reprs_to_text(item) for key, item in value.items()}
-    return [_reprs_to_text(item) for item in value] if isinstance(value, list) else value
+        return {key: _unwrap_reprs(item) for key, item in value.items()}
+    return [_unwrap_reprs(item) for item in value] if isinstance(value, list) else value
 
 
 def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
@@ -656,7 +656,7 @@ def _read_as(record: Mapping[str, Any], name: str, hint: Any) -> Any:
     return to_hint(name, hint, record[name])
 
 
-def _as_mapping(value: Any) -> Mapping[str, Any]:
+def _mapping_or_empty(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -697,7 +697,7 @@ def read_run(path: Any, name: str = "path") -> RunFile:
 
 
 @contextmanager
-def open_run(
+def open_locked_run(
     path: Any, name: str = "checkpoint", requested: Mapping[str, Any] | None = None
 ) -> Iterator[RunFile]:
     """Open the run file of an audit, and lock the file so that no other process can use it.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..attacks.arrays import freeze_arrays, read_columns, read_numbers
 from ..attacks.attack import Choice, Goal, ScoreAttack, best_threshold
 from ..attacks.auto import Auto
-from ..attacks.bins import Thresholds, choose_thresholds, sorted_no_nan
+from ..attacks.bins import Thresholds, score_thresholds, sorted_no_nan
 from ..attacks.candidates import read_candidates
 from ..attacks.classifier import Discriminant, LinearScore
 from ..attacks.grains import EXACT, PLACES, Tolerance, column_tolerances, estimate_rounding
@@ -33,10 +33,10 @@ from ..errors import invalid, mistyped
 from ..events.event import Batch, Rough, Score, is_built_in, score_attribute, score_name, scores_of
 from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
-from ..sampling.columns import PilotFacts, describe_constant, entries_equal, pilot_facts
+from ..sampling.columns import PilotFacts, describe_constant_outputs, entries_equal, pilot_facts
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
-from .column_screen import ColumnSums, choose_centre_and_width, choose_columns, fit_diagonal_score
+from .column_screen import ColumnSums, centre_and_bin_width, choose_columns, fit_diagonal_score
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
@@ -121,7 +121,7 @@ class EntriesScore(Record, word="OfEntries"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the score of each output, shape `(size,)`."""
-        rows = read_numbers(outputs, least=int(self.entries.max()) + 1)
+        rows = read_numbers(outputs, min_columns=int(self.entries.max()) + 1)
         return scores_of(self.score, rows[:, self.entries])
 
     def on_device(self, outputs: Batch) -> Rough | None:
@@ -222,7 +222,7 @@ class WholeScore(NamedTuple):
     def make_thresholds(self) -> Thresholds:
         """Return possible thresholds on this score: numbers between its stored values."""
         first, second = map(sorted_no_nan, self.values)
-        return choose_thresholds(first, second, self.grain)
+        return score_thresholds(first, second, self.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,29 +293,29 @@ class WideReading:
         whole = []
         for scored in self.whole:
             values = scores_of(scored.score, outputs[0]), scores_of(scored.score, outputs[1])
-            whole.append(scored._replace(values=_append_rows(scored.values, values, most)))
-        return replace(self, rows=_append_rows(self.rows, added, most), whole=tuple(whole))
+            whole.append(scored._replace(values=_append_and_keep_last(scored.values, values, most)))
+        return replace(self, rows=_append_and_keep_last(self.rows, added, most), whole=tuple(whole))
 
-    def make_scores(self, name: str) -> tuple[Score, ...]:
+    def learn_scores(self, outputs_name: str) -> tuple[Score, ...]:
         """Return the scores that the attack learns from the chosen columns.
 
         A score is a function that returns one number per output. The attack learns from all chosen
         columns together, and from each smaller group of columns separately.
 
         Args:
-            name: name of the outputs in error messages.
+            outputs_name: name of the outputs in error messages.
         """
         if self.learners is None:
             return ()
         training = self.training_outputs
-        scores = list(read_candidates(self.learners, *training, self.pair, name)[0])
+        scores = list(read_candidates(self.learners, *training, self.pair, outputs_name)[0])
         for group in self.groups:
             sides = [side[:, group] for side in training]
             ends = [np.asarray(side) for side in (self.pair.x, self.pair.x_prime)]
             pair = self.pair
             if all(side.shape == self.entries.shape for side in ends):
                 pair = replace(pair, x=ends[0][group], x_prime=ends[1][group])
-            made = read_candidates(self.learners, sides[0], sides[1], pair, name)[0]
+            made = read_candidates(self.learners, sides[0], sides[1], pair, outputs_name)[0]
             scores += [widen_score(score, group) for score in made]
         return tuple(dict.fromkeys(scores))
 
@@ -328,7 +328,7 @@ class WideReading:
         return replace(choice, event=event, rounding=rounding)
 
 
-def _append_rows(sides: Sides, added: Sides, most: int) -> Sides:
+def _append_and_keep_last(sides: Sides, added: Sides, most: int) -> Sides:
     """Append rows on x and on x', and return the last `most` rows on each input."""
     first, second = (np.concatenate(parts) for parts in zip(sides, added, strict=True))
     return first[-most:], second[-most:]
@@ -356,7 +356,7 @@ def widen_score(score: Score, entries: Ints) -> Score:
     return EntriesScore(entries[[place]], inner)
 
 
-def divide_attack(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
+def split_learned_and_fixed(attack: Any) -> tuple[ScoreAttack | None, tuple[Threshold, ...]] | None:
     """Divide an attack for outputs with many columns into two kinds of attacks.
 
     An attack of the first kind learns from a few chosen columns. An attack of the second kind needs
@@ -416,7 +416,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
         waiting.append((chunk[0][:, :_MAX_SCREENED_COLUMNS], chunk[1][:, :_MAX_SCREENED_COLUMNS]))
         rows += len(chunk[0])
         if sums is None and (rows >= _FEWEST_HEAD_ROWS or rows >= size):
-            bins = choose_centre_and_width([side for both in waiting for side in both])
+            bins = centre_and_bin_width([side for both in waiting for side in both])
             sums = ColumnSums(*bins), ColumnSums(*bins)
         while sums is not None and waiting:
             for own, side in zip(sums, waiting.pop(0), strict=True):
@@ -424,7 +424,7 @@ def _read_sums(source: Source, size: int) -> tuple[tuple[ColumnSums, ColumnSums]
     return None if sums is None or heads is None else (sums, heads)
 
 
-def _list_row_scores(
+def _make_whole_output_scores(
     attack: Any, stated: Sequence[Threshold], sums: Sequence[ColumnSums], heads: Sides, pair: Pair
 ) -> list[Score]:
     """Return the scores that read all columns.
@@ -452,7 +452,7 @@ def _list_row_scores(
     return list(dict.fromkeys(scores))
 
 
-def _draw_columns(
+def _draw_chosen_columns_and_scores(
     source: Source, size: int, entries: Ints, scores: Sequence[Score]
 ) -> tuple[Sides, list[tuple[Floats, Floats]]] | None:
     """Draw the second half of a pilot, and keep its chosen columns.
@@ -481,7 +481,7 @@ def _draw_columns(
     return (np.concatenate(rows[0]), np.concatenate(rows[1])), joined
 
 
-def _column_rounding_change(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
+def _rounding_error_per_column(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
     """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
     bits = [grain.bits for grain in column_tolerances(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
@@ -493,7 +493,7 @@ def _column_rounding_change(sums: Sequence[ColumnSums], rows: Sides, columns: in
     return np.pad(moves, (0, columns - moves.size), constant_values=moves.max())
 
 
-def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Tolerance:
+def _rounding_tolerance(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Tolerance:
     """Return the possible change of a score of all columns by rounding.
 
     Args:
@@ -514,7 +514,7 @@ def _find_grain(score: Score, values: tuple[Floats, Floats], moves: Floats) -> T
     return own if isinstance(score, Coordinate) else replace(own, absolute=float(moves.max()))
 
 
-def _find_constants(
+def _facts_on_constant_outputs(
     sums: Sequence[ColumnSums], rows: Sides, entries: Ints, pair: Pair, claim: Any, delta: float
 ) -> PilotFacts:
     """Return facts on constants in the outputs, such as "all outputs have one value".
@@ -525,12 +525,12 @@ def _find_constants(
     firsts = [side.first for side in sums if side.first is not None]
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
-        return PilotFacts(describe_constant(sums[0].rows, firsts[0]), True)
+        return PilotFacts(describe_constant_outputs(sums[0].rows, firsts[0]), True)
     notes = pilot_facts(rows, pair, claim, delta).notes
     return PilotFacts("", steady, tuple(_renumber_columns(note, entries) for note in notes))
 
 
-def read_wide(
+def read_and_select_columns(
     source: Source,
     attack: ScoreAttack,
     pair: Pair,
@@ -559,7 +559,7 @@ def read_wide(
         The kept columns. None if the outputs are not real numbers of one shape. Also None if the
         attack is not from dpcore, because the attack must then read whole outputs.
     """
-    divided = divide_attack(attack)
+    divided = split_learned_and_fixed(attack)
     if divided is None:
         return None
     learners, whole = divided
@@ -572,15 +572,15 @@ def read_wide(
     ends = pair_to_vectors(pair.x, pair.x_prime, source.shape)
     entries, groups = choose_columns(sums, ends)
     inner = [side.reshape(-1, *source.shape) for side in heads]
-    scores = [*_list_row_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
+    scores = [*_make_whole_output_scores(attack, whole, sums, (inner[0], inner[1]), pair), *stated]
     source.course.bar.relabel(f"reading {entries.size:,} of {columns:,} columns")
     most = _MAX_KEPT_NUMBERS // (entries.size + len(scores))
     further = max(2, min(size - sums[0].rows, most))
-    second = _draw_columns(source, further, entries, scores)
+    second = _draw_chosen_columns_and_scores(source, further, entries, scores)
     if second is None:
         return None
     rows, values = second
-    moves = _column_rounding_change(sums, rows, columns)
+    moves = _rounding_error_per_column(sums, rows, columns)
     if ends is not None:
         pair = replace(pair, x=ends[0][entries], x_prime=ends[1][entries])
     return WideReading(
@@ -590,10 +590,10 @@ def read_wide(
         learners,
         rows,
         tuple(
-            WholeScore(score, own, _find_grain(score, own, moves))
+            WholeScore(score, own, _rounding_tolerance(score, own, moves))
             for score, own in zip(scores, values, strict=True)
         ),
-        _find_constants(sums, rows, entries, pair, claim, delta),
+        _facts_on_constant_outputs(sums, rows, entries, pair, claim, delta),
         sums[0].rows + further,
         PartsRead(columns, sums[0].centre.size, sums[0].rows, int(entries.size), further),
     )

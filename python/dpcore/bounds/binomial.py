@@ -116,7 +116,7 @@ class Declared(Shown):
             _PACKAGE_BOUNDS[self.name or bound.__name__] = bound
         return bound
 
-    def check_delta(self, name: str, delta: float) -> None:
+    def check_bound_allows_delta(self, name: str, delta: float) -> None:
         """Raise a ValueError if the bound is not defined for this value of delta.
 
         Args:
@@ -129,12 +129,12 @@ class Declared(Shown):
             raise errors.invalid("delta", f"above 0 for the bound {name}", delta)
 
 
-def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float]:
+def bound_of(bound: Any, row_kind: BoundRows = "independent") -> Callable[..., float]:
     """Return the bound (a function that returns a lower limit on epsilon) with a given name.
 
     Args:
         bound: name of a bound of dpcore, or a function. A function is returned unchanged.
-        rows: kind of data from which a named bound is computed. "independent": counts from
+        row_kind: kind of data from which a named bound is computed. "independent": counts from
             independent draws on two inputs. "one_run": guesses about the canaries (test records) of
             one training run.
 
@@ -143,7 +143,7 @@ def bound_of(bound: Any, rows: BoundRows = "independent") -> Callable[..., float
         ValueError: if dpcore has no bound of this name for this kind of data.
     """
     if isinstance(bound, str):
-        names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows]
+        names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == row_kind]
         return _PACKAGE_BOUNDS[errors.choice("bound", bound, names)]
     if not callable(bound):
         raise errors.mistyped("bound", "a function that returns an epsilon, or a name", bound)

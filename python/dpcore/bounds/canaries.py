@@ -410,7 +410,7 @@ def guesses_refuting(
     return _bisect_fewest(refutes, 0, guesses) if refutes(guesses) else None
 
 
-def gdp_mu(epsilon: float, delta: float) -> float:
+def largest_gdp_mu(epsilon: float, delta: float) -> float:
     """Compute the largest mu for which mu-GDP implies (epsilon, delta)-DP.
 
     For a fixed delta, this function is the inverse of `gdp_epsilon`.
@@ -430,7 +430,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
         Dong, Roth and Su (2022), corollary 2.13.
 
     Example:
-        >>> round(gdp_mu(4.377, 1e-5), 3)
+        >>> round(largest_gdp_mu(4.377, 1e-5), 3)
         1.0
     """
     from .tradeoff import log_delta
@@ -495,7 +495,7 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
     return low
 
 
-def gaussian_q_from_p(p: float, true_epsilon: float, delta: float) -> float:
+def gaussian_p_on_x_prime(p: float, true_epsilon: float, delta: float) -> float:
     """Compute the probability of an event on x' from its probability p on x, for Gaussian noise.
 
     The event is that the output is above a threshold. The result is ``Phi(Phi^-1(p) - mu)``. Here
@@ -513,12 +513,12 @@ def gaussian_q_from_p(p: float, true_epsilon: float, delta: float) -> float:
         Dong, Roth and Su (2022), section 2.3.
 
     Example:
-        >>> round(gaussian_q_from_p(0.5, 4.377, 1e-5), 3)
+        >>> round(gaussian_p_on_x_prime(0.5, 4.377, 1e-5), 3)
         0.159
     """
     from scipy.special import ndtr, ndtri
 
-    return float(ndtr(ndtri(p) - gdp_mu(true_epsilon, delta)))
+    return float(ndtr(ndtri(p) - largest_gdp_mu(true_epsilon, delta)))
 
 
 def guesses_power(

@@ -22,7 +22,7 @@ from ..errors import confidence_level, count, delta_level, invalid, numeric, rea
 from ..records import Counts, Floats
 from ..suggestions import explain_argument_errors
 from .binomial import bound_of, clopper_pearson
-from .canaries import gdp_epsilon, gdp_mu
+from .canaries import gdp_epsilon, largest_gdp_mu
 
 _PILOT_TAIL = 0.01
 _MIN_PAULSON_PARAMETER = 10.0
@@ -160,10 +160,10 @@ def predict_rate_limits(
         raise invalid("k_prime", requirement, hits_prime.shape) from None
     total = float(count("trials", trials))
     confidence, tail = confidence_level(confidence), confidence_level(tail, "tail")
-    return expected_rate_limits((hits, draws, hits_prime, draws_prime), total, confidence, tail)
+    return predict_limits_unchecked((hits, draws, hits_prime, draws_prime), total, confidence, tail)
 
 
-def expected_rate_limits(
+def predict_limits_unchecked(
     counts: Sequence[Floats], trials: float, confidence: float, tail: float
 ) -> tuple[Floats, Floats]:
     """Predict for several events which limits on their probabilities an audit will find.
@@ -182,8 +182,8 @@ def expected_rate_limits(
         Lower limits on the probabilities on x, and upper limits on the probabilities on x'.
     """
     (hits, draws, hits_prime, draws_prime), alpha = counts, (1.0 - confidence) / 2.0
-    p_low = _look_up_limits(hits, draws, trials, tail, alpha, upper=False)
-    return p_low, _look_up_limits(hits_prime, draws_prime, trials, tail, alpha, upper=True)
+    p_low = _cached_expected_limits(hits, draws, trials, tail, alpha, upper=False)
+    return p_low, _cached_expected_limits(hits_prime, draws_prime, trials, tail, alpha, upper=True)
 
 
 def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Floats]:
@@ -202,30 +202,30 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
     return hits, draws
 
 
-def _look_up_limits(
-    hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
+def _cached_expected_limits(
+    pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Return `_expected_limit`, from a stored table if the pilot is small and of one size."""
-    n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
-    if 0 < n <= _MAX_TABLED_DRAWS and (draws == n).all() and (places == hits).all():
-        return _limit_table(n, total, tail, alpha, upper=upper)[places]
-    return _expected_limit(hits, draws, total, tail, alpha, upper=upper)
+    """Return `_projected_limit`, from a stored table if the pilot is small and of one size."""
+    n, places = int(pilot_draws.flat[0]) if pilot_draws.size else 0, pilot_hits.astype(np.intp)
+    if 0 < n <= _MAX_TABLED_DRAWS and (pilot_draws == n).all() and (places == pilot_hits).all():
+        return _limit_by_pilot_hits(n, total, tail, alpha, upper=upper)[places]
+    return _projected_limit(pilot_hits, pilot_draws, total, tail, alpha, upper=upper)
 
 
 @lru_cache(maxsize=64)
-def _limit_table(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> Floats:
+def _limit_by_pilot_hits(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> Floats:
     hits = np.arange(n + 1.0)
-    return _expected_limit(hits, np.full_like(hits, n), total, tail, alpha, upper=upper)
+    return _projected_limit(hits, np.full_like(hits, n), total, tail, alpha, upper=upper)
 
 
-def _expected_limit(
-    hits: Floats, draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
+def _projected_limit(
+    pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
     """Compute the limit from `total` draws whose true rate is the limit from the pilot."""
     if upper:
-        q = _beta_limit(hits + 1.0, draws - hits, tail, upper=True)
+        q = _beta_limit(pilot_hits + 1.0, pilot_draws - pilot_hits, tail, upper=True)
         return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
-    p = _beta_limit(hits, draws - hits + 1.0, tail, upper=False)
+    p = _beta_limit(pilot_hits, pilot_draws - pilot_hits + 1.0, tail, upper=False)
     return _beta_limit(p * total, total - p * total + 1.0, alpha, upper=False)
 
 
@@ -240,7 +240,7 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
     z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
     few = np.minimum(a, b) < max(_MIN_PAULSON_PARAMETER, z * z)
     # The filler value keeps the formula defined in entries that use the other branch.
-    large = _paulson_quantile(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
+    large = _paulson_beta_quantile(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
     inside = few & (a > 0.0) & (b > 0.0)
     limit: Floats = np.where(b <= 0.0, 1.0, np.where(few, 0.0, large))
     inverse = betainccinv if upper else betaincinv
@@ -248,7 +248,7 @@ def _beta_limit(a: Floats, b: Floats, alpha: float, *, upper: bool) -> Floats:
     return limit
 
 
-def _paulson_quantile(a: Floats, b: Floats, z: float) -> Floats:
+def _paulson_beta_quantile(a: Floats, b: Floats, z: float) -> Floats:
     """Compute approximately the Phi(z) quantile of Beta(a, b).
 
     The approximation is based on cube roots of chi-square variables, which are nearly normal.
@@ -599,10 +599,10 @@ def scaled_noise_epsilon(claim: float, factor: float, delta: float = 0.0) -> flo
         >>> round(scaled_noise_epsilon(1.0, 0.9), 4), round(scaled_noise_epsilon(1.0, 0.9, 1e-5), 4)
         (1.1111, 1.1228)
     """
-    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
+    return gdp_epsilon(largest_gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
 
 
-def gaussian_event(
+def gaussian_event_rates(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
     """Find the event that needs the fewest draws to refute a claim about Gaussian noise.
@@ -627,13 +627,13 @@ def gaussian_event(
         distributions.
 
     Example:
-        >>> p, q = gaussian_event(1.0, 1.2, 1e-5, 0.95, 0.95)
+        >>> p, q = gaussian_event_rates(1.0, 1.2, 1e-5, 0.95, 0.95)
         >>> round(math.log((p - 1e-5) / q), 2)  # the loss that it shows: above 1, at most 1.2
         1.13
     """
     from scipy.special import ndtr
 
-    mu = gdp_mu(true_epsilon, delta)
+    mu = largest_gdp_mu(true_epsilon, delta)
     # At `meet` the log ratio of the densities is the true epsilon. Thresholds around this point are
     # tried; the unit is the standard deviation.
     meet = true_epsilon / mu + mu / 2.0

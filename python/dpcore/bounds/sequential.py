@@ -121,7 +121,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     alpha = 1.0 - errors.confidence_level(confidence)
     if counts.n != counts.n_prime:
         raise errors.invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
-    outcomes = _hit_miss_counts(counts.k, counts.k_prime, counts.n)
+    outcomes = _stack_hits_and_misses(counts.k, counts.k_prime, counts.n)
     bets = _uninformed_bets(delta, 1.0)
     # Rounding errors of a sum of n logarithms must not certify a claim.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
@@ -227,10 +227,10 @@ class Martingale:
             ValueError: if an argument is out of range.
         """
         n = errors.integer("n", n, 1)
-        outcomes = _hit_miss_counts(
+        outcomes = _stack_hits_and_misses(
             errors.integer("k", k, 0, n), errors.integer("k_prime", k_prime, 0, n), n
         )
-        step = self._log_wealth_gain(event, outcomes)
+        step = self._update_and_log_wealth_gain(event, outcomes)
         self._mixed += step
         if predicted is None:
             self._followers += step
@@ -242,7 +242,7 @@ class Martingale:
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
 
-    def _log_wealth_gain(self, event: Hashable, outcomes: Floats) -> float:
+    def _update_and_log_wealth_gain(self, event: Hashable, outcomes: Floats) -> float:
         """Update the mixture of this event, and return by how much its log wealth increased."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + outcomes
@@ -292,7 +292,7 @@ class Martingale:
         return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {wealth}>"
 
 
-def _hit_miss_counts(k: int, k_prime: int, n: int) -> Floats:
+def _stack_hits_and_misses(k: int, k_prime: int, n: int) -> Floats:
     return np.array([k, n - k, k_prime, n - k_prime], dtype=np.float64)
 
 

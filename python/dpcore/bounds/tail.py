@@ -67,7 +67,7 @@ class Tilt(NamedTuple):
     shares: Floats
 
     @property
-    def coefficient_deviate(self) -> float:
+    def leading_coefficient_z_score(self) -> float:
         """Test statistic for the coefficient of the highest power in the first polynomial.
 
         The statistic is this coefficient, divided by its standard error.
@@ -75,7 +75,7 @@ class Tilt(NamedTuple):
         return float(self.coefficients[0, -1] / self.errors[-1])
 
 
-def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Tilt:
+def fit_tilt(scores: Floats, own_counts: Floats, other_counts: Floats, degree: int = 1) -> Tilt:
     """Fit a polynomial to the log ratio of the densities of a score on two inputs x and x'.
 
     A score is one number per output. The scores are grouped in cells (intervals), and the draws in
@@ -86,9 +86,9 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
     Args:
         scores: one score for each cell, such as the middle of the cell. The scores must not all be
             equal. Shape `(cells,)`.
-        own: number of draws on x in each cell, shape `(samples, cells)`. Each sample of counts is
-            fitted separately.
-        other: number of draws on x' in each cell, shape `(samples, cells)`.
+        own_counts: number of draws on x in each cell, shape `(samples, cells)`. Each sample of
+            counts is fitted separately.
+        other_counts: number of draws on x' in each cell, shape `(samples, cells)`.
         degree: degree of the polynomial.
 
     Returns:
@@ -105,19 +105,19 @@ def fit_tilt(scores: Floats, own: Floats, other: Floats, degree: int = 1) -> Til
         >>> bool(np.allclose(tilt.shares[0], own / (own + other)))
         True
     """
-    total = own + other
+    total = own_counts + other_counts
     weights = total[0] / total[0].sum()
     centred = scores - np.sum(weights * scores)
     units = centred / np.sqrt(np.sum(weights * centred**2))
     powers = units[:, np.newaxis] ** np.arange(degree + 1)
-    coefficients = np.zeros((len(own), degree + 1))
+    coefficients = np.zeros((len(own_counts), degree + 1))
     for _ in range(_NEWTON_STEPS):
         odds = np.clip(coefficients @ powers.T, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
         shares = 1.0 / (1.0 + np.exp(-odds))
         variances = total * shares * (1.0 - shares)
         information = np.einsum("sc,ci,cj->sij", variances, powers, powers)
         information += _RIDGE * np.eye(degree + 1)
-        gradient = (own - total * shares) @ powers
+        gradient = (own_counts - total * shares) @ powers
         steps = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
         coefficients = coefficients + np.clip(steps, -_MAX_NEWTON_STEP, _MAX_NEWTON_STEP)
     return Tilt(coefficients, np.sqrt(np.diagonal(np.linalg.inv(information[0]))), shares)
@@ -171,7 +171,7 @@ class TailCounts(NamedTuple):
         )
         return TailCounts(self.scores, own, other, self.sizes)
 
-    def coefficient_deviate(self, degree: int) -> float:
+    def leading_coefficient_z_score(self, degree: int) -> float:
         """Fit a polynomial to the log density ratio of x and x', and return a test statistic.
 
         Args:
@@ -180,9 +180,9 @@ class TailCounts(NamedTuple):
         Returns:
             The coefficient of the highest power, divided by the standard error of this coefficient.
         """
-        return fit_tilt(self.scores, self.own, self.other, degree).coefficient_deviate
+        return fit_tilt(self.scores, self.own, self.other, degree).leading_coefficient_z_score
 
-    def tail_probabilities(self) -> tuple[Floats, Floats]:
+    def fitted_tail_probabilities(self) -> tuple[Floats, Floats]:
         """Fit lines to the log density ratio of x and x', and compute tail probabilities from them.
 
         Returns:
@@ -234,11 +234,11 @@ def find_tail_index_and_bound(
         return None
     tail = TailCounts.of_hits(points[first:], hits[0][first:], hits[1][first:], sizes)
     short, chosen = second - first, min(start, points.size - 1) - first
-    if not _is_log_ratio_linear(tail, short):
+    if not _is_log_ratio_a_sloped_line(tail, short):
         return None
     samples = tail.resample()
-    rates = samples.tail_probabilities()
-    long, near = predict(*rates), predict(*samples.beyond(short).tail_probabilities())
+    rates = samples.fitted_tail_probabilities()
+    long, near = predict(*rates), predict(*samples.beyond(short).fitted_tail_probabilities())
     now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)
     gains = (np.sort((line - now)[1:], axis=0)[_CAUTIOUS_PLACE] for line in (long[:, short:], near))
     own, other = (rate[0, short:] * size for rate, size in zip(rates, sizes, strict=True))
@@ -251,10 +251,10 @@ def find_tail_index_and_bound(
     return second + best, round(bound + float(gain[best]), _PROMISE_DECIMALS)
 
 
-def _is_log_ratio_linear(tail: TailCounts, short: int) -> bool:
+def _is_log_ratio_a_sloped_line(tail: TailCounts, slope_first_cell: int) -> bool:
     """Return True if a line describes the log ratio in the tail, and the line has a clear slope."""
     if not np.isfinite(tail.scores).all():
         return False
-    if tail.beyond(short).coefficient_deviate(1) < _MIN_SLOPE_DEVIATES:
+    if tail.beyond(slope_first_cell).leading_coefficient_z_score(1) < _MIN_SLOPE_DEVIATES:
         return False
-    return _MIN_CURVATURE_DEVIATES < tail.coefficient_deviate(2) < _MAX_CURVATURE_DEVIATES
+    return _MIN_CURVATURE_DEVIATES < tail.leading_coefficient_z_score(2) < _MAX_CURVATURE_DEVIATES

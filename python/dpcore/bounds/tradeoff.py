@@ -472,8 +472,8 @@ def tradeoff_band(
     alpha = 1.0 - confidence_level(confidence)
     choice("method", method, METHODS)
     n, n_prime = integer("n", n, 1), integer("n_prime", n_prime, 1)
-    hits = _check_exceedances("k", k, n)
-    hits_prime = _check_exceedances("k_prime", k_prime, n_prime)
+    hits = _check_falling_counts("k", k, n)
+    hits_prime = _check_falling_counts("k_prime", k_prime, n_prime)
     if hits.shape != hits_prime.shape:
         raise invalid("k_prime", f"of shape {hits.shape} like k", hits_prime.shape)
     if method == "dkw":
@@ -520,11 +520,11 @@ def check_array(name: str, value: Any, low: float, high: float) -> Floats:
     return array
 
 
-def _check_exceedances(name: str, value: Any, n: int) -> npt.NDArray[np.int64]:
+def _check_falling_counts(name: str, value: Any, maximum: int) -> npt.NDArray[np.int64]:
     array = numeric(name, "a vector of integers", value, "ui")
     if array.ndim != 1 or array.size == 0:
         raise invalid(name, "a non-empty vector", value)
     counts = array.astype(np.int64)
-    if (counts < 0).any() or (counts > n).any() or (np.diff(counts) > 0).any():
-        raise invalid(name, f"from 0 to {n} and falling with the threshold", value)
+    if (counts < 0).any() or (counts > maximum).any() or (np.diff(counts) > 0).any():
+        raise invalid(name, f"from 0 to {maximum} and falling with the threshold", value)
     return counts

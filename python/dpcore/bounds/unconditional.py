@@ -78,7 +78,7 @@ class Cells(NamedTuple):
     """Relative error of the probability of a cell."""
 
 
-def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
+def likely_count_cells(n: int, low: float, high: float, tail: float) -> Cells:
     """Return a range that contains a Binomial(n, p) count with probability at least 1 - 2 `tail`.
 
     The range is valid for each p in [`low`, `high`], by Bernstein's inequality. The range is
@@ -112,7 +112,7 @@ def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
         error = 1e-9 + n * 2.0**-51
     else:
         middle = (first + start + (width - 1) / 2.0).astype(np.float64)
-        log_mass = _log_pmf_kernel(n, rate, middle)
+        log_mass = _large_count_log_pmf_kernel(n, rate, middle)
         reach = max(above - n * low, n * high - below) / deviation
         error = (width / deviation) ** 2 * (reach**2 + 1.0) / 12.0 + 1e-6
     centre = round(n * rate) - first
@@ -124,7 +124,7 @@ def _bernstein_reach(n: int, rate: float, t: float) -> float:
     return t / 3.0 + math.sqrt(t * t / 9.0 + 2.0 * n * rate * (1.0 - rate) * t)
 
 
-def _log_pmf_kernel(n: int, rate: float, x: Floats) -> Floats:
+def _large_count_log_pmf_kernel(n: int, rate: float, x: Floats) -> Floats:
     """Compute log binomial probabilities of x, up to an additive constant, for large counts."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
@@ -187,14 +187,14 @@ def supremum_bound(
         The upper limit. The probability of the event is at most this number for each q in the
         range.
     """
-    nodes, error = _choose_degree(low, high, line, trials, budget)
+    nodes, error = _chebyshev_node_count_and_error(low, high, line, trials, budget)
     if error > budget:
         middle = (low + high) / 2.0
         halves = ((low, middle), (middle, high))
         return max(
             supremum_bound(probability, a, b, line, trials, budget, relative) for a, b in halves
         )
-    points, matrix = _interpolation_matrix(nodes)
+    points, matrix = _chebyshev_points_and_grid_matrix(nodes)
     values = probability((low + high) / 2.0 + (high - low) / 2.0 * points)
     curve = matrix @ values
     top, bottom = float(curve.max()), float(curve.min())
@@ -205,34 +205,34 @@ def supremum_bound(
     return top + missed + error + lebesgue * noise
 
 
-def _choose_degree(
-    low: float, high: float, line: tuple[float, float], trials: tuple[int, int], budget: float
+def _chebyshev_node_count_and_error(
+    low: float, high: float, line: tuple[float, float], trials: tuple[int, int], error_limit: float
 ) -> tuple[int, float]:
-    """Return the number of Chebyshev points for an error within `budget`, and the error."""
+    """Return the number of Chebyshev points for an error within `error_limit`, and the error."""
     slope, shift = line
     half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
     wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
-    log_size = trials[1] * np.log1p(_max_gap_in_ellipse(centre, wide, tall))
-    excess = _max_gap_in_ellipse(slope * centre + shift, slope * wide, slope * tall)
+    log_size = trials[1] * np.log1p(_triangle_inequality_gap_limit(centre, wide, tall))
+    excess = _triangle_inequality_gap_limit(slope * centre + shift, slope * wide, slope * tall)
     log_size += trials[0] * np.log1p(excess)
     for nodes in _CHEBYSHEV_NODES:
         log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(radii) - np.log(radii - 1.0)
         least = float(log_error.min())
-        if least <= math.log(budget):
+        if least <= math.log(error_limit):
             break
     return nodes, math.exp(min(least, 0.0))
 
 
-def _max_gap_in_ellipse(centre: float, wide: Floats, tall: Floats) -> Floats:
+def _triangle_inequality_gap_limit(centre: float, wide: Floats, tall: Floats) -> Floats:
     """Compute an upper limit on |z| + |1 - z| - 1 in an ellipse, from the box around the ellipse.
 
     The value is convex in the real part of z and increases with the size of the imaginary part. So
     its maximum over the box is at a corner.
     """
-    return np.maximum(_triangle_gap(centre - wide, tall), _triangle_gap(centre + wide, tall))
+    return np.maximum(_detour_0_to_1(centre - wide, tall), _detour_0_to_1(centre + wide, tall))
 
 
-def _triangle_gap(real: Floats, imaginary: Floats) -> Floats:
+def _detour_0_to_1(real: Floats, imaginary: Floats) -> Floats:
     def beyond(x: Floats) -> Floats:
         # |x + iy| - x without cancellation at small y.
         size = np.hypot(x, imaginary)
@@ -242,7 +242,7 @@ def _triangle_gap(real: Floats, imaginary: Floats) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
+def _chebyshev_points_and_grid_matrix(nodes: int) -> tuple[Floats, Floats]:
     """Return Chebyshev points, and the matrix that maps values there to values on a fine grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
@@ -329,8 +329,8 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     cut = _find_rejection_boundary(counts, delta, alpha)
     if cut is None:
         return 0.0
-    return _find_largest(
-        _make_test(counts, delta, alpha, cut), *_normal_limit_and_se(counts, delta, alpha)
+    return _largest_rejected(
+        _make_p_value_gap(counts, delta, alpha, cut), *_normal_limit_and_se(counts, delta, alpha)
     )
 
 
@@ -374,7 +374,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
     return lambda j_prime: np.maximum.accumulate(boundary(label, j_prime)) - slack
 
 
-def _make_test(
+def _make_p_value_gap(
     counts: Counts, delta: float, alpha: float, cut: _CutFunction
 ) -> Callable[[float], float]:
     """Return a function of epsilon: Phi^-1(p-value) - Phi^-1(alpha). At most 0 means certified."""
@@ -384,9 +384,9 @@ def _make_test(
     p_low, p_high = limits(counts.k, counts.n, gamma / 4.0)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, gamma / 4.0)
     tail, budget = _WINDOW_TAIL * alpha, _SUPREMUM_BUDGET * alpha
-    side = cell_window(counts.n, p_low, p_high, tail)
-    other = cell_window(counts.n_prime, q_low, q_high, tail)
-    index = _cut_cell_per_other(side, other, cut)
+    side = likely_count_cells(counts.n, p_low, p_high, tail)
+    other = likely_count_cells(counts.n_prime, q_low, q_high, tail)
+    index = _first_cell_reaching_cut(side, other, cut)
     target = float(ndtri(alpha - gamma - 4.0 * tail))
 
     def test(epsilon: float) -> float:
@@ -413,7 +413,7 @@ def _make_test(
     return test
 
 
-def _cut_cell_per_other(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
+def _first_cell_reaching_cut(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
     """Find, for every cell of J', the first cell of J that reaches the boundary `cut`."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
@@ -440,7 +440,7 @@ def _normal_limit_and_se(counts: Counts, delta: float, alpha: float) -> tuple[fl
     return max(0.0, math.log(margin / q) + float(ndtri(alpha)) * scale), scale
 
 
-def _find_largest(test: Callable[[float], float], guess: float, standard_error: float) -> float:
+def _largest_rejected(test: Callable[[float], float], guess: float, standard_error: float) -> float:
     """Find the largest epsilon that the test certifies, rounded down, or 0."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, standard_error

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import ClipStep
-from ..mechanisms.declarations import is_native, optional_attribute
+from ..mechanisms.declarations import get_or_default, is_native
 from ..mechanisms.native import Cost, cost_over_scale, law_of
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
@@ -153,7 +153,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
     @property
     def claim(self) -> float | None:
         """Epsilon that the mechanism claims, or None if the mechanism has no claim."""
-        claim = optional_attribute(self.mechanism, "claim")
+        claim = get_or_default(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
     def delta(self, epsilon: float) -> float:

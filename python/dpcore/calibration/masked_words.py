@@ -115,14 +115,14 @@ def word_dropout(
     """
     epsilon = positive("epsilon", epsilon)
     mu = real("mu", mu, low=0.0, high=1.0, open_high=True)
-    _check_conditions(masks, neighbours, masked_is_neighbour)
+    _refuse_unsafe_conditions(masks, neighbours, masked_is_neighbour)
     if epsilon > _MAX_EXPONENT:
         return epsilon + math.log1p(mu * math.expm1(-epsilon))
     # At mu = 0, the two roundings could give a result above epsilon.
     return min(math.log1p((1.0 - mu) * math.expm1(epsilon)), epsilon)
 
 
-def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
+def _refuse_unsafe_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
     choice("masks", masks, get_args(Masks))
     if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"
@@ -207,7 +207,7 @@ class MaskedWords(Shown):
         Args:
             text: the text, 1 to 12 words separated by spaces.
         """
-        chances, laws = self._mask_probs_and_laws(text)
+        chances, laws = self._mask_pattern_probs_and_laws(text)
         return chances @ laws
 
     def loss(self, pair: Pair) -> float:
@@ -244,7 +244,7 @@ class MaskedWords(Shown):
         Returns:
             Array of answers 0, 1, ..., one per draw, shape `(size,)`.
         """
-        chances, laws = self._mask_probs_and_laws(x)
+        chances, laws = self._mask_pattern_probs_and_laws(x)
         size, rng = check_size(size, 1), make_generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer gets the probability that rounding leaves.
@@ -252,7 +252,7 @@ class MaskedWords(Shown):
         counts: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
         return counts
 
-    def _mask_probs_and_laws(self, text: str) -> tuple[Floats, Floats]:
+    def _mask_pattern_probs_and_laws(self, text: str) -> tuple[Floats, Floats]:
         """Return the probability of each choice of masks, and the answer probabilities for each."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _MAX_WORDS:
@@ -330,7 +330,7 @@ class Counterexample(Shown):
         instance("sound_pair", self.sound_pair, Pair)
 
 
-def _probabilities_of_0_and_1(shift: float, epsilon: float) -> tuple[float, float]:
+def _probabilities_of_answers(shift: float, epsilon: float) -> tuple[float, float]:
     """Return P(answer 0) and P(answer 1) = ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
@@ -347,10 +347,10 @@ def answer_by_end_words(words: tuple[str, ...], epsilon: float) -> tuple[float, 
         words: the words of the text.
         epsilon: largest privacy loss of a change of one word.
     """
-    return _probabilities_of_0_and_1(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+    return _probabilities_of_answers(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
-def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+def answer_by_a_or_b(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
     """Return the probabilities of the answers 0 and 1 to a text.
 
     The probability of answer 1 is larger if the text contains the word "a" or "b". The privacy loss
@@ -361,10 +361,10 @@ def answer_by_occurrence(words: tuple[str, ...], epsilon: float) -> tuple[float,
         epsilon: logarithm of a ratio: the probability of answer 1 to a text with one of these
             words, divided by the probability of answer 1 to a text without these words.
     """
-    return _probabilities_of_0_and_1(float("a" in words or "b" in words), epsilon)
+    return _probabilities_of_answers(float("a" in words or "b" in words), epsilon)
 
 
-def three_answers_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
+def mask_answer_probabilities(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
     """Return the probabilities of the answers 0, 1 and 2 to a text with masked words.
 
     If the text contains the mask "_", answer 2 has probability 1. Otherwise, answer 2 has
@@ -378,7 +378,7 @@ def three_answers_by_masks(words: tuple[str, ...], epsilon: float) -> tuple[floa
     """
     if MASK in words:
         return 0.0, 0.0, 1.0
-    return (*_probabilities_of_0_and_1(float("a" in words), epsilon), 0.0)
+    return (*_probabilities_of_answers(float("a" in words), epsilon), 0.0)
 
 
 COUNTEREXAMPLES: tuple[Counterexample, ...] = (
@@ -388,13 +388,13 @@ COUNTEREXAMPLES: tuple[Counterexample, ...] = (
         "one of two words is masked: without the first the second stays, two words away",
     ),
     Counterexample(
-        "masked_no_neighbour", MaskedWords(three_answers_by_masks), Pair("a", "c"),
-        MaskedWords(answer_by_occurrence), Pair("a", "c"), ("masked_is_neighbour", False),
+        "masked_no_neighbour", MaskedWords(mask_answer_probabilities), Pair("a", "c"),
+        MaskedWords(answer_by_a_or_b), Pair("a", "c"), ("masked_is_neighbour", False),
         "a masked text has an answer of its own, so that masks take nothing off the others",
     ),
     Counterexample(
-        "any_two_texts", MaskedWords(answer_by_occurrence), Pair("a b", "c d"),
-        MaskedWords(answer_by_occurrence), Pair("a d", "c d"), ("neighbours", "any two texts"),
+        "any_two_texts", MaskedWords(answer_by_a_or_b), Pair("a b", "c d"),
+        MaskedWords(answer_by_a_or_b), Pair("a d", "c d"), ("neighbours", "any two texts"),
         "both words differ, and are both masked with probability mu^2 only",
     ),
 )  # fmt: skip

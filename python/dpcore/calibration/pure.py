@@ -259,7 +259,7 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     return min(1.0, max(0.0, total))
 
 
-def l2_laplace_renyi_bounds(orders: Floats, distance: float, dim: int) -> Floats:
+def l2_laplace_renyi_upper_bounds(orders: Floats, distance: float, dim: int) -> Floats:
     """Compute upper limits on the Renyi divergences between the outputs on two inputs.
 
     The mechanism adds noise with a density proportional to exp(-norm2(noise) / scale). Let the
@@ -283,12 +283,12 @@ def l2_laplace_renyi_bounds(orders: Floats, distance: float, dim: int) -> Floats
         Mironov (2017), definition 3.
 
     Example:
-        >>> l2_laplace_renyi_bounds(np.array([2.0, 10.0]), 13.4, 300).round(2)
+        >>> l2_laplace_renyi_upper_bounds(np.array([2.0, 10.0]), 13.4, 300).round(2)
         array([0.65, 6.81])
     """
     from scipy.special import logsumexp
 
-    lengths, cosines, masses = _length_cosine_cells(dim)
+    lengths, cosines, masses = _length_cosine_lower_ends_and_probs(dim)
     squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
     losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
     # The losses are rounded up again, to few levels that all orders share.
@@ -302,7 +302,7 @@ def l2_laplace_renyi_bounds(orders: Floats, distance: float, dim: int) -> Floats
 
 
 @functools.lru_cache(maxsize=4)
-def _length_cosine_cells(dim: int) -> tuple[Floats, Floats, Floats]:
+def _length_cosine_lower_ends_and_probs(dim: int) -> tuple[Floats, Floats, Floats]:
     """Return lower ends of the cells of the length and of the cosine, and cell probabilities."""
     from scipy.special import betaincinv, gammaincinv
 

@@ -126,7 +126,7 @@ class Renyi(trade_off.Claim):
         inside = (errors > 0.0) & (errors < 1.0)
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
         q += _RATE_ROUNDING * (1.0 + np.abs(q))
-        power, _ = _greatest_log_odds(q, *self.at_orders())
+        power, _ = _largest_allowed_p_log_odds(q, *self.at_orders())
         # Close to 1, the power keeps the digits.
         type_two[inside] = np.where(
             power < 0.0,
@@ -150,7 +150,7 @@ class Renyi(trade_off.Claim):
                 return np.where(margin > 0.0, np.log(margin) - _log_prob(q), -math.inf)
 
         _, limit = _edge_max_and_bound(self, ratio)
-        return max(0.0, min(_relaxed_epsilon(self, delta), limit * (1.0 + _ROOT_MARGIN)))
+        return max(0.0, min(_renyi_epsilon_upper_limit(self, delta), limit * (1.0 + _ROOT_MARGIN)))
 
 
 @explain_argument_errors
@@ -307,7 +307,7 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     return (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
 
 
-def _greatest_log_odds(
+def _largest_allowed_p_log_odds(
     q: Floats, orders: Floats, levels: Floats
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return, for each q, log odds just above the largest p that the claim allows.
@@ -355,7 +355,7 @@ def _greatest_log_odds(
     return np.where(open_end, math.inf, high), active
 
 
-def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
+def _renyi_delta_upper_limit(claim: Renyi, epsilon: float) -> float:
     """Return a simple upper limit on the delta that the claim implies at an epsilon.
 
     Source:
@@ -371,7 +371,7 @@ def _relaxed_delta(claim: Renyi, epsilon: float) -> float:
     return math.exp(min(0.0, float(logs.min()))) * (1.0 + _RATE_ERROR)
 
 
-def _relaxed_epsilon(claim: Renyi, delta: float) -> float:
+def _renyi_epsilon_upper_limit(claim: Renyi, delta: float) -> float:
     """Return a simple upper limit on the epsilon that the claim implies at a delta."""
     orders, levels = claim.at_orders()
     above = orders - 1.0
@@ -390,22 +390,22 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
     if epsilon == math.inf:
         return 0.0
-    relaxed = _relaxed_delta(claim, epsilon)
+    relaxed = _renyi_delta_upper_limit(claim, epsilon)
     value, limit = _edge_max_and_bound(claim, difference)
     # A difference that is not larger than its rounding error has no correct digits.
     return relaxed if value <= limit - value else min(relaxed, limit * (1.0 + _ROOT_MARGIN))
 
 
 @lru_cache(maxsize=64)
-def _find_coarse_edge(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+def _coarse_edge_log_odds_order_index(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     """Return log odds (q, p) of edge points, and for each the index of the order that limits p."""
     # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
-    return q, *_greatest_log_odds(q, *claim.at_orders())
+    return q, *_largest_allowed_p_log_odds(q, *claim.at_orders())
 
 
 def _edge_max_and_bound(
-    claim: Renyi, figure: Callable[[Floats, Floats], Floats]
+    claim: Renyi, objective: Callable[[Floats, Floats], Floats]
 ) -> tuple[float, float]:
     """Maximise a function on the edge of the joint range; return the value and an upper limit.
 
@@ -414,16 +414,16 @@ def _edge_max_and_bound(
 
     Args:
         claim: the claim.
-        figure: function that maps the log odds of q and of p to a number, for arrays of one shape.
-            It must decrease in q, increase in p, and have only one peak on the edge. The peak must
-            lie at p + q <= 1. Two examples are p - e^epsilon q and ln((p - delta)/q).
+        objective: function that maps the log odds of q and of p to a number, for arrays of one
+            shape. It must decrease in q, increase in p, and have only one peak on the edge. The
+            peak must lie at p + q <= 1. Two examples are p - e^epsilon q and ln((p - delta)/q).
 
     Returns:
         The largest value, and an upper limit that includes all rounding errors. Both are infinite
         if the peak is beyond the first point of the edge.
     """
-    q, p, active = _find_coarse_edge(claim)
-    best = int(np.argmax(figure(q, p)))
+    q, p, active = _coarse_edge_log_odds_order_index(claim)
+    best = int(np.argmax(objective(q, p)))
     if best == 0:
         return math.inf, math.inf
     first, last = best - 1, min(q.size - 1, best + 1)
@@ -433,13 +433,13 @@ def _edge_max_and_bound(
     orders, levels = (row[near] for row in claim.at_orders())
     for _ in range(_BRACKET_ROUNDS):
         q = np.linspace(q[first], q[last], _BRACKET_POINTS)
-        p, _ = _greatest_log_odds(q, orders, levels)
-        best = int(np.argmax(figure(q, p)))
+        p, _ = _largest_allowed_p_log_odds(q, orders, levels)
+        best = int(np.argmax(objective(q, p)))
         first, last = max(0, best - 1), min(_BRACKET_POINTS - 1, best + 1)
     low, high = q[first], p[last]
     lows = np.array([low, low - _LOG_ODDS_ERROR * (1.0 - low)])
     highs = np.array([high, high + _LOG_ODDS_ERROR * (1.0 + abs(high))])
-    value, limit = figure(lows, highs).tolist()
+    value, limit = objective(lows, highs).tolist()
     return value, limit
 
 
@@ -448,13 +448,13 @@ def _p_q_polygon(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the part of the joint range with p + q <= 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _MAX_EDGE_ORDERS)
-    p, _ = _greatest_log_odds(_EDGE_LOG_ODDS, orders[::step], levels[::step])
+    p, _ = _largest_allowed_p_log_odds(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
     rates = np.minimum(_log_odds_to_probability(p[keep]) * (1.0 + _RATE_ROUNDING), 1.0)
     if np.unique(rates).size < _MIN_CORNERS:
         return np.ones(1), np.zeros(1)
     # q is a convex function of p.
-    return trade_off.minorant_corners(rates, _log_odds_to_probability(_EDGE_LOG_ODDS[keep]))
+    return trade_off.polyline_lower_bound(rates, _log_odds_to_probability(_EDGE_LOG_ODDS[keep]))
 
 
 @explain_argument_errors

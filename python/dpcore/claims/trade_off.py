@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds.canaries import gdp_mu
+from ..bounds.canaries import largest_gdp_mu
 from ..bounds.tradeoff import check_array, epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, numeric, real, show
 from ..records import Counts, Floats, Record, frozen_array, set_fields
@@ -208,7 +208,7 @@ class Claim(Record):
         is 0. The result is infinite without a pair.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
-        return min((gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
+        return min((largest_gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
 
     def with_parameter(self, value: float) -> Claim:
         """Return a claim of the same class as this claim, with the parameter `value`.
@@ -361,7 +361,7 @@ def _implied_epsilon_delta_pairs(claim: Claim) -> tuple[Floats, Floats]:
     return epsilons, deltas
 
 
-def tangent_eps_delta(claim: Claim, counts: Counts) -> tuple[float, float]:
+def choose_refutable_pair(claim: Claim, counts: Counts) -> tuple[float, float]:
     """Choose the pair (epsilon, delta) of a claim that new draws can refute best.
 
     A claim implies (epsilon, delta)-DP for several pairs (epsilon, delta). An audit tests one pair
@@ -369,7 +369,8 @@ def tangent_eps_delta(claim: Claim, counts: Counts) -> tuple[float, float]:
     on the inputs x and x'. For each pair, the function computes p - e^epsilon q - delta, divided by
     the standard error of this number. The function returns the pair with the largest value. Do not
     use the same draws for this choice and for the test. If the claim does not imply any pair with a
-    delta below 1 and an epsilon up to 700, the function returns the pair of `find_remote_tangent`.
+    delta below 1 and an epsilon up to 700, the function returns the pair of
+    `unrefutable_eps_delta`.
 
     Args:
         claim: claim that the audit tests.
@@ -380,7 +381,7 @@ def tangent_eps_delta(claim: Claim, counts: Counts) -> tuple[float, float]:
 
     Example:
         >>> from dpcore.records import Counts
-        >>> epsilon, delta = tangent_eps_delta(GDP(1.0), Counts(500, 1000, 100, 1000))
+        >>> epsilon, delta = choose_refutable_pair(GDP(1.0), Counts(500, 1000, 100, 1000))
         >>> round(epsilon, 2), round(delta, 3)
         (0.62, 0.209)
     """
@@ -395,10 +396,10 @@ def tangent_eps_delta(claim: Claim, counts: Counts) -> tuple[float, float]:
         delta = float(claim.delta(epsilons[place]))
         if delta < 1.0:
             return float(epsilons[place]), delta
-    return find_remote_tangent(claim)
+    return unrefutable_eps_delta(claim)
 
 
-def find_remote_tangent(claim: Claim) -> tuple[float, float]:
+def unrefutable_eps_delta(claim: Claim) -> tuple[float, float]:
     """Return a pair (epsilon, delta) for which a claim implies DP, for use in reports.
 
     No count of draws can refute this pair.
@@ -490,7 +491,7 @@ class TradeOff(Claim, word="TradeOff"):
             if not callable(function):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
-            corners = minorant_corners(_TYPE_ONE_ERRORS, _read_function(function))
+            corners = polyline_lower_bound(_TYPE_ONE_ERRORS, _read_function(function))
             epsilons, deltas = _curve_to_epsilon_deltas(*corners)
         slopes, heights = map(frozen_array, _check_pairs(epsilons, deltas))
         origin = on_one_line(origin or "pairs of epsilon and delta", 60)
@@ -575,16 +576,16 @@ def _log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
     mirrored = (heights * np.exp(-steep) - np.expm1(-steep))[::-1]
     deltas = np.concatenate([[1.0], mirrored, heights])
     # 1 - a is above every curve: delta is never below 0 and never increases with the slope.
-    return _lower_hull(logs, np.minimum.accumulate(deltas), _is_above_chord)
+    return _lower_hull(logs, np.minimum.accumulate(deltas), _is_middle_tangent_redundant)
 
 
-def _interpolate_delta(log: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+def _interpolate_delta(log_slope: Any, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
     """Return the delta at a slope between the slopes of two tangents (all slopes as logarithms)."""
-    share = np.expm1(log - right[0]) / np.expm1(left[0] - right[0])
+    share = np.expm1(log_slope - right[0]) / np.expm1(left[0] - right[0])
     return right[1] + (left[1] - right[1]) * share
 
 
-def _is_above_chord(first: _Corner, middle: _Corner, last: _Corner) -> bool:
+def _is_middle_tangent_redundant(first: _Corner, middle: _Corner, last: _Corner) -> bool:
     """Return True if the middle tangent does not limit the curve more than its two neighbours."""
     return middle[1] >= float(_interpolate_delta(middle[0], first, last))
 
@@ -657,7 +658,7 @@ def _read_function(function: Callable[[float], float]) -> Floats:
     return lowered
 
 
-def minorant_corners(x: Floats, convex_y: Floats) -> tuple[Floats, Floats]:
+def polyline_lower_bound(x: Floats, convex_y: Floats) -> tuple[Floats, Floats]:
     """Return the corners of a piecewise linear function that is never above a convex function.
 
     The convex function is known only at the points `x`. Between two neighbouring points, the convex

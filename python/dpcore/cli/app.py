@@ -36,12 +36,12 @@ from . import options
 from .audits import (
     SYSTEMS,
     connect_to_dask_cluster,
-    count_in_part,
     run_audit,
+    run_count,
     run_merge,
     run_outputs_audit,
     run_plan,
-    run_table_audit,
+    run_probability_audit,
 )
 from .endings import (
     INTERRUPTED,
@@ -49,9 +49,9 @@ from .endings import (
     USAGE,
     Unwritten,
     Usage,
-    reraise_as_usage,
     run_guarded,
-    write_to_stderr,
+    to_usage_errors,
+    write_escaped_to_stderr,
 )
 from .options import ExperimentArguments, add_options, name_options
 from .traces import run_trace
@@ -305,7 +305,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
     options = {word: getattr(asked, word) for word in words}
     packages = [name for text in asked.packages for name in text.split(",") if name]
     options["packages"] = packages or None
-    with reraise_as_usage():
+    with to_usage_errors():
         # The options are checked here, so that an error of the run is not reported as bad usage.
         experiments.config_of(name, **options)
         threads_of(asked.threads)
@@ -347,7 +347,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
 
 def print_environment(as_json: bool) -> int:
     """Run `dpcore info`: print versions, the CPU instructions in use, and the number of threads."""
-    with reraise_as_usage():
+    with to_usage_errors():
         cpu = _core.cpu()
     facts = {
         "version": __version__,
@@ -432,7 +432,7 @@ def _add_command(
 
 
 _add_command(
-    "count", options.CountArguments, lambda asked, _: count_in_part(asked), COUNT_HELP, COUNT_EPILOG
+    "count", options.CountArguments, lambda asked, _: run_count(asked), COUNT_HELP, COUNT_EPILOG
 )
 _add_command(
     "merge", options.MergeArguments, lambda asked, _: run_merge(asked), MERGE_HELP, MERGE_EPILOG
@@ -440,7 +440,7 @@ _add_command(
 _add_command(
     "audit-outputs", options.OutputsArguments, run_outputs_audit, OUTPUTS_HELP, OUTPUTS_EPILOG
 )
-_add_command("audit-table", options.TableArguments, run_table_audit, TABLE_HELP, TABLE_EPILOG)
+_add_command("audit-table", options.TableArguments, run_probability_audit, TABLE_HELP, TABLE_EPILOG)
 _add_command(
     "trace", options.TraceArguments, lambda asked, _: run_trace(asked), TRACE_HELP, TRACE_EPILOG
 )
@@ -591,7 +591,7 @@ def _run_command_line(words: list[str]) -> int:
             less = " (1 - alpha)" if option == "alpha" else ""
             text = f"No such option: --{option.replace('_', '-')} (did you mean --{here}{less}?)"
         if text:  # there is none where a call without words has shown the help
-            write_to_stderr(f"error: {text}")
-            write_to_stderr(f"hint: {context.command_path if context else 'dpcore'} --help")
+            write_escaped_to_stderr(f"error: {text}")
+            write_escaped_to_stderr(f"hint: {context.command_path if context else 'dpcore'} --help")
         return USAGE
     return int(status or NOT_REFUTED)

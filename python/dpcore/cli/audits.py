@@ -32,7 +32,7 @@ from ..errors import AssumptionWarning, argument_of, choice, count, instance, in
 from ..events import Vote
 from ..files.formats import NUMPY_ERRORS
 from ..mechanisms.commands import command as make_tool
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
 from ..pairs.neighbours import NORM_BALLS
 from ..published import System
@@ -43,7 +43,7 @@ from ..report.plain import decode_value, encode_value, to_hint
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan
-from ..runs import MissingPartsError, begin_run, continue_run, count_part, merge_parts
+from ..runs import MissingPartsError, begin_run, count_part, merge_parts, start_or_resume_run
 from ..tables.table_audit import TableAudit, audit_table
 from . import user
 from .endings import (
@@ -61,8 +61,8 @@ from .endings import (
     check_picture_path,
     collect_unwritten,
     print_and_export,
-    reraise_as_usage,
-    write_to_stderr,
+    to_usage_errors,
+    write_escaped_to_stderr,
 )
 from .options import (
     OPTIONS,
@@ -123,7 +123,7 @@ def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
         if asked.dim is None or inputs != (None,) * 4:
             raise Usage("--patterns needs --dim, and no other inputs")
-        with reraise_as_usage():
+        with to_usage_errors():
             return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
     return read_pair(asked)
 
@@ -151,7 +151,7 @@ def read_pair(asked: AuditArguments | TraceArguments) -> Pair | None:
         raise Usage("--x and --x-prime go together")
     if asked.dim is not None:
         raise Usage("--dim does not apply where --x and --x-prime give the pair")
-    with reraise_as_usage():
+    with to_usage_errors():
         return Pair(_read_vector("--x", asked.x), _read_vector("--x-prime", asked.x_prime))
 
 
@@ -218,11 +218,11 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--fit-only needs --checkpoint, the file to write")
     check_output_paths(asked)
     with connect_to_dask_cluster(asked.dask) as client, _open_mechanism(asked) as (mechanism, pair):
-        report = _audit_pairs(asked, mechanism, pair, client)
+        report = _audit_or_only_begin_run(asked, mechanism, pair, client)
     if report is None:
-        with reraise_as_usage():
-            line = read_run(asked.checkpoint).make_count_line((1, 2), "part-1.json")
-        write_to_stderr(f"wrote {asked.checkpoint}: count its parts, such as {line}")
+        with to_usage_errors():
+            line = read_run(asked.checkpoint).count_command((1, 2), "part-1.json")
+        write_escaped_to_stderr(f"wrote {asked.checkpoint}: count its parts, such as {line}")
         return NOT_REFUTED
     return _deliver_audit(asked, record_command(report, command))
 
@@ -267,7 +267,7 @@ def _restore_run_options(asked: AuditArguments) -> AuditArguments:
             raise Usage(
                 f"{OPTIONS.get(option.name, option.name)} stands in the run file: leave it out"
             )
-    with reraise_as_usage():
+    with to_usage_errors():
         run = read_run(asked.resume)
     if not run.asked:
         raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
@@ -291,7 +291,7 @@ def _read_options_of_run(run: RunFile) -> AuditArguments:
     """Return the options that a run file stores, after a check of their types."""
     assert run.fixed is not None
     hints, options = get_type_hints(AuditArguments), dict(run.asked)
-    with reraise_as_usage():
+    with to_usage_errors():
         if isinstance(options.get("claim"), dict):
             options["claim"] = instance("asked.claim", decode_value(options["claim"]), Claim)  # type: ignore[type-abstract]
         for name, value in options.items():
@@ -364,36 +364,36 @@ def connect_to_dask_cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def count_in_part(asked: CountArguments) -> int:
+def run_count(asked: CountArguments) -> int:
     """Run `dpcore count`: count the event in one part of a divided audit; return the status."""
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
         raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")
-    with reraise_as_usage():
+    with to_usage_errors():
         run = read_run(asked.file)
     if not run.asked:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
     begun = _read_options_of_run(run)
-    _require_same_target(asked, begun, run.make_count_line((int(number), int(parts)), asked.out))
+    _require_same_target(asked, begun, run.count_command((int(number), int(parts)), asked.out))
     own = {name: getattr(asked, name) for name in _OPTIONS_OF_PROCESS}
     begun = replace(begun, checkpoint=None, **own)
     with connect_to_dask_cluster(asked.dask) as client, _open_mechanism(begun) as (mechanism, pair):
         options = {**_audit_arguments(begun), "executor": client, "part": (int(number), int(parts))}
         options["again"] = asked.again
         try:
-            with reraise_as_usage():
+            with to_usage_errors():
                 count_part(asked.file, mechanism, pair, out=asked.out, **options)
         except Usage as error:
-            if not _is_write_error(error):
+            if not _is_caused_by_disk_error(error):
                 raise
-            write_to_stderr(f"error: {error}")
+            write_escaped_to_stderr(f"error: {error}")
             return UNWRITTEN
     done = read_run(asked.out).done.trials
-    write_to_stderr(f"wrote {asked.out}: part {asked.part}, {done:,} trials per side")
+    write_escaped_to_stderr(f"wrote {asked.out}: part {asked.part}, {done:,} trials per side")
     return NOT_REFUTED
 
 
-def _is_write_error(error: BaseException | None) -> bool:
+def _is_caused_by_disk_error(error: BaseException | None) -> bool:
     """Return True if a disk error (such as a full disk) is the cause of an error."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
@@ -405,11 +405,11 @@ def _is_write_error(error: BaseException | None) -> bool:
 def run_merge(asked: MergeArguments) -> int:
     """Run `dpcore merge`: merge the parts of a divided audit, print the report; return a status."""
     check_output_paths(asked)
-    with reraise_as_usage():
+    with to_usage_errors():
         try:
             report = merge_parts(asked.files, partial=asked.partial)
         except MissingPartsError as error:
-            write_to_stderr(f"error: {error}")
+            write_escaped_to_stderr(f"error: {error}")
             return PARTS_MISSING
     status = _deliver_audit(asked, report)
     return PARTS_MISSING if report.partial else status
@@ -438,12 +438,12 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
         yield _find_published(asked, target)
 
 
-def _audit_pairs(
+def _audit_or_only_begin_run(
     asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
 ) -> Audit | None:
     """Audit a mechanism and return the report; with --fit-only, write a run file, return None."""
     with (
-        reraise_as_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
+        to_usage_errors(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
     ):
         # The report already contains these warnings.
@@ -457,7 +457,7 @@ def _audit_pairs(
         if asked.checkpoint is None:
             report = audit(mechanism, pair, **arguments)
         else:
-            report = continue_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
+            report = start_or_resume_run(arguments.pop("checkpoint"), mechanism, pair, **arguments)
     return replace(report, claim=None) if asked.no_claim else report
 
 
@@ -509,7 +509,7 @@ def _find_published(asked: AuditArguments, name: str) -> tuple[System, _OneOrMor
     if asked.text is not None or asked.text_prime is not None:
         raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
     pair = read_pairs(asked)
-    with reraise_as_usage():
+    with to_usage_errors():
         if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
             if "sensitivity" in required and "sensitivity" not in own_options:
@@ -536,7 +536,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         pair = Pair(*inputs)
     if pair is None:
         raise Usage("give two inputs that the claim calls neighbours: --x TEXT and --x-prime TEXT")
-    with reraise_as_usage():
+    with to_usage_errors():
         try:
             catch = [] if asked.catch is None else _read_exit_statuses(asked.catch)
             return make_tool(shlex.split(text), timeout=asked.timeout, catch=catch), pair
@@ -573,8 +573,8 @@ def _load_own_mechanism(
     """Load the user's mechanism from a file; return it and its inputs."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
-    mechanism = user.load_from_file(path, name, target, asked.repeat, asked.catch)
-    own = optional_attribute(mechanism, "claim")
+    mechanism = user.load_mechanism_from_file(path, name, target, asked.repeat, asked.catch)
+    own = get_or_default(mechanism, "claim")
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
@@ -600,7 +600,7 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
-        write_to_stderr(f"warning: {name_options(doubt)}")
+        write_escaped_to_stderr(f"warning: {name_options(doubt)}")
     print_and_export(asked, report)
     return find_status(report)
 
@@ -613,7 +613,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
         arguments["attack"] = (
             None if asked.attack is None else attacks.named(asked.attack, "attack")
         )
-        arguments["guesses"] = _parse_guesses(asked.guesses)
+        arguments["guesses"] = _parse_guess_counts_or_share(asked.guesses)
         for name in ("column", "exclude"):
             columns = list(map(_parse_column, arguments[name])) or None
             arguments[name] = columns[0] if columns and len(columns) == 1 else columns
@@ -627,7 +627,7 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
 def _report_unreadable_files() -> Iterator[None]:
     """Convert errors of argument checks and of unreadable files to `Usage`."""
     try:
-        with reraise_as_usage():
+        with to_usage_errors():
             yield
     except (OSError, ImportError, MemoryError) as error:
         raise Usage(str(error)) from error
@@ -654,7 +654,7 @@ def _parse_dtype(texts: Sequence[str]) -> str | dict[str | int, str] | None:
     return kinds
 
 
-def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
+def _parse_guess_counts_or_share(text: str | None) -> int | float | tuple[int, int] | None:
     """Parse --guesses: a number of guesses, a share such as 0.2, or two numbers with a comma."""
     if text is None:
         return None
@@ -680,7 +680,7 @@ def run_plan(asked: PlanArguments) -> int:
 
 def _make_plan(asked: PlanArguments) -> Plan:
     described = {option.name: getattr(asked, option.name) for option in fields(MechanismArguments)}
-    with reraise_as_usage():
+    with to_usage_errors():
         arguments = select_arguments(asked, plan)
         arguments["rng"], arguments["guesses"] = asked.seed, _parse_plan_guesses(asked.guesses)
         if asked.attack is not None:
@@ -693,11 +693,11 @@ def _make_plan(asked: PlanArguments) -> Plan:
                 raise Usage(f"{OPTIONS[name]} needs a system or FILE.py:FUNCTION")
         if asked.claim is None:
             raise Usage("give --claim EPSILON, or a mechanism that has a claim")
-        with reraise_as_usage():
+        with to_usage_errors():
             return plan(**arguments)
     # If the claim is missing, `plan` itself raises the error.
     loaded = load_mechanism(AuditArguments(**described, no_claim=True), asked.target)
-    with loaded as (mechanism, pair), reraise_as_usage():
+    with loaded as (mechanism, pair), to_usage_errors():
         return plan(mechanism=mechanism, pair=pair, **arguments)
 
 
@@ -718,27 +718,27 @@ def _save_plan_picture(made: Plan, path: str) -> None:
     failures: list[str] = []
     with collect_unwritten(failures):
         save_picture(picture, path, "--plot")
-        write_to_stderr(f"wrote {path}")
+        write_escaped_to_stderr(f"wrote {path}")
     if failures:
         raise Unwritten(*failures)
 
 
-def run_table_audit(asked: TableArguments, command: str = "") -> int:
+def run_probability_audit(asked: TableArguments, command: str = "") -> int:
     """Run `dpcore audit-table`: audit a table of probabilities in a file; return the status."""
     refuse_claim_and_no_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     check_output_paths(asked)
-    table_report = _audit_table_file(asked)
+    table_report = _audit_probability_table_file(asked)
     made = tuple(replace(run, command=command) for run in table_report.provenance)
     report = replace(
         table_report, name=f"{table_report.name} of {Path(asked.table).name}", provenance=made
     )
     for remark in report.remarks:
-        write_to_stderr(f"warning: {remark}")
+        write_escaped_to_stderr(f"warning: {remark}")
     print_and_export(asked, report)
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit_table_file(asked: TableArguments) -> TableAudit:
+def _audit_probability_table_file(asked: TableArguments) -> TableAudit:
     arguments = select_arguments(asked, audit_table)
     arguments["table"] = _read_matrix("FILE", asked.table)
     if asked.distances is not None:
@@ -747,8 +747,8 @@ def _audit_table_file(asked: TableArguments) -> TableAudit:
         arguments["neighbour"] = _read_matrix("--neighbour", asked.neighbour)
     else:
         arguments["neighbour"] = parse_relation(asked.neighbour)
-    with reraise_as_usage(), warnings.catch_warnings():
-        # The report contains these warnings, and `run_table_audit` prints them.
+    with to_usage_errors(), warnings.catch_warnings():
+        # The report contains these warnings, and `run_probability_audit` prints them.
         warnings.simplefilter("ignore", AssumptionWarning)
         return audit_table(**arguments)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import FileWarning, argument_of
 from ..mechanisms.declarations import is_native
-from ..paths import write_file
+from ..paths import write_file_or_keep_old
 from ..report.figures import save_picture, use_own_style
 from ..report.rows import format_row, format_rows
 from ..results.audits import Audit
@@ -71,15 +71,15 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def reraise_as_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
+def to_usage_errors(mechanism_hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
     """Return a context manager that converts errors about arguments to `Usage` errors.
 
     An example is a ValueError for a wrong value of a Python argument. In the message, the name of
     the argument becomes the name of the command-line option.
 
     Args:
-        called: a text on how dpcore calls a mechanism. It becomes the hint of errors about a
-            mechanism's outputs.
+        mechanism_hint: a text on how dpcore calls a mechanism. It becomes the hint of errors about
+            a mechanism's outputs.
     """
     try:
         yield
@@ -89,7 +89,7 @@ def reraise_as_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
             text = f"{error.strerror}, got {error.filename}"
         # Among dpcore's own errors, only these concern the outputs of a user's function.
         if argument.startswith("outputs of "):
-            raise Failure(name_options(text), called) from error
+            raise Failure(name_options(text), mechanism_hint) from error
         if not isinstance(error, (TypeError, ValueError)) and not argument:
             raise
         if argument or _is_raised_by_dpcore(error):
@@ -119,7 +119,7 @@ def wrap_user_errors(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> I
     except (KeyboardInterrupt, Failure):
         raise
     except BaseException as error:  # SystemExit too: a mechanism does not choose the status
-        text = f"{doing} failed: {last_traceback_line(error)}{_format_place(error, file)}"
+        text = f"{doing} failed: {error_class_message_and_notes(error)}{_format_place(error, file)}"
         raise Failure(text, hint) from error
 
 
@@ -146,7 +146,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
     """
     try:
         failures: list[str] = []
-        with show_file_warnings():
+        with always_show_file_warnings():
             status = work()
         with collect_unwritten(failures):
             sys.stdout.flush()
@@ -154,33 +154,33 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
             raise Unwritten(*failures)
         return status
     except KeyboardInterrupt as error:
-        write_to_stderr(f"interrupted: {error}" if str(error) else "interrupted")
+        write_escaped_to_stderr(f"interrupted: {error}" if str(error) else "interrupted")
         return INTERRUPTED
     except Usage as error:
-        _print_traceback(error.__cause__, show_traceback)
-        write_to_stderr(f"error: {error}")
+        _print_traceback_if_requested(error.__cause__, show_traceback)
+        write_escaped_to_stderr(f"error: {error}")
         return USAGE
     except Failure as error:
-        _print_traceback(error.__cause__, show_traceback)
+        _print_traceback_if_requested(error.__cause__, show_traceback)
         # The quoted end of a tool's stderr may have several lines.
-        write_to_stderr(f"error: {error}", "\n")
-        write_to_stderr(f"hint: {error.hint}")
+        write_escaped_to_stderr(f"error: {error}", "\n")
+        write_escaped_to_stderr(f"hint: {error.hint}")
         if not show_traceback:
-            write_to_stderr("hint: --traceback shows the whole traceback")
+            write_escaped_to_stderr("hint: --traceback shows the whole traceback")
         return NO_VERDICT
     except Unwritten as error:
         for text in error.args:
-            write_to_stderr(f"error: {text}")
+            write_escaped_to_stderr(f"error: {text}")
         _drop_stdout()
         return NO_VERDICT
     except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
         _drop_stdout()
         return NO_VERDICT
     except BaseException as error:
-        _print_traceback(error, show_traceback)
-        write_to_stderr(f"error: dpcore failed: {last_traceback_line(error)}")
+        _print_traceback_if_requested(error, show_traceback)
+        write_escaped_to_stderr(f"error: dpcore failed: {error_class_message_and_notes(error)}")
         if not show_traceback:
-            write_to_stderr("hint: --traceback shows where, for a report of the bug")
+            write_escaped_to_stderr("hint: --traceback shows where, for a report of the bug")
         _drop_stdout()
         return NO_VERDICT
 
@@ -203,7 +203,7 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def show_file_warnings() -> Iterator[None]:
+def always_show_file_warnings() -> Iterator[None]:
     """Return a context manager in which warnings about files are always printed.
 
     Each warning is one line on stderr. It is also printed if a warning filter would hide it.
@@ -211,7 +211,7 @@ def show_file_warnings() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, FileWarning):
-            write_to_stderr(f"warning: {message}")
+            write_escaped_to_stderr(f"warning: {message}")
         else:
             show_other(message, category, *place, **more)
 
@@ -222,20 +222,20 @@ def show_file_warnings() -> Iterator[None]:
         yield
 
 
-def write_to_stderr(text: str, layout: str = "") -> None:
-    """Write a line to stderr. Control characters are escaped, except those in `layout`."""
+def write_escaped_to_stderr(text: str, unescaped: str = "") -> None:
+    """Write a line to stderr. Control characters are escaped, except those in `unescaped`."""
     with contextlib.suppress(OSError, ValueError):
-        print(make_visible(text, layout), file=sys.stderr, flush=True)
+        print(make_visible(text, unescaped), file=sys.stderr, flush=True)
 
 
-def last_traceback_line(error: BaseException) -> str:
+def error_class_message_and_notes(error: BaseException) -> str:
     """Return one line with the class of an exception, its message and its notes."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     text = traceback.format_exception_only(error)[-1 - len(notes)]
     return "; ".join([" ".join(text.split()), *notes])
 
 
-def _print_traceback(error: BaseException | None, is_requested: bool) -> None:
+def _print_traceback_if_requested(error: BaseException | None, is_requested: bool) -> None:
     if is_requested and error is not None:
         with contextlib.suppress(OSError, ValueError):
             text = "".join(traceback.format_exception(error))
@@ -292,11 +292,11 @@ def print_and_export(asked: _Delivered, report: _Report) -> None:
         with collect_unwritten(failures), use_own_style() as picture:
             report.plot(ax=picture)
             save_picture(picture, asked.plot, "--plot")
-            write_to_stderr(f"wrote {asked.plot}")
+            write_escaped_to_stderr(f"wrote {asked.plot}")
     if asked.html is not None:
         with collect_unwritten(failures):
-            write_file(asked.html, report.to_html(), "--html")
-            write_to_stderr(f"wrote {asked.html}")
+            write_file_or_keep_old(asked.html, report.to_html(), "--html")
+            write_escaped_to_stderr(f"wrote {asked.html}")
     if failures:
         raise Unwritten(*failures)
 

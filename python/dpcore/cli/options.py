@@ -36,7 +36,7 @@ def option_field(
     return _dataclass_field(made, default)
 
 
-def _make_argument(metavar: str, text: str, default: Any = MISSING) -> Any:
+def _positional_argument_field(metavar: str, text: str, default: Any = MISSING) -> Any:
     """Return a dataclass field for a positional argument of a command."""
     return _dataclass_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
 
@@ -161,7 +161,7 @@ class MechanismArguments:
     If an option is not given, its attribute is None.
     """
 
-    target: str | None = _make_argument(
+    target: str | None = _positional_argument_field(
         "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
     )
     epsilon: float | None = _system_option(
@@ -284,14 +284,14 @@ class AuditArguments(MechanismArguments):
 class CountArguments:
     """Values of the command-line options of `dpcore count`."""
 
-    file: str = _make_argument("FILE", "The run file, written by --fit-only.")
+    file: str = _positional_argument_field("FILE", "The run file, written by --fit-only.")
     part: str = option_field(
         "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N", default=MISSING
     )
     out: str = option_field(
         "File to write the part to; it goes on.", metavar="FILE", default=MISSING
     )
-    target: str | None = _make_argument(
+    target: str | None = _positional_argument_field(
         "FILE.py:FUNCTION", "The mechanism of the run. A system needs no repetition.", None
     )
     command: str | None = _make_command()
@@ -311,7 +311,7 @@ class CountArguments:
 class MergeArguments:
     """Values of the command-line options of `dpcore merge`."""
 
-    files: list[str] = _make_argument("FILE...", "The parts, in any order.")
+    files: list[str] = _positional_argument_field("FILE...", "The parts, in any order.")
     partial: bool = option_field(
         "Show what was counted so far. From then on the bound is the anytime one.",
         "--partial",
@@ -330,7 +330,7 @@ class OutputsArguments:
     empty value.
     """
 
-    files: list[str] = _make_argument(
+    files: list[str] = _positional_argument_field(
         "FILE [FILE]",
         f"Outputs on x, then outputs on x': {list_endings()}, also with .gz; - is standard input.",
     )
@@ -406,7 +406,7 @@ class TableArguments:
     If an option is not given, its attribute holds the default value of the option, or None.
     """
 
-    table: str = _make_argument(
+    table: str = _positional_argument_field(
         "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
     )
     distances: str | None = _input_option("Distances between the inputs, .npy.", metavar="FILE")
@@ -435,7 +435,7 @@ class TraceArguments:
     If an option is not given, its attribute holds the default value of the option, or None.
     """
 
-    target: str = _make_argument(
+    target: str = _positional_argument_field(
         "FILE.py:FUNCTION", "The function, called with (x), (x, rng) or (x, size, rng)."
     )
     dim: int | None = _input_option("Entries of the function's own default pair.")
@@ -501,7 +501,7 @@ class ExperimentArguments:
     If an option is not given, its attribute holds the default value of the option, or None.
     """
 
-    name: str | None = _make_argument("NAME", "The experiment.", None)
+    name: str | None = _positional_argument_field("NAME", "The experiment.", None)
     out: str | None = option_field("Folder for the files. Default: results.", metavar="DIR")
     trials: str | None = option_field(
         "Draws on each side of every audit. Default: its own.", metavar="N"

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import argument_of
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..records import Pair
 from ..tracing.outcome import Trace
 from ..tracing.run import trace
 from . import user
 from .audits import SYSTEMS, read_pair, refuse_claim_and_no_claim
-from .endings import Usage, check_output_paths, print_and_export, reraise_as_usage, wrap_user_errors
+from .endings import Usage, check_output_paths, print_and_export, to_usage_errors, wrap_user_errors
 from .options import TraceArguments, select_arguments
 
 _TRACE_CONTRACT = "it is called as f(x), f(x, rng) or f(x, size, rng), which returns one answer"
@@ -42,7 +42,7 @@ def _trace_function(asked: TraceArguments, path: Path, name: str) -> Trace:
     arguments = select_arguments(asked, trace)
     arguments["claim"] = _choose_claim(asked, function)
     pair = _choose_pair(asked, function, path)
-    with reraise_as_usage(_TRACE_CONTRACT), _wrap_function_errors(asked.target, path):
+    with to_usage_errors(_TRACE_CONTRACT), _wrap_function_errors(asked.target, path):
         report = trace(function, pair, rng=asked.seed, **arguments)
     return replace(report, name=asked.target)
 
@@ -51,7 +51,7 @@ def _choose_claim(asked: TraceArguments, function: Any) -> Any:
     """Return the claim from the options or from the function, or None with --no-claim."""
     if asked.claim is not None or asked.no_claim:
         return asked.claim
-    own = optional_attribute(function, "claim")
+    own = get_or_default(function, "claim")
     if own is None or callable(own):
         text = "give --claim EPSILON, or --no-claim to compute the loss only"
         raise Usage(f"{asked.target} has no claim: {text}")

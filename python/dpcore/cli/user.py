@@ -20,10 +20,10 @@ from ..adapters import adapt
 from ..advice import suggest_word
 from ..errors import invalid, mistyped
 from ..mechanisms.callables import has_no_size_argument, repeat
-from ..mechanisms.declarations import is_native, optional_attribute
+from ..mechanisms.declarations import get_or_default, is_native
 from ..packages import imported_module
 from ..records import Pair
-from .endings import Usage, reraise_as_usage, wrap_user_errors
+from .endings import Usage, to_usage_errors, wrap_user_errors
 
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
@@ -73,7 +73,7 @@ def user_sys_path(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def load_from_file(
+def load_mechanism_from_file(
     path: Path, name: str, label: str, repeated: bool = False, catch: str | None = None
 ) -> Any:
     """Import a user's Python file, and return the mechanism with the given name.
@@ -103,9 +103,9 @@ def load_from_file(
     if not callable(target):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", target)))
     if repeated:
-        with reraise_as_usage():
+        with to_usage_errors():
             caught = [] if catch is None else _find_exceptions(module, catch)
-            is_safe = optional_attribute(target, "thread_safe") or False
+            is_safe = get_or_default(target, "thread_safe") or False
             own = repeat(target, catch=caught, thread_safe=is_safe)
         return Guarded(own, label, str(path), target)
     if has_no_size_argument(target):
@@ -239,7 +239,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     """Return the default pair of inputs (x, x') that a user's mechanism defines, or None.
 
     Args:
-        mechanism: the mechanism, as `load_from_file` returns it.
+        mechanism: the mechanism, as `load_mechanism_from_file` returns it.
         label: name of the mechanism in messages.
         path: the user's file.
         dim: number of entries of each input. None means the default of the mechanism.
@@ -251,7 +251,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
         Usage: if `dim` is given, but the mechanism has no default pair with this number of entries.
         Failure: if `default_pair` raises an error or does not return a `Pair`.
     """
-    make = optional_attribute(mechanism, "default_pair")
+    make = get_or_default(mechanism, "default_pair")
     if make is None:
         return None
     arguments = () if dim is None else (dim,)

@@ -104,8 +104,8 @@ def best_event(
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
-    expected = _expected_rate_limits(_pessimistic_p_and_q(hits, chosen_rows), counted_rows, tail)
-    merit = _mean_share_of_best(bernoulli_renyi(*expected, alphas))
+    expected = _lower_p_and_upper_q(_pessimistic_p_and_q(hits, chosen_rows), counted_rows, tail)
+    merit = _mean_share_of_best_over_orders(bernoulli_renyi(*expected, alphas))
     rates = hits / totals
     # If no bound is expected, choose by the difference of the rates.
     place = int(np.argmax(np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)))
@@ -127,7 +127,7 @@ def best_bin_edges(
     sum with one term per bin. Therefore the best bins for a given order and number of bins are
     found by dynamic programming.
     """
-    edges = _bin_edge_index(chosen)
+    edges = _possible_bin_edge_indices(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
     start, stop = np.triu_indices(len(edges), 1)
     hits = padded[:, start] - padded[:, stop]
@@ -135,7 +135,7 @@ def best_bin_edges(
     # Terms of the sum; limits are wider for a larger number of bins.
     rates, powers = _pessimistic_p_and_q(hits, chosen_rows), {}
     for bins in _BIN_NUMBERS:
-        p_low, q_high = _expected_rate_limits(rates, counted_rows, failure / (2 * bins))
+        p_low, q_high = _lower_p_and_upper_q(rates, counted_rows, failure / (2 * bins))
         with np.errstate(divide="ignore"):
             powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
     paths = _best_bin_edges_per_order(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
@@ -145,10 +145,10 @@ def best_bin_edges(
         most = powers[min(b for b in _BIN_NUMBERS if b >= len(place))][:, place]
         promised.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
         partitions.append(edges[path])
-    return partitions[int(np.argmax(_mean_share_of_best(np.array(promised))))]
+    return partitions[int(np.argmax(_mean_share_of_best_over_orders(np.array(promised))))]
 
 
-def _mean_share_of_best(promised: Floats) -> Floats:
+def _mean_share_of_best_over_orders(promised: Floats) -> Floats:
     """Divide each bound by the largest bound of its order; average over orders.
 
     The shape changes from (e, a), for e events and a orders, to (e,).
@@ -164,7 +164,7 @@ def _pessimistic_p_and_q(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floa
     return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
 
 
-def _expected_rate_limits(
+def _lower_p_and_upper_q(
     rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Floats, Floats]:
     """Compute the confidence limits that the counted rows would give at the given frequencies."""
@@ -186,7 +186,7 @@ def _wilson_limit(rate: Floats, size: int, signed_z: float) -> Floats:
     return np.minimum(np.maximum(limit, 0.0), 1.0)
 
 
-def _bin_edge_index(chosen: Ints) -> Ints:
+def _possible_bin_edge_indices(chosen: Ints) -> Ints:
     """Select the indices that may be edges of bins: both ends, and evenly spaced thresholds."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
@@ -314,9 +314,9 @@ def count_held_out(
     thresholds = _candidate_thresholds(*chosen)
     return HeldOut(
         thresholds=thresholds,
-        chosen=_count_above(chosen, thresholds),
+        chosen=_count_scores_at_least(chosen, thresholds),
         chosen_rows=(len(chosen[0]), len(chosen[1])),
-        counted=_count_above(counted, thresholds),
+        counted=_count_scores_at_least(counted, thresholds),
         counted_rows=(len(counted[0]), len(counted[1])),
         trained_rows=trained,
         one_per_group=one_per_group,
@@ -398,7 +398,7 @@ def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
     return np.unique(np.concatenate(thresholds))
 
 
-def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
+def _count_scores_at_least(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
     """Count the rows of each set with score >= threshold."""
     below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
     return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)
@@ -552,7 +552,7 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
     return clopper_pearson(counts, delta, confidence)
 
 
-def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
+def epsilon_hat(held_out: HeldOut, delta: float, event_choice_confidence: float = 0.95) -> float:
     """Estimate epsilon at one delta from an event on two sets of rows. The estimate is not a bound.
 
     The event is the same as in `epsilon_lower`. It was chosen on one half of the rows. The other
@@ -564,17 +564,17 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
         delta: delta in [0, 1).
-        confidence: confidence of the lower bound that `epsilon_lower` computes. The event is chosen
-            so that this bound is expected to be large.
+        event_choice_confidence: confidence of the lower bound that `epsilon_lower` computes. The
+            event is chosen so that this bound is expected to be large.
 
     Returns:
         The estimate, at least 0.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if `delta` or `confidence` is out of range.
+        ValueError: if `delta` or `event_choice_confidence` is out of range.
     """
-    counts = _count_epsilon_event(held_out, delta, confidence)
+    counts = _count_epsilon_event(held_out, delta, event_choice_confidence)
     excess = counts.k / counts.n - delta
     if excess <= 0.0 or counts.k_prime == 0:
         return 0.0 if excess <= 0.0 else math.inf
@@ -599,8 +599,8 @@ def _certify_direction(
         share, edges = 0.0, None
     tail = failure * (1.0 - share) / 2.0
     place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)
-    counts = _count_event(held_out, side, place, reaches)
-    p_low, q_high = _limits_of_counts([counts], tail)
+    counts = _tail_counts(held_out, side, place, reaches)
+    p_low, q_high = _p_lower_and_q_upper_limits([counts], tail)
     bound = bernoulli_renyi(p_low, q_high, alphas)[0]
     bins: tuple[Counts, ...] = ()
     if edges is not None:
@@ -617,7 +617,7 @@ def _certify_direction(
 def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Floats:
     """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
     tail = failure / (2.0 * len(bins))
-    p_low, q_high = _limits_of_counts(bins, tail)
+    p_low, q_high = _p_lower_and_q_upper_limits(bins, tail)
     is_positive = p_low > 0.0
     if not is_positive.any():
         return np.zeros(len(alphas))
@@ -627,7 +627,7 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Flo
     return np.maximum(0.0, total / (alphas - 1.0))
 
 
-def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
+def _p_lower_and_q_upper_limits(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
     """Compute lower limits of the probabilities under P, and upper limits of those under Q."""
     both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
     p_low, q_high = np.array(both).T
@@ -650,14 +650,14 @@ def _count_epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> 
             # If no bound is expected, choose by the difference of the rates.
             merit = np.where(predictions > 0.0, predictions, k / n - k_prime / n_prime - 2.0)
             place = int(np.argmax(merit))
-            candidates.append((float(merit[place]), _count_event(held_out, side, place, reaches)))
+            candidates.append((float(merit[place]), _tail_counts(held_out, side, place, reaches)))
     return max(candidates, key=lambda each: each[0])[1]
 
 
-def _count_event(held_out: HeldOut, side: int, place: int, reaches: bool) -> Counts:
+def _tail_counts(held_out: HeldOut, side: int, place: int, at_or_above: bool) -> Counts:
     """Count the rows with score >= threshold, or those with score < threshold, numerator first."""
     (k, n), (k_prime, n_prime) = (
         (int(held_out.counted[i, place]), held_out.counted_rows[i]) for i in (side, 1 - side)
     )
     counts = Counts(k, n, k_prime, n_prime)
-    return counts if reaches else counts.complement()
+    return counts if at_or_above else counts.complement()

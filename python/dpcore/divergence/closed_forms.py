@@ -82,7 +82,7 @@ def sum_over_coordinates(
     return divergences.reshape(alphas.shape)
 
 
-def evaluate_by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
+def renyi_divergences(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
     """Compute the Renyi divergence D_alpha(P0||P1) at each order, with a function for one order.
 
     `value` is this function. It is called as value(i, a, b, swap). Here i is the index of the order
@@ -147,7 +147,7 @@ def read_covariance(name: str, value: Any) -> Floats:
     return covariance
 
 
-def rest_divergences(rest: Any, alphas: Floats) -> Floats:
+def evaluate_rest_at_orders(rest: Any, alphas: Floats) -> Floats:
     """Return the divergences that `rest` gives for the orders, in the shape of `alphas`.
 
     `rest` is a number, an array in the shape of `alphas`, or a function that maps orders to one of
@@ -189,7 +189,7 @@ def exp_remainder_ratio(x: Floats) -> Floats:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def one_plus_ratio_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
+def one_plus_b_ratio_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p) with p = `power`, by exact fractions if the result is near 0."""
     b, x, y = np.broadcast_arrays(b, x, y)
     gap = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
@@ -215,7 +215,7 @@ def log_ratio(x: Floats, y: Floats) -> Floats:
     return np.where(near, close, np.where(inside, plain, np.log(x) - np.log(y)))
 
 
-def scale_ratio_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
+def scale_family_renyi(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
     """Compute -ln r - ln(1 + b (1 - r)) / b, the Renyi divergence D_a of two distributions.
 
     The two distributions have the same form and differ only in a scale parameter, such as two
@@ -245,7 +245,7 @@ def scale_ratio_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid
     return np.where(ends, np.inf, np.where((np.abs(tau) < _SERIES_LIMIT) & ~low, close, direct))
 
 
-def normal_divergence(
+def normal_renyi_divergences(
     a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats, pull: Floats
 ) -> Floats:
     """Compute the Renyi divergence D_a of two normal distributions, for each coordinate.
@@ -256,7 +256,7 @@ def normal_divergence(
     b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
-    return 0.5 * scale_ratio_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
+    return 0.5 * scale_family_renyi(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
 def normal_max_loss(tau: Floats, log_r: Floats, pull: Floats) -> float:
@@ -272,7 +272,7 @@ def normal_max_loss(tau: Floats, log_r: Floats, pull: Floats) -> float:
     return float(0.5 * (away - log_r).sum())
 
 
-def diagonalise_covariances(
+def variance_ratios_and_mean_gaps(
     spread0: Floats, spread1: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Change the axes of two normal distributions so that both covariance matrices are diagonal.
@@ -312,8 +312,8 @@ def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
     return np.where(np.isinf(distance), np.inf, divergence)
 
 
-def discrete_divergence(
-    a: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
+def discrete_renyi_divergence(
+    alpha: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
 ) -> float:
     """Compute the Renyi divergence D_a(P||Q) of two discrete distributions.
 
@@ -321,7 +321,7 @@ def discrete_divergence(
     the point under Q is q.
 
     Args:
-        a: order, at least 1/2, or inf.
+        alpha: order, at least 1/2, or inf.
         b: a - 1.
         log_p: ln p at each point, finite.
         loss: privacy loss ln(p / q) at each point, inf if q is 0.
@@ -331,12 +331,12 @@ def discrete_divergence(
             distributions of the values of the point.
     """
     whole = loss if rest is None else loss + rest
-    if np.isinf(a):
+    if np.isinf(alpha):
         return float(whole.max())
     if b >= 0.0 and np.isinf(whole).any():
         return float("inf")
     with np.errstate(over="ignore", invalid="ignore"):
-        terms = _renyi_sum_terms(b, log_p, loss)
+        terms = _nonnegative_renyi_sum_terms(b, log_p, loss)
         if rest is not None:
             grown = rest if b == 0.0 else np.expm1(b * rest) / b
             terms = terms + np.exp(log_p + b * loss) * grown
@@ -370,22 +370,22 @@ def law_log_ratios(
     return np.log(p[has] / sums[0]), loss[has], float(q[~has].sum()) / sums[1]
 
 
-def atom_log_ratios(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
+def binary_log_ratios(atom_prob0: float, atom_prob1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
     """Compare two distributions on two points: one value, and all other values together.
 
-    `w0` and `w1` are the probabilities of the value under P0 and P1. The first result is the tuple
-    that `law_log_ratios` returns for the two points. The second result is True for each point that
-    has positive probability under P0.
+    `atom_prob0` and `atom_prob1` are the probabilities of the value under P0 and P1. The first
+    result is the tuple that `law_log_ratios` returns for the two points. The second result is True
+    for each point that has positive probability under P0.
     """
-    p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
+    p, q = np.array([atom_prob0, 1.0 - atom_prob0]), np.array([atom_prob1, 1.0 - atom_prob1])
     log_p, loss, missing = law_log_ratios(p, q)
-    if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
+    if atom_prob0 < 1.0 and atom_prob1 < 1.0 and atom_prob1 - atom_prob0 > -0.5 * q[1]:
         # The complements are rounded; their difference is not.
-        loss[-1] = math.log1p((w1 - w0) / q[1])
+        loss[-1] = math.log1p((atom_prob1 - atom_prob0) / q[1])
     return (log_p, loss, missing), p > 0.0
 
 
-def _renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
+def _nonnegative_renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
     The sum of the terms is (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
@@ -416,12 +416,12 @@ def correlated_divergence(
     shift = np.broadcast_to(shift, dim)
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
-        tau, log_r, pull = diagonalise_covariances(*(both[::-1] if swap else both), shift)
+        tau, log_r, pull = variance_ratios_and_mean_gaps(*(both[::-1] if swap else both), shift)
         mid = 1.0 + b * tau
-        return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
+        return normal_renyi_divergences(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
     return sum_over_coordinates(
-        alphas, part, lambda: normal_max_loss(*diagonalise_covariances(*both, shift))
+        alphas, part, lambda: normal_max_loss(*variance_ratios_and_mean_gaps(*both, shift))
     )
 
 
@@ -480,12 +480,12 @@ def gaussian_renyi(
 
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
-        mid = one_plus_ratio_gap(b, s0, s1, 2)
+        mid = one_plus_b_ratio_gap(b, s0, s1, 2)
         # Below order 1 it is a sum of squares, which stays in the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
         tau, log_r = one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1)
-        return normal_divergence(a, b, tau, log_r, mid, shift / root)
+        return normal_renyi_divergences(a, b, tau, log_r, mid, shift / root)
 
     def limit() -> float:
         return normal_max_loss(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
@@ -537,7 +537,7 @@ def laplace_renyi(
     def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
-        divergence = scale_ratio_divergence(a, b, tau, log_r, one_plus_ratio_gap(b, s0, s1, 1))
+        divergence = scale_family_renyi(a, b, tau, log_r, one_plus_b_ratio_gap(b, s0, s1, 1))
         # Compute the shift's part in the direction in which all its terms have one sign.
         w = a * (s1 / s0) + b
         plain = laplace_shift_term(b, np.maximum(w, 0.0), apart / s1)
@@ -583,7 +583,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floa
         # The scale is 1 / rate: the ratio of the scales is the inverse ratio of the rates.
         own_rate, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(own_rate, other, 1), log_ratio(own_rate, other)
-        return scale_ratio_divergence(a, b, tau, log_r, one_plus_ratio_gap(b, own_rate, other, 1))
+        return scale_family_renyi(a, b, tau, log_r, one_plus_b_ratio_gap(b, own_rate, other, 1))
 
     return sum_over_coordinates(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -627,7 +627,7 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
     # smaller than the rounding errors of the sums.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
     sides = law_log_ratios(p0, p1, -gap, sums), law_log_ratios(p1, p0, gap, sums[::-1])
-    return evaluate_by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
+    return renyi_divergences(a, lambda i, a, b, swap: discrete_renyi_divergence(a, b, *sides[swap]))
 
 
 def mixture_with_atom(
@@ -670,16 +670,16 @@ def mixture_with_atom(
     a = read_orders(alphas)
     w0 = real("weight0", weight0, low=0.0, high=1.0)
     w1 = real("weight1", weight1, low=0.0, high=1.0)
-    within = rest_divergences(rest, a).ravel()
-    sides = atom_log_ratios(w0, w1), atom_log_ratios(w1, w0)
+    within = evaluate_rest_at_orders(rest, a).ravel()
+    sides = binary_log_ratios(w0, w1), binary_log_ratios(w1, w0)
 
     def value(i: int, a: float, b: float, swap: bool) -> float:
         points, has = sides[swap]
         # D_a(C1||C0) from the given D_{1-a}(C0||C1): skew symmetry.
         exponent = within[i] * (a / -b) if swap else within[i]
-        return discrete_divergence(a, b, *points, np.array([0.0, exponent])[has])
+        return discrete_renyi_divergence(a, b, *points, np.array([0.0, exponent])[has])
 
-    return evaluate_by_order(a, value)
+    return renyi_divergences(a, value)
 
 
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
@@ -721,7 +721,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
         equal = math.log(others - 1) + keep - loss
         points = np.append(points[0], equal), np.append(points[1], 0.0), 0.0
     # An exchange of the two true values only exchanges the points.
-    return evaluate_by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
+    return renyi_divergences(a, lambda i, a, b, swap: discrete_renyi_divergence(a, b, *points))
 
 
 def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Floats:

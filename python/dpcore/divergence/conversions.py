@@ -173,7 +173,7 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     a, d = _check_curve(alphas, values, unbounded=False)
     delta = confidence_level(delta, "delta")
     price, lines = -math.log(delta), []
-    for xi, rho in _find_hull_lines(a, d):
+    for xi, rho in _hull_intercepts_and_slopes(a, d):
         best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
         alpha = min(max(best, float(a[0])), float(a[-1]))
         lines.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
@@ -181,12 +181,12 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     return Line(xi, rho, epsilon, alpha, delta)
 
 
-def _find_hull_lines(a: Floats, d: Floats) -> list[tuple[float, float]]:
+def _hull_intercepts_and_slopes(a: Floats, d: Floats) -> list[tuple[float, float]]:
     """List the intercept and slope (xi, rho) of each line that may have the smallest epsilon."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_CurvePoint] = []
     for point in zip(a.tolist(), d.tolist(), strict=True):
-        while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], point):
+        while len(hull) > 1 and _is_on_or_below_chord(hull[-2], hull[-1], point):
             hull.pop()
         hull.append(point)
     for (x0, y0), (x1, y1) in pairwise(hull):
@@ -198,7 +198,7 @@ def _find_hull_lines(a: Floats, d: Floats) -> list[tuple[float, float]]:
     return lines
 
 
-def _is_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
+def _is_on_or_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
     """Return True if the middle point is on or below the segment between the other two points."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])

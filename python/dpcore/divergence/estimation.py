@@ -32,7 +32,7 @@ from .points import (
 )
 from .record import Beside, Diagnostics, Estimate
 from .score import CrossFit, cross_fit, estimate_from_scores
-from .two_sample_tests import check_equality, group_size_values_note, size_vs_values_p
+from .two_sample_tests import check_equality, group_sizes_depend_on_values_note, size_vs_values_p
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -112,8 +112,8 @@ class Request:
         scores = self.checks or self.certified or asked in ("auto", "score")
         if score is not None and not scores:
             raise invalid("score", "None where no score is used (checks=False)", score)
-        k = _choose_neighbours(self.k, points)
-        orders, grid, notes = _orders_and_grid(self.alphas, _max_order(asked, points, k), k)
+        k = _check_neighbour_count(self.k, points)
+        orders, grid, notes = _orders_and_finer(self.alphas, _max_order(asked, points, k), k)
         stated = _is_independence_stated(self.rows, points, self.certified)
         checks = self.checks and min(points.unit_counts) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
@@ -126,7 +126,7 @@ class Request:
         method = _resolve_method(points) if asked == "auto" else asked
         if self.error is not None:
             choice("error", self.error, ERRORS)
-            _warn_few_rows(points, k, method == "score" and score is None)
+            _warn_rough_error_bars(points, k, method == "score" and score is None)
         settings = {
             "method": method, "k": k, "wanted": orders, "grid": grid, "notes": notes,
             "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
@@ -166,7 +166,7 @@ def _resolve_method(points: Points) -> str:
     return "ball" if mostly else "score"
 
 
-def _choose_neighbours(requested: Any, points: Points) -> int:
+def _check_neighbour_count(requested: Any, points: Points) -> int:
     k = integer("k", requested, 1)
     smaller = min(points.sizes)
     if k > smaller:
@@ -180,7 +180,7 @@ def _choose_neighbours(requested: Any, points: Points) -> int:
     return k
 
 
-def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
+def _warn_rough_error_bars(points: Points, k: int, fitted: bool) -> None:
     smaller = min(points.sizes)
     if smaller >= _MIN_ERROR_BAR_ROWS:
         return
@@ -215,7 +215,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
     return np.inf if method.startswith("paper") else float(min(*points.sizes, k + 1))
 
 
-def _orders_and_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
+def _orders_and_finer(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Return the requested orders, the finer orders for judging the estimate, and notes."""
     usual = _ORDER_RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
@@ -296,7 +296,7 @@ def run_estimate(request: Request) -> Estimate:
             k=request.k,
             certified=None if certificate is None else certificate.bound,
             beside=score,
-            above=_ball_for_comparison(request, beside, size_p) if other == "ball" else None,
+            above=_ball_to_compare_score(request, beside, size_p) if other == "ball" else None,
             energy_p=np.nan if checked is None else checked.energy_p,
             outside=_describe_outside_rows(request, fit),
             dim=points.dim,
@@ -345,7 +345,7 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
     return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
-def _ball_for_comparison(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+def _ball_to_compare_score(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
     """Return the estimate by "ball" with which an estimate by "score" is compared.
 
     Rows of one group are often near each other. If they counted as neighbours, the estimate by
@@ -356,7 +356,7 @@ def _ball_for_comparison(request: Request, ball: Raw | None, size_p: float | Non
     points = request.points
     if ball is None or points.identical or points.unit_counts == points.sizes:
         return ball
-    if group_size_values_note(size_p) or min(points.unit_counts) < max(
+    if group_sizes_depend_on_values_note(size_p) or min(points.unit_counts) < max(
         request.grid[-1], _MIN_SINGLE_GROUPS
     ):
         return None
@@ -369,7 +369,7 @@ def _describe_outside_rows(request: Request, fit: CrossFit | None) -> tuple[str 
     if request.points.identical:
         return None, None
     scores, rng = fit if request.method == "score" else None, request.make_generator(BEYOND)
-    return reliability.beyond_other_texts(request.points, scores, rng, threads_of(request.threads))
+    return reliability.describe_lone_rows(request.points, scores, rng, threads_of(request.threads))
 
 
 def _list_notes(
@@ -391,7 +391,7 @@ def _list_notes(
     rows, kind = min(points.sizes), None if fit is None else fit.kind
     if request.method == "score" and kind == "logistic" and rows < 2 * points.dim:
         notes.append(reliability.few_fitted_rows_note(rows, points.dim, request.k))
-    notes += group_size_values_note(size_p)
+    notes += group_sizes_depend_on_values_note(size_p)
     value = raw.value[:, np.isin(request.grid, request.wanted)]
     if (value < 0.0).any():
         notes.append(

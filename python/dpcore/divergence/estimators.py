@@ -163,19 +163,19 @@ def _share_outside(values: Floats, others: Floats) -> float:
     return outside / len(values)
 
 
-def max_possible_values(size: int, depth: int, alphas: Floats) -> Floats:
+def max_possible_values(size: int, minimum_ball_rows: int, alphas: Floats) -> Floats:
     """Compute the largest value that the estimate by counts in balls can give, for each order.
 
-    A ball around a row of the numerator (the set of P in D(P||Q)) contains at least `depth` rows of
-    the denominator (the set of Q). The largest value results if every ball contains all rows of the
-    numerator, and exactly `depth` rows of the denominator. `size` is the number of rows of the
-    denominator.
+    A ball around a row of the numerator (the set of P in D(P||Q)) contains at least
+    `minimum_ball_rows` rows of the denominator (the set of Q). The largest value results if every
+    ball contains all rows of the numerator, and exactly `minimum_ball_rows` rows of the
+    denominator. `size` is the number of rows of the denominator.
     """
-    ends = np.array([size + 1.0, float(depth)])
+    ends = np.array([size + 1.0, float(minimum_ball_rows)])
     out = np.empty(len(alphas))
     for i, order in enumerate((alphas - 1.0).tolist()):
         if order == 0.0:
-            out[i] = _core.digamma(size + 1.0) - _core.digamma(float(depth))
+            out[i] = _core.digamma(size + 1.0) - _core.digamma(float(minimum_ball_rows))
         else:
             upper, lower = _core.log_gamma_ratio(ends, order)
             out[i] = (upper - lower) / order
@@ -240,7 +240,7 @@ def estimate_by_balls(task: Task) -> Raw:
     atoms = find_atoms(points.multiplicity)
     sides = tuple(_BallDirection(task, atoms, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
-        cells = tuple(side.count_in_balls(plan is not None, shown) for side in sides)
+        cells = tuple(side.count_rows_and_merge_balls(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
     for side, cell in zip(sides, cells, strict=True):
         n, j, atom, weight = cell
@@ -288,7 +288,7 @@ class _BallDirection:
         self.counted = {"rescans": 0, "run_outs": 0, "capped": 0}
         self.lists: Arrays = ()
 
-    def count_in_balls(self, keep: bool, shown: Progress) -> Arrays:
+    def count_rows_and_merge_balls(self, keep_lists: bool, shown: Progress) -> Arrays:
         """Count the rows in all balls, and merge balls with equal counts into c cells.
 
         A ball has a row of set a at its center. The result is four arrays of shape (c,). The first
@@ -307,13 +307,13 @@ class _BallDirection:
             walkable = self._core_query_arguments(self.queries[block], lists)
             arguments = *walkable, copies_a, copies_b, self.depth, *self._core_arguments
             n, j, whole, run_outs, rescans = _core.ball_counts(*arguments)
-            self._add_to_counters(run_outs, rescans)
+            self._add_run_outs_and_rescans(run_outs, rescans)
             parts.append((n, j, whole))
-            if keep:
+            if keep_lists:
                 kept.append(lists)
             shown.advance(block.stop - block.start)
-        if keep:
-            self.lists = _join_blocks(kept)
+        if keep_lists:
+            self.lists = _join_and_clear_blocks(kept)
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
         return _merge_equal_count_pairs(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
@@ -325,23 +325,23 @@ class _BallDirection:
         walkable = *self._core_query_arguments(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._core_arguments
         values, run_outs, rescans = _core.ball_replicates(*arguments)
-        self._add_to_counters(run_outs, rescans)
+        self._add_run_outs_and_rescans(run_outs, rescans)
         return np.asarray(values)
 
     @property
     def _core_arguments(self) -> tuple[Any, ...]:
-        return *self.points.rows, self.points.first_copies, self.threads
+        return *self.points.rows, self.points.first_row_indices, self.threads
 
     def _core_query_arguments(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
         return queries, lists[:3], lists[3:], self.queries, self.other
 
-    def _add_to_counters(self, run_outs: int, rescans: int) -> None:
+    def _add_run_outs_and_rescans(self, run_outs: int, rescans: int) -> None:
         self.counted["run_outs"] += int(run_outs)
         self.counted["rescans"] += int(rescans)
 
     def _iterate_neighbour_lists(self) -> Iterator[tuple[slice, Arrays]]:
         """Yield blocks of the points that need a ball, with their neighbour lists."""
-        rows, first = self.points.rows, self.points.first_copies
+        rows, first = self.points.rows, self.points.first_row_indices
         if not len(self.other):
             if len(self.queries):
                 yield slice(0, len(self.queries)), _make_empty_lists(len(self.queries))
@@ -357,7 +357,7 @@ class _BallDirection:
             own_starts, inside, upto, inverted, capped, more = _core.inside(
                 *rows, places, first[self.queries], starts, squared, self.cap, self.threads
             )
-            self._add_to_counters(0, again + more)
+            self._add_run_outs_and_rescans(0, again + more)
             self.counted["capped"] += int(np.count_nonzero(capped))
             other = starts, self.other[near], squared
             yield block, (*other, own_starts, self.queries[inside], upto, inverted, capped)
@@ -369,7 +369,7 @@ def _make_empty_lists(queries: int) -> Arrays:
     return starts, none, np.zeros(0), starts, none, np.zeros(0, np.int64), flags, flags
 
 
-def _join_blocks(blocks: list[Arrays]) -> Arrays:
+def _join_and_clear_blocks(blocks: list[Arrays]) -> Arrays:
     """Join the neighbour lists of all blocks, and empty the list `blocks` to save memory."""
     if not blocks:
         return _make_empty_lists(0)
@@ -482,8 +482,8 @@ def estimate_by_k_nearest(task: Task) -> Raw:
             if sizes[a] <= k or sizes[b] < k:
                 continue
             there = weights[a][four.sets[a]] > 0
-            rho = four.lists[a][a].copies_and_log_squared_to_kth(weights[a], there, k)[1]
-            nu = four.lists[a][b].copies_and_log_squared_to_kth(weights[b], there, k)[1]
+            rho = four.lists[a][a].copies_up_to_kth_and_log_squared(weights[a], there, k)[1]
+            nu = four.lists[a][b].copies_up_to_kth_and_log_squared(weights[b], there, k)[1]
             ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
             value[a], effective[a] = neighbours.log_means_n_eff(ratios, every, orders, constants)
@@ -598,7 +598,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
     ) -> tuple[Any, Floats]:
         # Number of rows up to the k-th neighbour in set b of points of set a, and log densities.
-        rows, log_squared = four.lists[a][b].copies_and_log_squared_to_kth(weights[b], there, k)
+        rows, log_squared = four.lists[a][b].copies_up_to_kth_and_log_squared(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
     def formula(*weights: Weights) -> tuple[Floats, Floats]:

@@ -40,7 +40,7 @@ class Finder:
     def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
         self.points, self.among, self.threads, self.counted = points, among, threads, counted
         if points.dim == 1:
-            values = self._values(among)
+            values = self._scalars(among)
             self._order = np.argsort(values, kind="stable")
             self._sorted = values[self._order]
 
@@ -61,14 +61,14 @@ class Finder:
             id.
         """
         if self.points.dim > 1:
-            return self._search_all_points(queries, width)
+            return self._brute_knn_squared(queries, width)
         listed, squared, doubtful = self._search_sorted(queries, width)
         if doubtful.any():
-            listed[doubtful], squared[doubtful] = self._search_all_points(queries[doubtful], width)
+            listed[doubtful], squared[doubtful] = self._brute_knn_squared(queries[doubtful], width)
         return listed, squared
 
-    def _search_all_points(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
-        first = self.points.first_copies
+    def _brute_knn_squared(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
+        first = self.points.first_row_indices
         starts, places, squared, rescans = _core.nearest(
             *self.points.rows, first[queries], first[self.among], width, self.threads
         )
@@ -84,7 +84,7 @@ class Finder:
         on either side is compared. The third result is True for a query if this value is as near as
         the last neighbour. Then further values may be equally near.
         """
-        values = self._values(queries)
+        values = self._scalars(queries)
         middle = np.searchsorted(self._sorted, values)
         window = middle[:, None] + np.arange(-width - 1, width + 1)
         inside = (window >= 0) & (window < len(self.among))
@@ -97,7 +97,7 @@ class Finder:
         squared = np.take_along_axis(squared, order, 1)
         return listed, squared, edges <= squared[:, -1]
 
-    def _values(self, ids: Ids) -> Floats:
+    def _scalars(self, ids: Ids) -> Floats:
         return self.points.coordinates(ids)[:, 0].astype(np.float64)
 
 
@@ -190,7 +190,7 @@ class Lists:
             self.listed[block], self.log_squared[block] = neighbours
             progress.advance(block.stop - block.start)
 
-    def copies_and_log_squared_to_kth(
+    def copies_up_to_kth_and_log_squared(
         self, weights: Weights, is_needed: npt.NDArray[np.bool_], k: int
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Find the k-th nearest point of each given point in a resampled data set.
@@ -224,7 +224,7 @@ class Lists:
             block = slice(start, start + step)
             mine = places[block]
             goal = reached[mine]
-            copies[block], log_squared[block], ran_out = _copies_and_ran_out(
+            copies[block], log_squared[block], ran_out = _copies_and_distance_of_first_points(
                 weights[self.listed[mine]], self.log_squared[mine], goal
             )
             short.append(start + np.nonzero(ran_out)[0])
@@ -233,7 +233,7 @@ class Lists:
             self.counted["run_outs"] += len(again)
             mine = places[again]
             listed, logs = self._search(self.queries[mine], self._make_finder(self.among[there]), k)
-            distances = _copies_and_ran_out(
+            distances = _copies_and_distance_of_first_points(
                 weights[listed], logs, np.minimum(reached[mine], listed.shape[1])
             )
             copies[again], log_squared[again] = distances[:2]
@@ -259,20 +259,20 @@ class Lists:
             return listed, np.log(squared)
 
 
-def _copies_and_ran_out(
-    copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
+def _copies_and_distance_of_first_points(
+    copies: npt.NDArray[Any], log_squared: Floats, point_count: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.bool_]]:
-    """Count the copies of the first `goal` present points of each list.
+    """Count the copies of the first `point_count` present points of each list.
 
     Return these counts, the logarithm of the squared distance of the last of these points, and True
-    for each list with fewer than `goal` present points.
+    for each list with fewer than `point_count` present points.
     """
     number = (copies > 0).cumsum(1, dtype=np.int32)
-    ran_out = number[:, -1] < goal
-    place = np.argmax(number >= goal[:, None], 1)
-    within = np.where(number <= goal[:, None], copies, 0).sum(1, dtype=np.int64)
+    ran_out = number[:, -1] < point_count
+    place = np.argmax(number >= point_count[:, None], 1)
+    within = np.where(number <= point_count[:, None], copies, 0).sum(1, dtype=np.int64)
     logs = np.take_along_axis(log_squared, place[:, None], 1)[:, 0]
-    return within, np.where(goal > 0, logs, np.nan), ran_out
+    return within, np.where(point_count > 0, logs, np.nan), ran_out
 
 
 class Four:

@@ -118,7 +118,7 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
     """
     if both[0].shape[1] == 1:
         return ()
-    variances = _column_mean_variance(both, counts)[1]
+    variances = _column_means_and_variances(both, counts)[1]
     varying = variances[variances > 0.0]
     if not varying.size or varying.max() <= UNEQUAL * np.median(varying):
         return ()
@@ -135,11 +135,11 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
     covariance of both sets together becomes the identity. `unique` is the number of distinct points
     of both sets together. It is used only for a note.
     """
-    mean, variances = _column_mean_variance(both, counts)
+    mean, variances = _column_means_and_variances(both, counts)
     if scale == "std":
         deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return _map_row_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
-    covariance = _weighted_mean(both, counts, lambda b, w: ((b - mean) * w).T @ (b - mean))
+    covariance = _pooled_mean(both, counts, lambda b, w: ((b - mean) * w).T @ (b - mean))
     values, vectors = np.linalg.eigh(covariance)
     # Below this limit, a direction holds only rounding errors of the numbers or of the moments.
     size = max(float(np.abs(extreme(rows))) for rows in both for extreme in (np.max, np.min))
@@ -186,20 +186,20 @@ def _blocks_with_counts(both: Both, counts: Counts) -> Iterator[tuple[Floats, Fl
             yield block.astype(np.float64), weight
 
 
-def _column_mean_variance(both: Both, counts: Counts) -> tuple[Floats, Floats]:
+def _column_means_and_variances(both: Both, counts: Counts) -> tuple[Floats, Floats]:
     """Compute the mean and the variance of every column over all rows of both sets.
 
     A row counts as often as it occurs. The rows are added one after another and not by a matrix
     product, so that every CPU gives the same sums. The variance of a constant column is exactly 0.
     """
-    mean = _weighted_mean(both, counts, lambda b, w: (b * w).sum(0))
-    squares = _weighted_mean(both, counts, lambda b, w: ((b - mean) ** 2 * w).sum(0))
+    mean = _pooled_mean(both, counts, lambda b, w: (b * w).sum(0))
+    squares = _pooled_mean(both, counts, lambda b, w: ((b - mean) ** 2 * w).sum(0))
     low = np.minimum(both[0].min(0), both[1].min(0))
     high = np.maximum(both[0].max(0), both[1].max(0))
     return mean, np.where(low == high, 0.0, squares)
 
 
-def _weighted_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], Floats]) -> Floats:
+def _pooled_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], Floats]) -> Floats:
     """Compute a weighted mean over the rows of both sets.
 
     `add` returns the weighted sum for one block of rows and their counts.
@@ -264,10 +264,10 @@ class ResamplingPlan:
         for start in range(0, self.replicates, size):
             yield start, min(start + size, self.replicates)
 
-    def std_error(self, values: Floats) -> Floats:
+    def std_error(self, estimates: Floats) -> Floats:
         """Compute the standard errors from the estimates on all resampled data sets of this plan.
 
-        `values` has shape (replicates, ...), and the result has shape (...). For the jackknife,
+        `estimates` has shape (replicates, ...), and the result has shape (...). For the jackknife,
         groups of rows are deleted in turn (Shao and Wu 1989). The squared standard error is then a
         sum over the two sets. The term of a set with g groups is (g - 1)/g times the sum of squared
         deviations of its g estimates. For subsampling m of N rows without replacement (Politis and
@@ -278,8 +278,8 @@ class ResamplingPlan:
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":
-                return np.asarray(np.std(values, axis=0, ddof=1))
-            split = (values[: self.units[0]], values[self.units[0] :])
+                return np.asarray(np.std(estimates, axis=0, ddof=1))
+            split = (estimates[: self.units[0]], estimates[self.units[0] :])
             parts = [(len(v) - 1) * np.var(v, axis=0) for v in split]
             return np.asarray(np.sqrt(parts[0] + parts[1]))
 
@@ -350,7 +350,7 @@ def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
     return np.bincount(rng.integers(units, size=units), minlength=units).astype(np.uint32)
 
 
-class Pool:
+class DistinctPoints:
     """The distinct points among the rows of two sets.
 
     The distinct points are computed when they are needed for the first time.
@@ -365,7 +365,7 @@ class Pool:
         self.rows, self._counts = rows, counts
 
     @cached_property
-    def distinct_points(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
+    def point_ids_counts_first_rows(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
         """The distinct points of both sets, as a tuple of three entries.
 
         The u distinct points of both sets have the indices 0 to u - 1. The first entry holds, for
@@ -399,7 +399,7 @@ class Points:
     """
 
     rows: tuple[Rows, Rows]
-    pool: Pool
+    pool: DistinctPoints
     sizes: tuple[int, int]
     groups: Groups
     scale: str | None = None
@@ -413,7 +413,7 @@ class Points:
         and (N1,), with N0 and N1 the numbers of sample rows. A row that occurs c times counts as c
         sample rows.
         """
-        return self.pool.distinct_points[0]
+        return self.pool.point_ids_counts_first_rows[0]
 
     @property
     def multiplicity(self) -> tuple[Labels, Labels]:
@@ -422,15 +422,15 @@ class Points:
         The u points are the distinct points of both sets together. A row that occurs c times counts
         c times.
         """
-        return self.pool.distinct_points[1]
+        return self.pool.point_ids_counts_first_rows[1]
 
     @property
-    def first_copies(self) -> Labels:
+    def first_row_indices(self) -> Labels:
         """Index of the first row that is equal to each of the u distinct points, shape (u,).
 
         The rows of y0 are numbered first, and then the rows of y1.
         """
-        return self.pool.distinct_points[2]
+        return self.pool.point_ids_counts_first_rows[2]
 
     def draw_up_to(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
         """Return at most `most` random rows of each set, drawn without replacement."""
@@ -449,11 +449,11 @@ class Points:
         ]
         return self._select_rows(kept)
 
-    def _select_rows(self, kept: Sequence[Labels]) -> Points:
+    def _select_rows(self, kept_indices: Sequence[Labels]) -> Points:
         """Return a new `Points` that contains only the given sample rows of each set."""
-        y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
-        groups = regroup_kept_rows(self.groups, kept)
-        pool = Pool((y0, y1), (None, None))
+        y0, y1 = (np.ascontiguousarray(self.sample(side)[kept_indices[side]]) for side in (0, 1))
+        groups = regroup_kept_rows(self.groups, kept_indices)
+        pool = DistinctPoints((y0, y1), (None, None))
         return replace(self, rows=(y0, y1), pool=pool, sizes=(len(y0), len(y1)), groups=groups)
 
     @property
@@ -478,7 +478,7 @@ class Points:
     @property
     def unique(self) -> int:
         """Number of distinct points of both sets together."""
-        return len(self.first_copies)
+        return len(self.first_row_indices)
 
     @property
     def identical(self) -> bool:
@@ -507,7 +507,7 @@ class Points:
         The distinct points of both sets together have the indices 0, 1, 2, ... The result has shape
         (len(ids), d).
         """
-        places, size = self.first_copies[ids], len(self.rows[0])
+        places, size = self.first_row_indices[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
         out[left] = self.rows[0][places[left]]
@@ -585,13 +585,13 @@ def find_points(
     sizes = len(both[0]), len(both[1])
     counts = _read_counts("counts0", counts0, sizes[0]), _read_counts("counts1", counts1, sizes[1])
     groups = _read_groups("groups0", groups0, sizes[0]), _read_groups("groups1", groups1, sizes[1])
-    pool = Pool(both, counts)
+    pool = DistinctPoints(both, counts)
     n0, n1 = (size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True))
     both_groups = zip(groups, counts, strict=True)
     labels0, labels1 = (None if g is None else _repeat_by_counts(g, c) for g, c in both_groups)
     notes = note_unequal_scales(both, counts) if scale is None else ()
     if scale is not None:
-        both, notes = scale_rows(both, counts, scale, len(pool.distinct_points[2]))
+        both, notes = scale_rows(both, counts, scale, len(pool.point_ids_counts_first_rows[2]))
     return Points(both, pool, (n0, n1), (labels0, labels1), scale, notes)
 
 

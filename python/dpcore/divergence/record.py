@@ -14,8 +14,8 @@ from ..report.rows import Row
 from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
 from .conversions import SEEN, Line, canonne_kamath_steinke, line
 from .points import freeze_arrays
-from .report import draw_estimate, draw_replicates, epsilon_text, estimate_text, list_estimate_rows
-from .two_sample_tests import Checks, group_size_values_note
+from .report import draw_convergence, draw_estimate, epsilon_text, estimate_text, list_estimate_rows
+from .two_sample_tests import Checks, group_sizes_depend_on_values_note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -264,9 +264,9 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
                 lower = epsilon_lower(self.held_out, delta, self.confidence)
             else:
                 reasons.append(_INDEPENDENCE_NOT_STATED)
-        if self.checks is not None and group_size_values_note(self.checks.size_p):
+        if self.checks is not None and group_sizes_depend_on_values_note(self.checks.size_p):
             reasons.append(_TWO_LAWS)
-        rdp, alpha, drawn = self._eps_alpha_and_line(delta)
+        rdp, alpha, drawn = self._convert_to_epsilon(delta)
         if rdp is None:
             reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
         least = SEEN / min(self.sizes)
@@ -290,7 +290,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         values = np.maximum(self.value[direction][kept], 0.0)
         return self.alphas[kept], np.maximum.accumulate(values)
 
-    def _eps_alpha_and_line(self, delta: float) -> tuple[float | None, float | None, Line | None]:
+    def _convert_to_epsilon(self, delta: float) -> tuple[float | None, float | None, Line | None]:
         """Convert the reliable divergences of each direction; return the larger epsilons."""
         curves = [self.resolved_curve(direction) for direction in (0, 1)]
         if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
@@ -324,7 +324,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
             ValueError: if the standard errors of this estimate are not of the kind "bootstrap" or
                 "subsample".
         """
-        return draw_replicates(self, ax)
+        return draw_convergence(self, ax)
 
     def __repr__(self) -> str:
         """Return one line: the KL divergence and `alpha_max` of both directions, and the seed."""

@@ -23,7 +23,7 @@ The conditions for "not resolved at this alpha" are:
   standard errors.
 - The energy test rejects P0 = P1 at the level .01 (`ENERGY_LEVEL`), but the value minus two
   standard errors is not above 0.
-- The order is at least one, and `beyond_other_texts` finds rows of the numerator outside the region
+- The order is at least one, and `describe_lone_rows` finds rows of the numerator outside the region
   of the denominator.
 - Repeated values have too few rows each.
 - The value differs from 0 by less than four standard errors, and the standard error is above .0125.
@@ -36,7 +36,7 @@ side of (ii) is the KL divergence from the law that decides the average (the til
 of the denominator. An average over N rows is reliable only if N is above the exponential of this
 divergence (Chatterjee and Diaconis 2018).
 
-`beyond_other_texts` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
+`describe_lone_rows` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
 how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores this difference and
 may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
 .045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but balls estimate a tenth
@@ -128,7 +128,7 @@ _NEIGHBOURS_PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 
 
-def beyond_other_texts(
+def describe_lone_rows(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
     """For each of two sets, describe the rows that lie in regions without rows of the other set.
@@ -158,7 +158,7 @@ def beyond_other_texts(
         outside = _describe_outside_coordinate(points, side)
         if outside is None and fit is not None:
             outside = _scores_beyond_others_text(points, fit, side)
-        units.append(_describe_far_rows(few, side, threads) if outside is None else outside)
+        units.append(_far_from_other_side_text(few, side, threads) if outside is None else outside)
     return units[0], units[1]
 
 
@@ -216,7 +216,7 @@ def _describe_outside_coordinate(points: Points, side: int) -> str | None:
         for column in columns
     )
     where = f" in coordinate {-place}" if points.dim > 1 else ""
-    return _outside_text(points, side, number, f"lie beyond all of y{1 - side}{where}")
+    return _count_sentence(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
 def _scores_beyond_others_text(points: Points, fit: CrossFit, side: int) -> str | None:
@@ -226,15 +226,15 @@ def _scores_beyond_others_text(points: Points, fit: CrossFit, side: int) -> str 
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
         number += _count_beyond_other_set(values, own, level)
-    return _outside_text(points, side, number, f"have held-out scores beyond all of y{1 - side}")
+    return _count_sentence(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
 def _count_beyond_other_set(values: tuple[Any, Any], labels: tuple[Any, Any], p_max: float) -> int:
     """Count the units of the first set beyond all of the second, at ends with too many of them."""
-    return sum(_count_past_other_end(values, labels, sign, p_max) for sign in (1.0, -1.0))
+    return sum(_count_if_significant_past_end(values, labels, sign, p_max) for sign in (1.0, -1.0))
 
 
-def _count_past_other_end(
+def _count_if_significant_past_end(
     values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level: float
 ) -> int:
     own, others = (sign * np.asarray(v, np.float64) for v in values)
@@ -253,7 +253,7 @@ def _count_past_other_end(
     return number if edge_p_value(number, within, reached) <= level else 0
 
 
-def _describe_far_rows(points: Points, side: int, threads: int) -> str | None:
+def _far_from_other_side_text(points: Points, side: int, threads: int) -> str | None:
     both = [np.flatnonzero(m).astype(np.uint32) for m in points.multiplicity]
     own, others = both[side], both[1 - side]
     if min(len(own), len(others)) < 2:
@@ -273,7 +273,7 @@ def _describe_far_rows(points: Points, side: int, threads: int) -> str | None:
     if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):
         return None
     where = f"lie farther from y{1 - side} than three times any row of it from the next"
-    return _outside_text(points, side, number, where)
+    return _count_sentence(points, side, number, where)
 
 
 def _min_squared_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Floats:
@@ -283,7 +283,7 @@ def _min_squared_distances(points: Points, queries: Ids, among: Ids, threads: in
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
-def _outside_text(points: Points, side: int, number: int, where: str) -> str | None:
+def _count_sentence(points: Points, side: int, number: int, where: str) -> str | None:
     """Return a text with the number of rows or groups outside the other set, or None for 0."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
     total = _count_units(points, side)
@@ -504,7 +504,7 @@ def _list_causes(case: Case, beyond: Flags, spread: Floats) -> list[tuple[Flags,
         ),
     ]
     causes += _contradicting_checks(case, spread)
-    causes.append(_find_zeros_within_error(case, spread))
+    causes.append(_flag_estimates_within_error_of_zero(case, spread))
     if case.beside is not None:
         apart = np.hypot(spread, np.nan_to_num(case.beside.std_error, nan=0.0))
         mask = case.beside.value > value + _SIGNIFICANT_ERRORS * apart
@@ -521,7 +521,7 @@ def _contradicting_checks(case: Case, spread: Floats) -> list[tuple[Flags, str]]
     if case.above is not None:
         apart = np.hypot(*(_fill_errors(case, each.std_error) for each in (case.raw, case.above)))
         mask = case.above.value > value + _SCORE_EXCESS_ERRORS * apart
-        causes.append((mask, _explain_blindness(case, mask)))
+        causes.append((mask, _blind_score_sentence_or_empty(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
             f"the energy test distinguishes the sets (p = {case.energy_p:.3g}), where the value is "
@@ -543,10 +543,10 @@ def _fill_errors(case: Case, error: Floats) -> Floats:
     return np.broadcast_to(rough, error.shape)
 
 
-def _explain_blindness(case: Case, mask: Flags) -> str:
+def _blind_score_sentence_or_empty(case: Case, mask: Flags) -> str:
     if not mask.any() or case.above is None:
         return ""
-    i, j = _lowest_true_indices(mask)
+    i, j = _direction_and_index_of_lowest_true(mask)
     other, error = case.above.value[i, j], case.above.std_error[i, j]
     deviation = "" if np.isnan(error) else f" +- {error:.3g}"
     return (
@@ -555,14 +555,14 @@ def _explain_blindness(case: Case, mask: Flags) -> str:
     )
 
 
-def _find_zeros_within_error(case: Case, spread: Floats) -> tuple[Flags, str]:
+def _flag_estimates_within_error_of_zero(case: Case, spread: Floats) -> tuple[Flags, str]:
     """Find values that cannot be distinguished from 0, with a text on the rows needed."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
     text = "the standard error is too large to tell the value from 0"
     asked = mask if case.asked is None else mask & case.asked
     if asked.any():
-        i, j = _lowest_true_indices(asked)
+        i, j = _direction_and_index_of_lowest_true(asked)
         rows = rows_to_distinguish_from_0(float(value[i, j]), float(spread[i, j]), min(case.sizes))
         text += f" (about {rows:,} rows of each set would)"
     return mask, text
@@ -587,12 +587,12 @@ def _choose_reason(
     if resolved[:, asked].all():
         return "every order is resolved, which makes no bound of it: nothing here is certified"
     # Report the cause at the lowest order that is not resolved.
-    i, j = _lowest_true_indices(~resolved & asked)
+    i, j = _direction_and_index_of_lowest_true(~resolved & asked)
     text = next(text for mask, text in causes if mask[i, j])
     return f"from {_format_order(i, case.alphas[j])} on, {text}"
 
 
-def _lowest_true_indices(mask: Flags) -> tuple[int, int]:
+def _direction_and_index_of_lowest_true(mask: Flags) -> tuple[int, int]:
     """Return the direction and the index of the lowest order for which the mask is True."""
     place, direction = np.argwhere(mask.T)[0].tolist()
     return direction, place

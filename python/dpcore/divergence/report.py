@@ -19,9 +19,9 @@ from ..packages import has_all
 from ..records import Floats
 from ..report.figures import (
     cycle_colour,
-    get_canvas,
     get_root_figure,
     hide_outer_spines,
+    replace_axes,
     scale_figure_size,
     text_colour,
 )
@@ -67,7 +67,7 @@ def estimate_text(estimate: Estimate) -> str:
     table = _format_table(estimate, shown)
     head, end = _list_reliability_rows(estimate), _list_notes_below_table(estimate, shown)
     marks = _explain_marks(estimate, shown)
-    return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
+    return "\n".join([_wrap_row_texts(head), "", title, table, *marks, "", _wrap_row_texts(end)])
 
 
 def list_estimate_rows(estimate: Estimate) -> list[Row]:
@@ -136,7 +136,7 @@ def reliability_lines(estimate: Estimate) -> list[str]:
 
 def _reliability_by_order(estimate: Estimate, direction: int) -> str:
     ranges: dict[str, list[str]] = {}
-    for word, start, stop in find_runs(estimate.belief[direction]):
+    for word, start, stop in find_equal_runs(estimate.belief[direction]):
         first, last = (_format_order(estimate.alphas[i]) for i in (start, stop - 1))
         ranges.setdefault(word, []).append(first if first == last else f"{first} to {last}")
     if len(ranges) == 1 and len(estimate.alphas) > 1:
@@ -146,7 +146,7 @@ def _reliability_by_order(estimate: Estimate, direction: int) -> str:
     return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
 
 
-def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
+def find_equal_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
     """Find runs of consecutive equal words, as triples (word, first index, last index + 1)."""
     runs: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
@@ -196,22 +196,22 @@ def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
-            [_format_estimate_number(estimate.value[direction, i]) for i in shown],
-            [_format_error(estimate.std_error[direction, i]) for i in shown],
+            [_format_3_decimals_empty_if_nan(estimate.value[direction, i]) for i in shown],
+            [_plus_minus_or_empty(estimate.std_error[direction, i]) for i in shown],
             [_choose_mark(estimate, direction, i) for i in shown],
         ]
-        columns.append([name, *_join_columns(parts)])
+        columns.append([name, *_align_nonempty_columns(parts)])
         others = [("ceiling", estimate.ceiling)]
         if np.isnan(estimate.ceiling[direction][shown]).all():
             others.clear()
         if estimate.certified is not None:
             others.append(("certified", estimate.certified))
         for name, numbers in others:
-            columns.append([name, *map(_format_estimate_number, numbers[direction][shown])])
+            columns.append([name, *map(_format_3_decimals_empty_if_nan, numbers[direction][shown])])
     return list(zip(*columns, strict=True))
 
 
-def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
+def _align_nonempty_columns(parts: Sequence[Sequence[str]]) -> list[str]:
     """Join the estimate, the error and the mark of each row in aligned columns; omit empty ones."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
@@ -247,12 +247,12 @@ def _list_notes_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Ro
     """List the lines below the table as pairs (label, text). The running time is last."""
     rows = []
     if 1.0 not in estimate.alphas:
-        numbers = " and ".join(map(_format_estimate_number, estimate.kl))
+        numbers = " and ".join(map(_format_3_decimals_empty_if_nan, estimate.kl))
         rows.append(("KL", f"{numbers} (D_1 in both directions)"))
     tops = ["none" if top is None else _format_order(top) for top in estimate.alpha_max]
     rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
     if estimate.beside is not None:
-        rows += [("beside", line) for line in _format_other_method(estimate, shown)]
+        rows += [("beside", line) for line in _other_method_at_three_orders(estimate, shown)]
     if estimate.checks is not None:
         rows += [("checks", line) for line in str(estimate.checks).splitlines()]
     if estimate.certificate is not None:
@@ -262,7 +262,7 @@ def _list_notes_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Ro
     return [*rows, ("seed", str(estimate.seed)), ("time", f"{estimate.seconds:.3g} s")]
 
 
-def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+def _other_method_at_three_orders(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """Format estimates of the comparison method: first, middle and last reliable order."""
     other = estimate.beside
     assert other is not None
@@ -271,7 +271,7 @@ def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     lines = []
     for i in picked:
         both = [
-            f"{_format_estimate_number(value[i])} {_format_error(error[i])}".strip()
+            f"{_format_3_decimals_empty_if_nan(value[i])} {_plus_minus_or_empty(error[i])}".strip()
             for value, error in zip(other.value, other.std_error, strict=True)
         ]
         order = _format_order(estimate.alphas[i])
@@ -311,17 +311,17 @@ def _format_order(alpha: float) -> str:
     return f"{alpha:.4g}"
 
 
-def _format_estimate_number(value: float) -> str:
+def _format_3_decimals_empty_if_nan(value: float) -> str:
     if not np.isfinite(value):
         return "" if np.isnan(value) else f"{value:+}"
     return f"{value:.3g}" if abs(value) >= 1000.0 else f"{value:.3f}"
 
 
-def _format_error(value: float) -> str:
-    return f"+- {_format_estimate_number(value)}" if np.isfinite(value) else ""
+def _plus_minus_or_empty(value: float) -> str:
+    return f"+- {_format_3_decimals_empty_if_nan(value)}" if np.isfinite(value) else ""
 
 
-def _wrap_rows(rows: Sequence[Row]) -> str:
+def _wrap_row_texts(rows: Sequence[Row]) -> str:
     """Wrap pairs (label, text) into lines; print a repeated label only once."""
     lines, last = [], None
     for label, text in rows:
@@ -347,11 +347,11 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
     for direction, panel in enumerate(axes):
         panel.set_xscale("log")
         panel.set(xlim=(edges[0], edges[-1]), ylim=(low, high))
-        _shade_unresolved(panel, estimate, direction, edges)
+        _mark_unreliable_orders(panel, estimate, direction, edges)
         _draw_ceiling(panel, estimate, direction)
-        _draw_other_estimates(panel, estimate, direction)
+        _draw_bound_and_comparison(panel, estimate, direction)
         _draw_curve(panel, estimate, direction)
-        _draw_conversion_line(panel, estimate, direction)
+        _draw_line_above_estimates(panel, estimate, direction)
         _set_order_ticks(panel)
         panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT_SIZE)
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT_SIZE)
@@ -365,7 +365,7 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
     return get_root_figure(figure)
 
 
-def draw_replicates(estimate: Estimate, ax: Any = None) -> Figure:
+def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     """Draw how the mean and the standard deviation over resampled data sets converge.
 
     The point at n is the mean or the standard deviation of the estimates on the first n resampled
@@ -401,7 +401,7 @@ def draw_replicates(estimate: Estimate, ax: Any = None) -> Figure:
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
     """Return the figure, its two panels, and True if the panels were not given by the caller."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
-        picture = get_canvas(ax, scale_figure_size(1.15, 0.85))
+        picture = replace_axes(ax, scale_figure_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
     panels = list(np.ravel(np.array(ax, dtype=object)))
     if len(panels) != 2:
@@ -457,10 +457,10 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
     return low - room, high + 3.0 * room
 
 
-def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
+def _mark_unreliable_orders(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
     """Shade every unreliable order in grey, and write its belief into the shaded range."""
     whole = math.log(edges[-1] / edges[0])
-    for word, start, stop in find_runs(estimate.belief[direction]):
+    for word, start, stop in find_equal_runs(estimate.belief[direction]):
         if word == ESTIMATE:
             continue
         words, shade = _BELIEF_SHADES[word]
@@ -494,7 +494,7 @@ def _add_legend_text(panel: Axes, words: str) -> None:
     panel.plot([], [], linestyle="none", label=words)
 
 
-def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_bound_and_comparison(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw the certified lower bound, and the estimates of the comparison method."""
     alphas = estimate.alphas
     single = len(alphas) == 1
@@ -554,7 +554,7 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
             )  # fmt: skip
 
 
-def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_line_above_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw Gusain and Leith's line above the reliable estimates, for one delta.
 
     It is the smallest delta at which events of the sample give evidence.

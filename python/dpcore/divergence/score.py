@@ -192,7 +192,7 @@ class Fold:
         """Number of scored rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
-    def row_groups(self, points: Points) -> Groups:
+    def row_group_ids(self, points: Points) -> Groups:
         """Return the group of each scored row, for each set, numbered from 0 without gaps.
 
         `points` holds all rows of both sets with their groups.
@@ -248,7 +248,7 @@ def cross_fit(
     if score is not None and is_fixed_score(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
         return CrossFit((Fold(everything, score_rows(points, everything, score), (0, 0)),), "fixed")
-    halves0, halves1 = (_split_units(points, side, rng) for side in (0, 1))
+    halves0, halves1 = (_random_half_row_indices(points, side, rng) for side in (0, 1))
     halves = tuple(zip(halves0, halves1, strict=True))
     folds = []
     for held, taught in (halves, halves[::-1]):
@@ -288,7 +288,7 @@ def estimate_from_scores(
     """
     raws = [
         line_ball(
-            *fold.values, alphas, k, make_plan(fold.n_scored, fold.row_groups(points)), threads
+            *fold.values, alphas, k, make_plan(fold.n_scored, fold.row_group_ids(points)), threads
         )
         for fold in fit.folds
     ]
@@ -323,7 +323,7 @@ def is_fixed_score(score: Callable[..., Any]) -> bool:
     return required == 1
 
 
-def _split_units(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
+def _random_half_row_indices(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
     """Split the rows of a set at random into two halves, with equal numbers of rows or groups."""
     groups, units = points.groups[side], points.unit_counts[side]
     if units < 4:
@@ -338,19 +338,19 @@ def fit_score(
     points: Points,
     rows: Sequence[Labels],
     rng: np.random.Generator,
-    score: Callable[..., Any] | None,
+    fitting_function: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
     """Fit a score on rows of two sets, and return the score.
 
     A score is a function that maps a row to a number. Also return how many rows of each set were
     used. `rows` holds the indices of the rows of each set. If there are too many, random rows are
-    used. `score` is the function that fits the score. With None, the score is a logistic
+    used. `fitting_function` is the function that fits the score. With None, the score is a logistic
     regression.
     """
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
-    fitted = (score or fit_regression)(train0, train1)
+    fitted = (fitting_function or fit_regression)(train0, train1)
     if not callable(fitted):
         raise mistyped("score", "a fitting function that returns a callable", fitted)
     return fitted, (len(drawn[0]), len(drawn[1]))

@@ -174,7 +174,7 @@ class _Units:
     """
 
     def __init__(self, fold: Fold, points: Points) -> None:
-        self.labels = fold.row_groups(points)
+        self.labels = fold.row_group_ids(points)
         n0, n1 = (
             n if g is None else int(g.max()) + 1
             for n, g in zip(fold.n_scored, self.labels, strict=True)
@@ -215,7 +215,7 @@ class _Units:
         scores together, so they do not depend on the labels. The numbers of rows with label 0 at
         the levels are then drawn from a multivariate hypergeometric law.
         """
-        level = _score_levels(self.counts)
+        level = _bin_distinct_scores(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
         middle = np.cumsum(counts) - counts / 2.0
         own = np.bincount(level[self.ranks[0]], minlength=len(counts))
@@ -246,7 +246,7 @@ def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
     return (mean_rank - both / 2.0) / (both - size)
 
 
-def _score_levels(counts: Labels) -> Labels:
+def _bin_distinct_scores(counts: Labels) -> Labels:
     """Return the level of each distinct score: at most 128 levels, numbered from 0 without gaps.
 
     `counts` holds the number of rows with each distinct score.
@@ -311,7 +311,7 @@ def _energy_and_p(points: Points, rng: np.random.Generator) -> tuple[float, floa
 
 
 def _subsample_rows(
-    size: int, groups: Labels | None, rng: np.random.Generator
+    row_count: int, groups: Labels | None, rng: np.random.Generator
 ) -> tuple[Labels, Labels]:
     """Draw at most 1000 rows for the energy distance; number their groups from 0 without gaps.
 
@@ -319,7 +319,7 @@ def _subsample_rows(
     (`_MAX_GROUP_ROWS`) of each group. Without groups, each row is its own group. Both sets have the
     same rule. Therefore the drawn groups are exchangeable if all groups are exchangeable.
     """
-    order = rng.permutation(size)
+    order = rng.permutation(row_count)
     if groups is None:
         rows = order[:ENERGY_ROWS]
         return rows, np.arange(len(rows))
@@ -328,7 +328,7 @@ def _subsample_rows(
     rows = order[np.argsort(number[order], kind="stable")]
     number = number[rows]
     start = np.searchsorted(number, number)
-    kept = np.arange(size) - start < _MAX_GROUP_ROWS
+    kept = np.arange(row_count) - start < _MAX_GROUP_ROWS
     rows, number = rows[kept], number[kept]
     ends = np.searchsorted(number, number, "right")
     kept = ends <= ENERGY_ROWS
@@ -384,7 +384,7 @@ def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
     return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
-def group_size_values_note(p: float | None) -> tuple[str, ...]:
+def group_sizes_depend_on_values_note(p: float | None) -> tuple[str, ...]:
     """Return a note if the sizes of groups of rows depend on the values of the rows.
 
     This is so if `p`, the p-value of `size_vs_values_p`, is at most .01. Otherwise the result is an

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real
 from ..packages import imported_module
-from ..records import Pair, Record, get_optional
+from ..records import Pair, Record, get_attribute
 from ..report.shown import qualname_of
 from ..suggestions import explain_argument_errors
 
@@ -94,7 +94,7 @@ class Batch:
         return tensor if tensor.ndim == 2 else tensor.reshape(len(self), math.prod(self.shape[1:]))
 
     @property
-    def is_on_host(self) -> bool:
+    def can_share_memory_with_numpy(self) -> bool:
         """True if numpy can use the memory of the tensor without a copy."""
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
@@ -108,7 +108,7 @@ class Batch:
         """Return an array with some entries of each output. `places` are their indices."""
         return numpy_of(self._to_rows()[:, places])
 
-    def count_nan(self) -> int:
+    def count_nan_entries(self) -> int:
         """Return how many entries of all outputs are NaN."""
         # One NaN makes the sum NaN. A test of every single entry takes ten times as long.
         flat = self.flat
@@ -123,7 +123,7 @@ class Batch:
         """Return the weighted sum of the entries of each output. `weights` is a float64 tensor."""
         return self.flat.double() @ weights
 
-    def row_norm_bounds(self) -> Any:
+    def rounded_up_row_norms(self) -> Any:
         """Return an upper bound of the L2 norm of each output, or NaN if an entry is NaN."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
@@ -132,7 +132,7 @@ class Batch:
         self._norm = norms + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
         return self._norm
 
-    def is_at_least(self, edges: Any) -> Any:
+    def ones_where_at_least_column_edge(self, edges: Any) -> Any:
         """Return 1.0 for each entry that is at least the edge of its column, and 0.0 otherwise."""
         flat, torch = self.flat, imported_module("torch")
         # Numbers instead of bools: torch compares and adds them four times as fast.
@@ -186,7 +186,7 @@ class DeviceScores:
 
     def __init__(self, score: Callable[[Any], Any], outputs: Batch, rough: Rough) -> None:
         self.score, self.outputs = score, outputs
-        self.values, self.slack = (_as_numpy_view(part) for part in rough)
+        self.values, self.slack = (_cpu_tensor_as_numpy_view(part) for part in rough)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -203,7 +203,7 @@ class DeviceScores:
         Args:
             thresholds: the thresholds in increasing order. Do not change this array later.
         """
-        if self.slack is None or self._is_far_from_threshold(thresholds):
+        if self.slack is None or self._is_far_from_only_threshold(thresholds):
             return self.values
         with np.errstate(invalid="ignore", over="ignore"):
             ends = self.values - self.slack, self.values + self.slack
@@ -221,7 +221,7 @@ class DeviceScores:
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
         return values
 
-    def _is_far_from_threshold(self, thresholds: npt.NDArray[np.float64]) -> bool:
+    def _is_far_from_only_threshold(self, thresholds: npt.NDArray[np.float64]) -> bool:
         """Return True if there is only one threshold, and no score is near this threshold.
 
         If a score is NaN or infinite, the result is False.
@@ -231,7 +231,7 @@ class DeviceScores:
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
-    def count_above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
+    def count_at_or_above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """Return, for each threshold, how many scores are not below it. NaN never counts."""
         values = self.recompute_near_scores(thresholds)
         comparable = values[values == values]
@@ -249,7 +249,7 @@ class DeviceScores:
         return imported_module("torch").searchsorted(edges, values, side="right")
 
 
-def _as_numpy_view(numbers: Any) -> Any:
+def _cpu_tensor_as_numpy_view(numbers: Any) -> Any:
     """Return a CPU tensor as an array that shares its memory; return other objects unchanged."""
     if numbers is None or isinstance(numbers, (float, np.ndarray)):
         return numbers
@@ -287,7 +287,7 @@ def note_format_in_dtype(array: npt.NDArray[Any], number_format: str) -> npt.NDA
     return array.view(kind(array.dtype, metadata={"format": number_format}))
 
 
-def dtype_significant_bits(array: npt.NDArray[Any]) -> int:
+def noted_format_significant_bits(array: npt.NDArray[Any]) -> int:
     """Return the number of significant bits of the number format of an array.
 
     An original format that `note_format_in_dtype` has noted takes precedence over the dtype.
@@ -411,7 +411,7 @@ def score_attribute(score: Any, name: str) -> Any:
         >>> score_attribute(np.sum, "cost"), score_attribute(np.sum, "merged")
         (20, False)
     """
-    return get_optional(ScoreAttributes, score, name)
+    return get_attribute(ScoreAttributes, score, name)
 
 
 class Seen(NamedTuple):
@@ -448,7 +448,7 @@ class Ballot(NamedTuple):
     towards: npt.NDArray[np.int8]
     complement: bool
 
-    def hits_from_votes(self, x_prime_wins: int, size: int) -> int:
+    def majorities_for_event(self, x_prime_wins: int, size: int) -> int:
         """Return the count of the event if `x_prime_wins` of `size` majorities are for x'."""
         return size - x_prime_wins if self.complement else x_prime_wins
 
@@ -508,7 +508,7 @@ class EventRecord(Record):
 def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
     """Compute the scores of outputs on their device, or return None if the score needs arrays."""
     ask = score_attribute(score, "on_device") if is_built_in(score) else None
-    if ask is None or (outputs.is_on_host and score_attribute(score, "compiled")):
+    if ask is None or (outputs.can_share_memory_with_numpy and score_attribute(score, "compiled")):
         return None
     scores = ask(outputs)
     return None if scores is None else DeviceScores(score, outputs, scores)
@@ -571,7 +571,7 @@ def hits_of(answers: npt.NDArray[np.bool_]) -> int:
 def count_nan_entries_of_outputs(outputs: npt.NDArray[Any] | Batch) -> int:
     """Return how many entries of the outputs are NaN."""
     if isinstance(outputs, Batch):
-        return outputs.count_nan()
+        return outputs.count_nan_entries()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
 
 
@@ -643,17 +643,17 @@ class Above(EventRecord, word="Above"):
         """Count the outputs that are in this event. The result also contains their scores."""
         event_scores = score_held(self.score, outputs) if isinstance(outputs, Batch) else None
         if event_scores is not None:
-            return self._held(event_scores)
+            return self._count_on_device(event_scores)
         scores = scores_of(self.score, move_to_host(outputs))
         answers = self._decide_from_scores(scores)
         return Seen((hits_of(answers),), count_nan_entries_of_outputs(outputs), answers, scores)
 
-    def _held(self, scores: DeviceScores) -> Seen:
+    def _count_on_device(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
         answers = self._decide_from_scores(scores.recompute_near_scores(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
-        return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
+        return Seen((hits_of(answers),), scores.outputs.count_nan_entries(), answers, scores)
 
     def _decide_from_scores(self, scores: Any) -> Any:
         """Decide the event from scores, shape `(size,)`."""
@@ -713,13 +713,13 @@ def _scores_or_nan(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.fl
     """
     scores = np.full(len(outputs), np.nan)
     groups, others = group_numeric(outputs)
-    read = [_fill_scores(scores, score, *group) for group in groups]
+    read = [_fill_scores_return_any_readable(scores, score, *group) for group in groups]
     if others.size and (read or len(outputs) > 1):
-        read.append(_fill_scores(scores, score, others, outputs[others]))
+        read.append(_fill_scores_return_any_readable(scores, score, others, outputs[others]))
     return scores if any(read) or len(outputs) == 1 else None
 
 
-def _fill_scores(
+def _fill_scores_return_any_readable(
     scores: npt.NDArray[np.float64],
     score: Score,
     places: npt.NDArray[np.intp],
@@ -732,8 +732,8 @@ def _fill_scores(
         if rows.dtype != object or len(rows) == 1:
             return False
         half = len(rows) // 2
-        first = _fill_scores(scores, score, places[:half], rows[:half])
-        return _fill_scores(scores, score, places[half:], rows[half:]) or first
+        first = _fill_scores_return_any_readable(scores, score, places[:half], rows[:half])
+        return _fill_scores_return_any_readable(scores, score, places[half:], rows[half:]) or first
     return True
 
 
@@ -778,7 +778,7 @@ class Given(EventRecord, word="Given"):
     @property
     def pooled(self) -> Any:
         """The method `pooled` of the callable. None if the callable has no such method."""
-        return get_optional(EventRecord, self.event, "pooled")
+        return get_attribute(EventRecord, self.event, "pooled")
 
 
 def event_of(event: Event | EventRecord) -> EventRecord:

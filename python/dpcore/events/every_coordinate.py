@@ -153,7 +153,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            places, table = self._select_regular_rows(outputs)
+            places, table = self._select_rows_with_dim_real_entries(outputs)
             answers = np.zeros(len(outputs), np.bool_)
             answers[places] = self(table)
             return answers
@@ -179,14 +179,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            outputs = self._select_regular_rows(outputs)[1]
+            outputs = self._select_rows_with_dim_real_entries(outputs)[1]
         flat = read_rows(outputs, self.dim)
         return tuple(
             int(np.count_nonzero(inside(_get_columns(flat, group))))
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
 
-    def _select_regular_rows(
+    def _select_rows_with_dim_real_entries(
         self, outputs: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return the indices of the outputs that have `dim` real entries, and these outputs."""

@@ -155,13 +155,13 @@ class Vote(event.EventRecord, word="Vote"):
     def seen(self, outputs: npt.NDArray[Any] | event.Batch, name: str) -> event.Seen:
         """Count the outputs in this event, with compiled code or on the device of the outputs."""
         if isinstance(outputs, event.Batch):
-            return self._count_held(outputs, name)
+            return self._count_event_on_device(outputs, name)
         if outputs.dtype == object:
             answers = self._evaluate_on_objects(outputs, f"outputs of {name}")
             return event.Seen((event.hits_of(answers),), 0, answers)
         values = np.require(self._rows(outputs, f"outputs of {name}"), np.float64, ("C", "A"))
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
-        return event.Seen((self.ballot.hits_from_votes(votes, len(values)),), nan, None)
+        return event.Seen((self.ballot.majorities_for_event(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Check outputs, and return them as an array of shape `(size, dim)`."""
@@ -175,13 +175,13 @@ class Vote(event.EventRecord, word="Vote"):
         if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
             raise invalid(name, f"of shape (size, {dim})", shape)
 
-    def _count_held(self, outputs: event.Batch, name: str) -> event.Seen:
+    def _count_event_on_device(self, outputs: event.Batch, name: str) -> event.Seen:
         """Count the event on the device of the outputs; copy only one bool per output."""
         self._check_shape(outputs.shape, f"outputs of {name}")
-        edges, signs, away = event.cache_per_device(self, outputs, self._edge_sign_down_tensors)
+        edges, signs, away = event.cache_per_device(self, outputs, self._vote_comparison_tensors)
         # An entry with a downward edge votes for x' unless it is beyond the edge. NaN is not beyond
         # it, but must vote for x.
-        beyond, nan = outputs.is_at_least(edges), outputs.count_nan()
+        beyond, nan = outputs.ones_where_at_least_column_edge(edges), outputs.count_nan_entries()
         votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
         if nan and signs is not None:
             votes = votes - (outputs.flat.isnan() & away).sum(1)
@@ -189,7 +189,7 @@ class Vote(event.EventRecord, word="Vote"):
         answers = event.move_to_host(event.Batch(won if self.vote == "x_prime" else ~won))
         return event.Seen((event.hits_of(answers),), nan, answers)
 
-    def _edge_sign_down_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
+    def _vote_comparison_tensors(self, like: Any, name: str) -> tuple[Any, Any, Any]:
         """Return three tensors with one number per entry, for comparisons on a device.
 
         They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if

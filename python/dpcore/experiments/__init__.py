@@ -23,7 +23,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid, mistyped
-from ..paths import name_path_errors, write_file
+from ..paths import name_path_errors, write_file_or_keep_old
 from ..suggestions import explain_argument_errors
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def reproduce(
     from .drawing import save_png_and_svg
 
     try:
-        write_file(folder / f"{name}.json", record + "\n", "out")
+        write_file_or_keep_old(folder / f"{name}.json", record + "\n", "out")
         save_png_and_svg(result, folder / name)
     except OSError as error:
         # The result is attached, so that hours of counting are not lost with a file.

@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from ..errors import choice
 from ..mechanisms import positive
-from ..report.figures import BLUE, GREY, RED, current_style
+from ..report.figures import BLUE, GREY, RED, restyle_figure
 from ..report.shown import Shown
 from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
-from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_corpora
+from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_or_generate_corpora
 from .base import SEED, Column, Settings, align_columns, encode_fields, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, run_jobs, time_run, training_record
+from .running import Tabled, cell_seed, record_if_finished, run_jobs, time_run
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
@@ -158,7 +158,7 @@ class _Study:
     victims: int
     config: Config
 
-    def link_outputs(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
+    def link_to_candidates(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
         """Link outputs to candidates; the original of output i is declared as i + `shift`."""
         truth = (np.arange(self.outputs) + shift) % len(self.candidates)
         options: Any = {"truth": truth, "confidence": self.config.confidence}
@@ -177,7 +177,7 @@ class _Study:
         written, step = model.decode(vectors), len(self.candidates) // 2
         each = ((vectors, _VECTOR_METHODS), (written, _TEXT_METHODS))
         vector, text, *control = (
-            self.link_outputs(outputs, by[:methods], shift, model)
+            self.link_to_candidates(outputs, by[:methods], shift, model)
             for shift, methods in ((0, 2), (step, 1))
             for outputs, by in each
         )
@@ -209,14 +209,14 @@ class _Study:
         return Victims(rank, shared, by_chance)
 
 
-def _prepare_study(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
+def _train_and_sample_models(texts: StudyTexts, config: Config, progress: bool | None) -> _Study:
     from ..text import ADePTModel
 
     epochs, hidden, candidates, outputs, n_drawn, victims = _SIZES[config.quick]
     model = ADePTModel(1.0, variant="scaled", hidden=hidden, embedding=hidden // 2)
     seed = cell_seed(config.seed, f"train/{texts.name}")
     model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
-    training_record(model)
+    record_if_finished(model)
     candidates_known = tuple(dict.fromkeys(texts.spaced_once))[:candidates]
     rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
     recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}
@@ -268,8 +268,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     noisy, plain = run(config, progress=False).rows
         ...     assert plain.vector["encoding"].share == 1.0
     """
-    [texts] = read_corpora(config)
-    study = _prepare_study(texts, config, progress)
+    [texts] = read_or_generate_corpora(config)
+    study = _train_and_sample_models(texts, config, progress)
     jobs = [(variant, claimed) for variant in config.variants for claimed in config.claimed]
     jobs.append(("no noise", np.inf))
     rows, partial = run_jobs("linking", jobs, study.measure, progress)
@@ -319,7 +319,7 @@ class Result(Tabled[Config]):
         for variant, colour in zip(VARIANTS, (RED, BLUE, "#2e7d32"), strict=True):
             rows = [row for row in self.rows if row.variant == variant]
             for axes, field, by in ((left, "vector", "likelihood"), (right, "text", "encoding")):
-                _draw_line(axes, rows, field, by, colour, variant)
+                _draw_linked_share_by_true_epsilon(axes, rows, field, by, colour, variant)
         for axes, field, title in ((left, "vector", "noisy vector"), (right, "text", "text")):
             place = int(field == "text")
             noisy = sorted(self.rows[:-1], key=lambda row: row.true) or list(self.rows)
@@ -333,13 +333,13 @@ class Result(Tabled[Config]):
             tidy_axes(axes, "true epsilon, for any two texts", title=f"by the {title}")
         left.set_ylabel("share linked", fontsize=TEXT)
         add_legend(picture, left, 5, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
-def _draw_line(
-    axes: Axes, rows: Sequence[Row], field: str, by: str, colour: str, label: str
+def _draw_linked_share_by_true_epsilon(
+    axes: Axes, rows: Sequence[Row], field: str, linkage_method: str, colour: str, label: str
 ) -> None:
-    linked = [getattr(row, field)[by] for row in rows]
+    linked = [getattr(row, field)[linkage_method] for row in rows]
     ends = np.array(
         [[cell.share - cell.interval[0], cell.interval[1] - cell.share] for cell in linked]
     )
@@ -368,7 +368,7 @@ def _format_linked_share(linked: LinkedOutputs) -> str:
     return f"{linked.share:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _format_true(row: Row) -> str:
+def _format_true_epsilon(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
@@ -379,7 +379,7 @@ def _format_rank_and_shared(victims: Victims) -> str:
 _COLUMNS = (
     Column("variant", "variant", left=True),
     Column("claimed", "claimed", "g"),
-    Column("true", _format_true),
+    Column("true", _format_true_epsilon),
     Column("on z", lambda row: row.vector["likelihood"], _format_linked_share),
     Column("distance", lambda row: row.vector["encoding"].share, ".3f"),
     Column("on text", lambda row: row.text["encoding"], _format_linked_share),

@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import choice, integer, invalid
 from ..mechanisms import positive
 from ..packages import require_module
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
@@ -91,7 +91,7 @@ def normalise_blanks(text: str) -> str:
     return " ".join(words_of(text))
 
 
-def read_corpora(config: Any) -> tuple[StudyTexts, ...]:
+def read_or_generate_corpora(config: Any) -> tuple[StudyTexts, ...]:
     """Read or generate the corpora of an experiment with rewritten texts.
 
     Args:
@@ -147,7 +147,7 @@ def list_one_text_intents(texts: StudyTexts) -> tuple[str, ...]:
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
-def majority_share(texts: StudyTexts) -> float:
+def top_label_share(texts: StudyTexts) -> float:
     """Return the share of the most frequent intent among the texts that will be rewritten."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
@@ -306,19 +306,19 @@ class Row(Shown):
     @property
     def accuracy(self) -> Measured:
         """Accuracy of the predicted intents (mean and spread if there are several seeds)."""
-        return _join_seeds([cell.told.accuracy for cell in self.cells])
+        return _mean_and_spread_of_seeds([cell.told.accuracy for cell in self.cells])
 
     @property
     def f1(self) -> Measured:
         """Macro-F1 of the predicted intents (mean and spread if there are several seeds)."""
-        return _join_seeds([cell.told.f1 for cell in self.cells])
+        return _mean_and_spread_of_seeds([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
         """Return the mean over the seeds of one field of `Cell`, such as "bleu"."""
         return statistics.fmean(getattr(cell, name) for cell in self.cells)
 
 
-def _join_seeds(values: Sequence[Measured]) -> Measured:
+def _mean_and_spread_of_seeds(values: Sequence[Measured]) -> Measured:
     if len(values) == 1:
         return values[0]
     each = [figure.value for figure in values]
@@ -344,7 +344,7 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     how: Any = {"epochs": texts.epochs, "device": config.device, "rng": seed, "progress": False}
     model.fit(list(texts.train), pair=False, **how)
     pair = model.worst_pair(texts.held, progress=False)
-    decoded, public = model.decode(model.clean(texts.held)), _choose_public(texts)
+    decoded, public = model.decode(model.clean(texts.held)), _choose_evenly_spaced_public(texts)
     return Fitted(
         setup,
         model,
@@ -357,7 +357,7 @@ def train_encoder(setup: Setup, texts: StudyTexts, config: Any) -> Fitted:
     )
 
 
-def _choose_public(texts: StudyTexts) -> list[str]:
+def _choose_evenly_spaced_public(texts: StudyTexts) -> list[str]:
     """Choose training texts at equal distances, because the training file may be sorted."""
     return list(texts.train[:: math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)])
 
@@ -379,7 +379,7 @@ def rewrite_and_audit(
     model = fitted.model.renoised(claimed, variant=variant, delta=delta)
     place = f"{setup.corpus}/{setup.hidden}/{setup.number}/{variant}/{claimed!r}"
     seed = cell_seed(config.seed, place)
-    rewritten, public = model.rewrite(texts.held, rng=seed), _choose_public(texts)
+    rewritten, public = model.rewrite(texts.held, rng=seed), _choose_evenly_spaced_public(texts)
     claim = {"claim": claimed, "delta": delta, "rng": seed}
     on_vector, on_text = (
         audit_cell(config, place, mechanism, fitted.pair, trials=trials, **claim)
@@ -490,7 +490,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     [row] = run(config, progress=False).rows
         ...     assert row.true == 80.0  # 8 times the claim: the clip is of the wrong norm
     """
-    texts = {model.name: model for model in read_corpora(config)}
+    texts = {model.name: model for model in read_or_generate_corpora(config)}
     clips = tuple(dict.fromkeys(map(clip_norm, config.variants)))
     each = product(texts, config.widths, range(config.seeds), clips)
     setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
@@ -538,7 +538,7 @@ class Result(Tabled[Config]):
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
         pairs = product(self.texts, config.widths)
-        parts = (part for texts, width in pairs for part in _format_hidden_size(self, texts, width))
+        parts = (part for texts, width in pairs for part in _list_model_results(self, texts, width))
         return self.join_parts(
             f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
             f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
@@ -579,7 +579,7 @@ class Result(Tabled[Config]):
         grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
         grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
         add_legend(picture, grid[0, 0], 6, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def corpus_title(texts: StudyTexts) -> str:
@@ -587,7 +587,7 @@ def corpus_title(texts: StudyTexts) -> str:
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
-def useful_epsilon(rows: list[Row], floor: float) -> float | None:
+def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | None:
     """Return the smallest epsilon E: at E and at all larger epsilons, accuracy exceeds `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
@@ -602,12 +602,12 @@ def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row |
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def _format_hidden_size(result: Result, texts: StudyTexts, width: int) -> list[str]:
+def _list_model_results(result: Result, texts: StudyTexts, width: int) -> list[str]:
     rows, models = result.rows_and_models_of(texts, width)
     return [
         _describe_corpus(texts, width, models, result),
         align_columns(_COLUMNS, rows),
-        _format_conclusions(rows, majority_share(texts), result.config.variants),
+        _format_conclusions(rows, top_label_share(texts), result.config.variants),
         *_format_examples(rows, texts, models),
     ]
 
@@ -621,7 +621,7 @@ def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result
         f"ones, {texts.epochs} epochs; "
         f"{len(texts.held):,} others rewritten ({texts.dropped:,} left out that occur in training)",
         f"  not rewritten: accuracy {_format_measured(clean.accuracy)}, macro-F1 "
-        f"{_format_measured(clean.f1)}; majority {majority_share(texts):.3f}{left}",
+        f"{_format_measured(clean.f1)}; majority {top_label_share(texts):.3f}{left}",
     ]
     lines += [
         f"  decoded without noise, {model.setup.clip} clip: BLEU {model.bleu:.3f}, accuracy "
@@ -632,11 +632,11 @@ def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result
     return "\n".join(lines)
 
 
-def _format_true(row: Row) -> str:
+def _format_true_marked_above_claim(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
-def _format_certified_mean(row: Row, name: str, audit: int) -> str:
+def _format_mean_marked_if_refuted(row: Row, name: str, audit: int) -> str:
     refuted = any(cell.refuted[audit] for cell in row.cells)
     return f"{row.mean(name):.2f}{'!' if refuted else ''}"
 
@@ -648,10 +648,10 @@ def _format_measured(measured: Measured) -> str:
 _COLUMNS = (
     Column("variant", "variant", left=True),
     Column("claimed", "claimed", "g"),
-    Column("true", _format_true),
+    Column("true", _format_true_marked_above_claim),
     Column("largest pair", lambda row: row.mean("exact"), ".4g"),
-    Column("on z", lambda row: _format_certified_mean(row, "on_vector", 0)),
-    Column("on text", lambda row: _format_certified_mean(row, "on_text", 1)),
+    Column("on z", lambda row: _format_mean_marked_if_refuted(row, "on_vector", 0)),
+    Column("on text", lambda row: _format_mean_marked_if_refuted(row, "on_text", 1)),
     Column("BLEU", lambda row: row.mean("bleu"), ".3f"),
     Column("accuracy", "accuracy", _format_measured),
     Column("macro-F1", "f1", _format_measured),
@@ -670,7 +670,7 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
         "the interval:",
     ]
     for name in variants:
-        level = useful_epsilon([row for row in rows if row.variant == name], floor)
+        level = min_epsilon_staying_above_floor([row for row in rows if row.variant == name], floor)
         lines.append(f"  {name}: {'none here' if level is None else f'{level:.5g}'}")
     lines.append("Most is told, of all rows whose true epsilon is at most")
     for level in sorted({float(f"{row.true:.5g}") for row in rows}):
@@ -710,7 +710,7 @@ def _corpus_to_dict(texts: StudyTexts, result: Result) -> dict[str, Any]:
     return {
         "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
         "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
-        "epochs": texts.epochs, "majority": majority_share(texts),
+        "epochs": texts.epochs, "majority": top_label_share(texts),
         "single": list(list_one_text_intents(texts)),
         **_utility_to_dict(result.clean[texts.name]),
         "examples": texts.spaced_once[: result.config.examples],
@@ -781,7 +781,7 @@ def _draw_intent_accuracy(axes: Axes, rows: list[Row], texts: StudyTexts, result
             write_at(axes, text, place, (0, -2), color=RED, **below)
     clean = result.clean[texts.name].accuracy.value
     axes.axhline(clean, color=INK, linewidth=0.9, label="not rewritten")
-    axes.axhline(majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
+    axes.axhline(top_label_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
     axes.set_xscale("log")
     axes.margins(y=0.14)
 

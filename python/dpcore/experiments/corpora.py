@@ -1,7 +1,7 @@
 """Readers of public corpora, chosen by the name of the corpus, and two sets of texts for redaction.
 
-`read_corpus` reads a whole corpus, in the format of its files. `read_texts` and `read_two_sets`
-provide the texts of the experiments on redaction.
+`read_corpus` reads a whole corpus, in the format of its files. `read_texts` and
+`read_sensitive_and_other_texts` provide the texts of the experiments on redaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import choice, invalid, message, mistyped, tag_error
 from ..suggestions import explain_argument_errors
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, fold_case_and_blanks
-from ..text.reading import File, Layout, Row, corpus_from_rows, read_file, read_table_rows
+from ..text.reading import File, Layout, Row, corpus_from_rows, load_text_file, read_table_rows
 from .base import SeededSettings, check_trials, setting
 from .running import cell_seed, group_answers
 
@@ -83,7 +83,7 @@ class Known:
         Each pair contains the name of the part ("train", "valid", "test" or None), and the rows of
         the part.
         """
-        file = read_file(path, self.origin)
+        file = load_text_file(path, self.origin)
         if self.parts:
             yield from self.parts(file)
         for member_file in [_open_member(path, file, member) for member in self.members] or [file]:
@@ -350,7 +350,7 @@ def read_texts(config: Any, name: Any, kind: Any, rows: int, key: str = "corpus"
     return generated(kind, rows, rng=cell_seed(config.seed, key))
 
 
-def read_two_sets(config: TextOptions) -> TwoSets:
+def read_sensitive_and_other_texts(config: TextOptions) -> TwoSets:
     """Return a set of sensitive texts and a set of other texts, without repeated texts.
 
     Two texts count as equal if they differ only in letter case or white space. If equal texts have

@@ -20,7 +20,7 @@ from ..divergence import Estimate, closed_forms
 from ..divergence.reliability import DIRECTIONS
 from ..errors import choice, integer
 from ..records import Floats, Record, frozen_array
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from . import drawing
 from .base import SEED, Settings, setting
@@ -475,7 +475,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
 
     def work(name: str) -> tuple[list[Cell], list[Trusted]]:
-        return _estimate_case(name, config, threads), [*_estimate_certified(name, config, threads)]
+        return _estimate_case(name, config, threads), [*_certified_estimates(name, config, threads)]
 
     done, partial = run_jobs("divergences", config.cases, work, progress)
     cells = tuple(cell for answers, _ in done for cell in answers)
@@ -534,7 +534,7 @@ def estimate_divergences(
     return np.column_stack([estimate.kl, estimate.value])
 
 
-def _estimate_certified(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
+def _certified_estimates(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
     """Estimate a failing case with certified bounds, by "ball" and by the default method."""
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
@@ -575,7 +575,7 @@ class Result(Tabled[Config]):
         shown = [head]
         for i, line in enumerate(table):
             shown += ["", heads[i], line] if i in heads else [line]
-        rows = [_certified_table_row(trusted, way) for trusted in self.trusted for way in (0, 1)]
+        rows = [_order_two_estimate_row(trusted, way) for trusted in self.trusted for way in (0, 1)]
         certified = align_rows([_CERTIFIED_HEAD, *rows], left=(0, 1, 2))
         parts = [_CERTIFIED_GLOSSARY, certified, f"Misleading values: {self.misleading}."]
         refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
@@ -620,7 +620,7 @@ class Result(Tabled[Config]):
                 for direction in (0, 1):
                     shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
                     _draw_bias(panel, cell, direction, i, places[cell.case, direction] - shift)
-            _set_bias_axis(panel, bottom, "KL" if alpha == 1.0 else f"order {alpha:g}")
+            _set_horizontal_bias_axis(panel, bottom, "KL" if alpha == 1.0 else f"order {alpha:g}")
             for name in names:
                 if CASES[name].fails:
                     top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
@@ -631,7 +631,7 @@ class Result(Tabled[Config]):
         panels[0].set_yticks(list(places.values()), ticks)
         panels[0].tick_params(axis="y", length=0, labelsize=drawing.SMALL - 0.5)
         drawing.add_legend(picture, _make_method_legend(methods), 3, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _BIAS_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
@@ -664,7 +664,7 @@ def _make_table_line(cell: Cell, direction: int) -> tuple[str, ...]:
     head = f"  {cell.method}"
     published = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
     figure, rows = (
-        (_format_published(published[0]), f"{published[0].rows:,}") if published else ("", "")
+        (_join_published_figures(published[0]), f"{published[0].rows:,}") if published else ("", "")
     )
     if cell.refused is not None:
         return (head, "refused", "", "", figure, rows)
@@ -681,7 +681,7 @@ def _format_bias(cell: Cell, direction: int, i: int) -> str:
     return f"{words} {infinite} inf" if infinite else words
 
 
-def _format_published(published: Published) -> str:
+def _join_published_figures(published: Published) -> str:
     figures = [
         "none" if value is None else f"{value:+.3g}" if published.biased else f"{value:.3g}"
         for value in published.figures
@@ -694,7 +694,7 @@ _CERTIFIED_HEAD = (
 )  # fmt: skip
 
 
-def _certified_table_row(trusted: Trusted, direction: int) -> tuple[str, ...]:
+def _order_two_estimate_row(trusted: Trusted, direction: int) -> tuple[str, ...]:
     """Return a line of the table: the values of one direction at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
@@ -777,7 +777,7 @@ def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: f
         panel.errorbar([bias], [place], xerr=[spread], elinewidth=0.6, linestyle="none", **style)
 
 
-def _set_bias_axis(panel: drawing.Axes, bottom: float, title: str) -> None:
+def _set_horizontal_bias_axis(panel: drawing.Axes, bottom: float, title: str) -> None:
     panel.set_xscale("symlog", linthresh=_LINEAR_BIAS_RANGE, linscale=1.0)
     panel.set(xlim=(-_BIAS_AXIS_END, _BIAS_AXIS_END), ylim=(bottom - 0.8, 0.8))
     places = [-10, -1, -0.1, 0, 0.1, 1, 10]

@@ -35,7 +35,7 @@ from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
 from ..packages import require_module
 from ..records import Floats
-from ..report.figures import BLUE, INK, RED, current_style
+from ..report.figures import BLUE, INK, RED, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..training import audit_run, audit_step
@@ -120,7 +120,7 @@ class Recipe:
     steps: int = 20
     rate: float = 1e-3
 
-    def sum_gradients(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
+    def draw_noisy_gradient_sum(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
         """Draw the noisy sum of the clipped gradients of a batch, with the fault of this procedure.
 
         Args:
@@ -165,7 +165,7 @@ class Recipe:
         """
         weights = np.zeros(np.shape(records)[1])
         for _ in range(self.steps):
-            weights = weights - self.rate * self.sum_gradients(records, rng, weights)
+            weights = weights - self.rate * self.draw_noisy_gradient_sum(records, rng, weights)
         return weights
 
     def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Floats:
@@ -237,7 +237,7 @@ def compute_losses(weights: Floats, records: Any) -> Floats:
     return np.asarray(np.logaddexp(0.0, -margin))
 
 
-def make_opposed_record(records: Any) -> Floats:
+def record_opposing_gradients(records: Any) -> Floats:
     """Return a new record whose gradient is opposed to the sum of the gradients of given records.
 
     All gradients are at weights 0, for logistic regression. The gradient of the new record is
@@ -375,8 +375,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     pairs = product(config.corpora, FAULTS)
     jobs = [(*pair, way) for pair in pairs for way in _choose_ways(config, *pair)]
-    rows = {data: _load_records(data, config.seed) for data in config.corpora}
-    cells, ended = run_jobs(NAME, jobs, partial(_make_cell, config, rows), progress)
+    rows = {data: _load_records_label_last(data, config.seed) for data in config.corpora}
+    cells, ended = run_jobs(NAME, jobs, partial(_audit_cell, config, rows), progress)
     return Result(config, cells, partial=ended)
 
 
@@ -393,7 +393,7 @@ def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
     return WAYS
 
 
-def _load_records(data: str, seed: int) -> Floats:
+def _load_records_label_last(data: str, seed: int) -> Floats:
     """Return the records of a data set, with the labels in the last column.
 
     The norms of the feature vectors are about 20 or more. If noise is added to such large gradients
@@ -406,7 +406,7 @@ def _load_records(data: str, seed: int) -> Floats:
     return np.column_stack([features, features[:, 0] > 0.0])
 
 
-def _make_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, way: str) -> Cell:
+def _audit_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, way: str) -> Cell:
     begun, seed = time.perf_counter(), cell_seed(config.seed, f"{data} {fault} {way}")
     audited = _AUDIT_OF_WAY[way](config, rows[data], fault, seed)
     bound = audited.parameter_lower, audited.claim.mu, audited.refuted is True
@@ -416,17 +416,17 @@ def _make_cell(config: Config, rows: dict[str, Floats], data: str, fault: str, w
 def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
     recipe = Recipe(STEP_SIGMA, fault)
     batch = rows[:_BATCH_RECORDS]
-    batch = np.concatenate([make_opposed_record(batch)[None], batch])
+    batch = np.concatenate([record_opposing_gradients(batch)[None], batch])
 
     def step(records: Any, rng: np.random.Generator) -> Any:
-        total = recipe.sum_gradients(records, rng, np.zeros(rows.shape[1]))
+        total = recipe.draw_noisy_gradient_sum(records, rng, np.zeros(rows.shape[1]))
         return np.split(total, [-1])  # two tensors: the weights of the features, and the bias
 
     options: Any = {"clip": 1.0, "left_out": 0, "trials": config.size, "rng": seed}
     return audit_step(step, batch, sigma=STEP_SIGMA, **options)
 
 
-def _audit_one_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
+def _audit_one_run_with_canaries(config: Config, rows: Any, fault: str, seed: int) -> Any:
     """Audit one training with canaries. Each canary has a separate feature."""
     recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
     rng = np.random.default_rng(seed)
@@ -450,7 +450,7 @@ def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> An
     For `POISSON` and `FIXED`, the audit uses the gradient sums of an epoch instead.
     """
     batch = rows[:_BATCH_RECORDS]
-    canary = make_opposed_record(batch)[None]
+    canary = record_opposing_gradients(batch)[None]
     pair = (np.concatenate([canary, batch]), batch)
     if fault in (POISSON, FIXED):
         recipe, mu = Recipe(STEP_SIGMA, fault), POISSON_MU
@@ -466,7 +466,7 @@ def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> An
 
 
 _AUDIT_OF_WAY: Final = dict(
-    zip(WAYS, (_audit_step, _audit_one_run, _audit_repeated_runs), strict=True)
+    zip(WAYS, (_audit_step, _audit_one_run_with_canaries, _audit_repeated_runs), strict=True)
 )
 
 
@@ -537,7 +537,7 @@ class Result(Tabled[Config]):
         bars = " (upper bars: generated data, lower bars: digits)"
         picture.supxlabel(f"mu{bars if len(self.config.corpora) > 1 else ''}", fontsize=TEXT)
         add_legend(picture, panels[0], side="upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _AUDITS_GLOSSARY: Final = """\

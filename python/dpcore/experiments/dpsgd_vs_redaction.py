@@ -26,12 +26,12 @@ import numpy as np
 
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
-from ..text.corpus import fold_case_and_blanks, training_texts
+from ..text.corpus import all_or_training_texts, fold_case_and_blanks
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .base import encode_fields, setting
@@ -109,7 +109,7 @@ class Material(NamedTuple):
     start: Path | None = None
 
     @property
-    def covered_word_share(self) -> float:
+    def share_of_words_with_vector(self) -> float:
         """Share of the words of the training texts that have a word vector (in `vectors`)."""
         embedding = instance("vectors", self.vectors, Embedding)
         return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
@@ -196,7 +196,7 @@ class Cell(Shown):
         return self.measured.value
 
 
-def read_material(config: Any, folder: Path | None = None) -> Material:
+def read_texts_and_fit_models(config: Any, folder: Path | None = None) -> Material:
     """Read or generate the texts of the experiment, and fit the models that prepare the texts.
 
     The private texts are from ATIS, or from SNIPS if `config.full` is True. If `config.data` is
@@ -249,7 +249,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
         tuple(sets[0][:size]), tuple(sets[1][:size]),
         (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
         min(_MAX_TRAINING_DELTA, 0.5 / (len(train) + config.canaries)),
-        training_texts(other_corpus), vectors, folder,
+        all_or_training_texts(other_corpus), vectors, folder,
     )  # fmt: skip
 
 
@@ -276,7 +276,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     models: list[lm.NextWordModel] = []
     seed = cell_seed(config.seed, f"{recipe.label} {number}")
     coins = cell_seed(config.seed, f"canaries {number}")
-    prepare = _make_preparation(recipe, material, seed)
+    prepare = _redact_or_rewrite_function(recipe, material, seed)
     options = _make_options(recipe, material, config)
 
     def fit(records: Sequence[str]) -> Callable[[Any], Any]:
@@ -299,7 +299,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     perplexity = model.perplexity(material.test, exclude=material.train, rng=coins)
     figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
-        figures |= _divergence_from_rest(prepare, material, seed)
+        figures |= _epsilon_of_corpora(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
         names = ("lr", "clip", "settings_tried", "public_read")
@@ -320,13 +320,13 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
     return options
 
 
-def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _PrepareTexts:
+def _redact_or_rewrite_function(recipe: Recipe, material: Material, seed: int) -> _PrepareTexts:
     """Return the function that a recipe applies to texts before training."""
     rng = np.random.default_rng([seed, 1])
     policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
 
     def redact(texts: Sequence[str]) -> list[str]:
-        levels = redaction.policy_levels(policy, texts, rng)
+        levels = redaction.policy_mask_levels(policy, texts, rng)
         return redaction.mask_words(texts, levels, recipe.level)
 
     def rewrite(texts: Sequence[str]) -> list[str]:
@@ -337,7 +337,7 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _divergence_from_rest(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
+def _epsilon_of_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Estimate the epsilon between the two corpora after a preparation such as redaction.
 
     The text features are fitted on the other texts. The result holds three fields of `Cell`.
@@ -464,7 +464,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     processes = threads_of(threads)
     with TemporaryDirectory() as folder:
-        material = read_material(config, Path(folder))
+        material = read_texts_and_fit_models(config, Path(folder))
         pairs = product(range(config.seeds), config.recipes)
         jobs = [(recipe, number, material, config) for number, recipe in pairs]
         cells, partial = gather_until_stopped(NAME, measure_recipe, jobs, processes, progress)
@@ -530,11 +530,11 @@ class Result(Tabled[Config]):
     def findings(self) -> list[str]:
         """Return the conclusions from this result, as a list of sentences."""
         sentences = [
-            f"Plain training: {self._recipe_text('plain')} of at most {self.cells[0].ceiling:.2f}; "
+            f"Plain training: {self._scores_text('plain')} of at most {self.cells[0].ceiling:.2f}; "
             f"unigram {self.cells[0].measured.unigram:.1f}."
         ]
         if (private := self.dpsgd_reference) is not None:
-            sentences += [self._noise_effect(private)] if self.of("no noise") else []
+            sentences += [self._noise_effect_on_canary_auc(private)] if self.of("no noise") else []
             kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
             twin = Recipe("DP-SGD, searched", private.level)
             for k, reference in product(kinds, (private, twin)):
@@ -542,15 +542,15 @@ class Result(Tabled[Config]):
                     sentences.append(self._compare_with_private(k, reference))
             sentences += [self._compare_tuned_lr_clip()] if "DP-SGD, searched" in kinds else []
             starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
-            sentences += [f"{label}: {self._recipe_text(label)}." for label in starts]
+            sentences += [f"{label}: {self._scores_text(label)}." for label in starts]
             sentences.append(self._check_guarantees())
-        return [*sentences, self._describe_corpora_loss()]
+        return [*sentences, self._describe_loss_between_corpora()]
 
-    def _recipe_text(self, label: str) -> str:
+    def _scores_text(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
         return f"perplexity {value:.1f}, AUC {auc:.2f}, certified {certified:.2f}"
 
-    def _noise_effect(self, private: Recipe) -> str:
+    def _noise_effect_on_canary_auc(self, private: Recipe) -> str:
         difference = self.mean("no noise", "auc") - self.mean(private.label, "auc")
         outcome = "the canaries see the noise"
         if difference <= 2.0 * self.auc_gap_error:
@@ -558,8 +558,8 @@ class Result(Tabled[Config]):
                 "the canaries do not see the noise, so a leak as small as this does not prove it"
             )
         return (
-            f"{private.label}: {self._recipe_text(private.label)}; the same recipe without noise: "
-            f"{self._recipe_text('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
+            f"{private.label}: {self._scores_text(private.label)}; the same recipe without noise: "
+            f"{self._scores_text('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
             f"errors are {2.0 * self.auc_gap_error:.3f}: {outcome}."
         )
 
@@ -611,7 +611,7 @@ class Result(Tabled[Config]):
             "what is certified of them is a lower bound alone."
         )
 
-    def _describe_corpora_loss(self) -> str:
+    def _describe_loss_between_corpora(self) -> str:
         cells = [cell for cell in self.cells if cell.corpora_hat is not None]
         hats = [cell.corpora_hat or 0.0 for cell in cells]
         missing, size = sum(cell.corpora_rdp is None for cell in cells), len(self.material.rest)
@@ -638,7 +638,7 @@ class Result(Tabled[Config]):
             f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
         )
         if material.vectors is not None:
-            share = f"{100 * material.covered_word_share:.0f} %"
+            share = f"{100 * material.share_of_words_with_vector:.0f} %"
             foot += f"\nSanText: {share} of the training words have vectors, others become any word"
         return self.join_parts(
             f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
@@ -677,7 +677,7 @@ class Result(Tabled[Config]):
         picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
         panels = picture.subplots(2, 2, sharey=True).ravel()
         for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
-            _draw_recipes_panel(axes, self, *panel)
+            _draw_perplexity_vs_metric(axes, self, *panel)
         levels = sorted({recipe.level for recipe in self.recipes if recipe.is_private}) or [1.0]
         panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
         panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
@@ -689,7 +689,7 @@ class Result(Tabled[Config]):
         panels[2].text(ceiling, 0.97, text, color=GREY, rotation=90, fontsize=SMALL, **place)
         panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
         for number, axes in enumerate(panels):
-            _draw_reference_lines(axes, self, named=number % 2 == 1)
+            _draw_perplexity_reference_lines(axes, self, named=number % 2 == 1)
             tidy_axes(axes)
         picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
         made = "generated texts" if self.config.data is None else self.material.origin
@@ -697,7 +697,7 @@ class Result(Tabled[Config]):
         runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
         picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
         add_legend(picture, panels[3])
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
@@ -739,7 +739,7 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
     ]  # fmt: skip
 
 
-def _draw_reference_lines(axes: Axes, result: Result, named: bool) -> None:
+def _draw_perplexity_reference_lines(axes: Axes, result: Result, named: bool) -> None:
     first = result.cells[0].measured
     lines = {name: result.log_perplexity(name) for name in ("plain", "no noise")}
     lines |= {"unigram": math.log(first.unigram or math.nan), "uniform": math.log(first.uniform)}
@@ -751,7 +751,7 @@ def _draw_reference_lines(axes: Axes, result: Result, named: bool) -> None:
             write_at(axes, name, (1.0, value), (3, 0), va="center", color=colour, **style)
 
 
-def _draw_recipes_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
+def _draw_perplexity_vs_metric(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
     """Draw one panel: small marks for trainings, large marks for means, lines to a second value."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}

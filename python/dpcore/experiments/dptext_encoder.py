@@ -21,7 +21,7 @@ import numpy as np
 from ..bounds import limits
 from ..errors import choice, integer, invalid
 from ..records import Counts
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..structure import inspect
@@ -165,7 +165,7 @@ def measure_trained_system(
     test = corpus.test
     right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
     asked: Any = {"confidence": config.confidence, "rng": seed, "progress": False}
-    attackers: list[Any] = list_attackers(corpus, config.quick)
+    attackers: list[Any] = list_non_neural_attackers(corpus, config.quick)
     if case.noise == "repaired":
         # The faulty noise does not have a density everywhere.
         attackers.append("likelihood")
@@ -192,7 +192,7 @@ def measure_trained_system(
     )
 
 
-def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
+def list_non_neural_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     """Return the usual attackers, without neural networks.
 
     If `quick` is True, return only the first and the last of these attackers.
@@ -205,7 +205,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     return [kept[0], kept[-1]] if quick else kept
 
 
-def choose_unseen_texts(corpus: Corpus) -> tuple[str, str]:
+def choose_unseen_texts_of_two_labels(corpus: Corpus) -> tuple[str, str]:
     """Return two test texts with different labels. Neither text is a training text."""
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
@@ -369,7 +369,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts)
     # A missing attribute is reported before the first training.
     corpus.attribute(config.attribute)
-    pair = choose_unseen_texts(corpus)
+    pair = choose_unseen_texts_of_two_labels(corpus)
     jobs = list(product(config.cases, range(config.seeds)))
 
     def work(case: Case, number: int) -> Found:
@@ -447,13 +447,13 @@ class Result(Tabled[Config]):
         picture = drawing.make_canvas(3.9, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
         _draw_certified_panel(left, self)
-        _draw_learnt_epsilons(right, self)
+        _plot_epsilons_learnt_in_training(right, self)
         where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
         runs = f", means of {self.config.seeds} seeds" if self.config.seeds > 1 else ""
         trials = f"audits of one pair of later texts, {self.config.trials:,} trials per side"
         picture.suptitle(f"DPText as trained on {where}{runs}; {trials}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_noise_legend(), 4)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _SYSTEM_HEAD = (
@@ -480,17 +480,17 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
-        _compare_with_floor(first),
+        _above_at_floor_or_not_shown(first),
     )
 
 
-def _is_at_floor(attack: Found) -> bool:
+def _is_at_baseline(attack: Found) -> bool:
     """Return True if an attacker without the vectors may be as good as the attacker."""
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 
-def _compare_with_floor(attack: Found) -> str:
-    return "above" if attack.beaten else "at floor" if _is_at_floor(attack) else "not shown"
+def _above_at_floor_or_not_shown(attack: Found) -> str:
+    return "above" if attack.beaten else "at floor" if _is_at_baseline(attack) else "not shown"
 
 
 def _describe_verdict(row: Row) -> str:
@@ -525,7 +525,7 @@ def _list_table_notes(result: Result) -> list[str]:
         )
     useless = [row for row in result.rows if row.useless(result.majority)]
     if useless:
-        idle = sum(_is_at_floor(row.runs[0]) for row in useless)
+        idle = sum(_is_at_baseline(row.runs[0]) for row in useless)
         notes.append(
             f"*: utility at the majority. An attacker at its floor there ({idle} of {len(useless)} "
             "rows) is no evidence of privacy:\nthe classifier of the main task is not shown to "
@@ -582,7 +582,7 @@ def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
     drawing.tidy_axes(axes, label, y="privacy loss of the pair")
 
 
-def _draw_certified_point(axes: drawing.Axes, row: Row, top: float) -> None:
+def _draw_certified_point(axes: drawing.Axes, row: Row, arrow_start: float) -> None:
     # Learnt values of epsilon differ anyway.
     shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
@@ -594,7 +594,7 @@ def _draw_certified_point(axes: drawing.Axes, row: Row, top: float) -> None:
             "arrowstyle": style, "color": colour, "lw": 0.9 if refuted else 0.5,
             "linestyle": "-" if refuted else ":", "shrinkA": 3, "shrinkB": 0, "mutation_scale": 7,
         }  # fmt: skip
-        axes.annotate("", (x, top), (x, certified), arrowprops=tip)
+        axes.annotate("", (x, arrow_start), (x, certified), arrowprops=tip)
     else:
         exact = row.mean("right")
         axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
@@ -604,7 +604,7 @@ def _draw_certified_point(axes: drawing.Axes, row: Row, top: float) -> None:
     axes.plot([x], [certified], _NOISE_MARKS[row.case.noise], markersize=5, **look)
 
 
-def _draw_learnt_epsilons(axes: drawing.Axes, result: Result) -> None:
+def _plot_epsilons_learnt_in_training(axes: drawing.Axes, result: Result) -> None:
     for row in [row for row in result.rows if row.case.learn]:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
         means = [statistics.fmean(values) for values in zip(*paths, strict=False)]

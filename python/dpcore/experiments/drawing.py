@@ -30,7 +30,7 @@ def make_canvas(height: float, ax: Any = None) -> Figure:
     is an empty figure, the function returns this figure. If `ax` is a subplot, the function
     replaces the subplot by a subfigure, and returns the subfigure.
     """
-    return figures.get_canvas(ax, (WIDTH, height))
+    return figures.replace_axes(ax, (WIDTH, height))
 
 
 def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..records import Record
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, restyle_figure
 from ..report.rows import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, studies
@@ -31,7 +31,7 @@ from ..text.inference import Attacker, Inference, usual
 from .base import check_trials, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus, read_texts
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
-from .running import Tabled, cell_seed, format_mean, gather_until_stopped, load_minilm, time_run
+from .running import Tabled, cell_seed, format_mean, gather_until_stopped, offline_minilm, time_run
 
 NAME = "encoder-frontier"
 
@@ -120,7 +120,7 @@ class Cell(Record):
     rare: Inference
     common: Inference
 
-    def figure(self, name: str) -> float:
+    def metric(self, name: str) -> float:
         """Return one of the measured numbers of this release of text vectors.
 
         The argument `name` is one of:
@@ -137,14 +137,14 @@ class Cell(Record):
             return self.release.utility.accuracy.value
         return float(getattr(self.release, name))
 
-    def certified(self, name: str) -> float:
+    def certified(self, attack: str) -> float:
         """Return the lower bound on epsilon that one of the two attacks certifies.
 
-        If `name` is "rare", the attack infers the attribute that is in 5 % of the texts. If `name`
-        is "common", the attack infers the attribute that is in 50 % of the texts. The result is NaN
-        if the attack certifies no bound.
+        If `attack` is "rare", the attack infers the attribute that is in 5 % of the texts. If
+        `attack` is "common", the attack infers the attribute that is in 50 % of the texts. The
+        result is NaN if the attack certifies no bound.
         """
-        return studies.read_certificate(getattr(self, name))
+        return studies.read_certificate(getattr(self, attack))
 
 
 @time_run("torch", "sklearn")
@@ -174,7 +174,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
     corpus, others = _read_corpus_and_wikitext(config)
-    model = load_minilm(NAME)
+    model = offline_minilm(NAME)
     vectors = model.encode([*corpus.texts, *others], batch_size=64, show_progress_bar=False)
     pairs = product(range(config.seeds), config.release_names)
     jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
@@ -199,7 +199,7 @@ def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
     train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
     corpus = corpus[np.concatenate([np.sort(train), np.flatnonzero(split != "train")])]
     split = np.asarray(corpus.split)
-    planted = {name: _draw_attribute_by_part(split, part, rng) for name, part in SHARES.items()}
+    planted = {name: _flag_random_share_per_part(split, part, rng) for name, part in SHARES.items()}
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -207,7 +207,7 @@ def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
     return replace(corpus, texts=texts, attributes=planted), others
 
 
-def _draw_attribute_by_part(split: Any, share: float, rng: np.random.Generator) -> Any:
+def _flag_random_share_per_part(split: Any, share: float, rng: np.random.Generator) -> Any:
     """Draw the texts that get an attribute: the given share of each part, at least two texts.
 
     The result is an array with 1 for a text with the attribute and 0 for another text.
@@ -240,8 +240,8 @@ def _test_release(
         if fold_case_and_blanks(corpus.texts[row]) not in table_texts
     ]
     public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
-    chain = _make_release_transforms(line, public, cell_seed(config.seed, line) % 2**32)
-    attackers = _list_attackers(half, config)
+    chain = _make_transforms_before_noise(line, public, cell_seed(config.seed, line) % 2**32)
+    attackers = _list_all_or_fast_attackers(half, config)
     # The attributes are independent of the labels, which would only add a floor.
     study = studies.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
@@ -256,7 +256,7 @@ def _test_release(
     return cells
 
 
-def _make_release_transforms(line: str, public: Any, seed: int) -> list[Any]:
+def _make_transforms_before_noise(line: str, public: Any, seed: int) -> list[Any]:
     """Return the transforms that a release applies to the vectors before the noise."""
     from ..torch import Clip, MinMax
 
@@ -271,7 +271,7 @@ def _make_release_transforms(line: str, public: Any, seed: int) -> list[Any]:
     return frontiers.fit_public_transforms(public, int(line.split()[0]), kind, seed)
 
 
-def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
+def _list_all_or_fast_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
     """Return all usual attackers if `config.full` is True, and otherwise a few fast attackers."""
     every = usual(texts)
     if config.full:
@@ -311,10 +311,10 @@ class Result(Tabled[Config]):
     def mean(self, line: str, epsilon: float, name: str) -> float:
         """Return the mean of one measured number over all repetitions of the release `line`.
 
-        `name` is the name of the number, such as "utility". `Cell.figure` lists the names.
+        `name` is the name of the number, such as "utility". `Cell.metric` lists the names.
         `epsilon` is the claimed epsilon of the release.
         """
-        return statistics.fmean(cell.figure(name) for cell in self.of(line, epsilon))
+        return statistics.fmean(cell.metric(name) for cell in self.of(line, epsilon))
 
     def findings(self) -> list[str]:
         """Return sentences on the utility of the releases, and on the success of the attacks."""
@@ -331,7 +331,7 @@ class Result(Tabled[Config]):
             for table in (useful, visible)
         ]
         pairs = product(self.cells, SHARES)
-        above = sum(cell.certified(name) > cell.figure("worst_loss") for cell, name in pairs)
+        above = sum(cell.certified(name) > cell.metric("worst_loss") for cell, name in pairs)
         return [
             f"At more than twice the majority's accuracy ({floor:.2f}): "
             f"{sentences[0] or 'nothing'}.",
@@ -378,7 +378,7 @@ class Result(Tabled[Config]):
                     panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
                     continue
                 runs = (self.of(line, epsilon) for epsilon in epsilons)
-                spread = [statistics.pstdev(cell.figure(name) for cell in cells) for cells in runs]
+                spread = [statistics.pstdev(cell.metric(name) for cell in cells) for cells in runs]
                 style: Any = {"color": _LINE_COLOURS[line], "marker": "o", "markersize": 3}
                 panel.errorbar(epsilons, values, spread, linewidth=1.0, label=line, **style)
             guessing = floor if name == "utility" else 0.5
@@ -389,7 +389,7 @@ class Result(Tabled[Config]):
             panel.set_title(title, loc="left", fontsize=SMALL)
             tidy_axes(panel)
         add_legend(picture, panels[0], 4)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))
@@ -398,7 +398,7 @@ _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PUR
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     release = cell.release
     figures = ("utility", *SHARES, "worst_loss", "signal")
-    figured = {name: cell.figure(name) for name in figures}
+    figured = {name: cell.metric(name) for name in figures}
     certified = {name: cell.certified(name) for name in SHARES}
     return (
         {"line": cell.line, "number": cell.number, "epsilon": release.epsilon}
@@ -412,12 +412,12 @@ def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
     cells = result.of(line, epsilon)
 
     def show(name: str) -> str:
-        return format_mean([cell.figure(name) for cell in cells])
+        return format_mean([cell.metric(name) for cell in cells])
 
     bounds = [bound for cell in cells for name in SHARES if (bound := cell.certified(name)) >= 0.0]
     return [
         line, f"{epsilon:g}", f"{100.0 * result.mean(line, epsilon, 'signal'):.3g} %",
         show("utility"), show("rare"), show("common"),
         f"{max(bounds):.2f}" if bounds else "-",
-        f"{max(cell.figure('worst_loss') for cell in cells):.4g}",
+        f"{max(cell.metric('worst_loss') for cell in cells):.4g}",
     ]  # fmt: skip

@@ -31,7 +31,7 @@ from ..events import event_of
 from ..mechanisms import Gaussian, Laplace
 from ..packages import imported_module
 from ..records import Pair
-from ..report.figures import BLUE, GREY, INK, RED, current_style
+from ..report.figures import BLUE, GREY, INK, RED, restyle_figure
 from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -87,7 +87,7 @@ class System(Shown):
     seeded: bool = True
 
 
-def _build_numpy(kind: str, name: str, *, legacy: bool = False) -> Build:
+def _numpy_builder(kind: str, name: str, *, legacy: bool = False) -> Build:
     def draw(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         source = np.random.RandomState(int(rng.integers(2**32))) if legacy else rng
         return np.asarray(x + getattr(source, kind)(0.0, SCALE, (size, x.size)))
@@ -96,7 +96,7 @@ def _build_numpy(kind: str, name: str, *, legacy: bool = False) -> Build:
     return lambda: draw
 
 
-def _build_torch(kind: str, width: str) -> Build:
+def _torch_builder(kind: str, width: str) -> Build:
     def build() -> Mechanism:
         torch = importlib.import_module("torch")
         dtype = getattr(torch, width)
@@ -174,16 +174,16 @@ def _make_discrete_laplace() -> Mechanism:
 
 
 SYSTEMS: Final[tuple[System, ...]] = (
-    System("numpy Generator.laplace", "numpy", _build_numpy("laplace", "numpy_laplace")),
+    System("numpy Generator.laplace", "numpy", _numpy_builder("laplace", "numpy_laplace")),
     System("numpy RandomState.laplace", "numpy",
-           _build_numpy("laplace", "numpy_legacy_laplace", legacy=True)),
-    System("numpy Generator.normal", "numpy", _build_numpy("normal", "numpy_normal"), *GAUSSIAN),
+           _numpy_builder("laplace", "numpy_legacy_laplace", legacy=True)),
+    System("numpy Generator.normal", "numpy", _numpy_builder("normal", "numpy_normal"), *GAUSSIAN),
     System("dpcore.Laplace", "", lambda: Laplace(SCALE)),
     System("dpcore.Gaussian", "", lambda: Gaussian(SCALE), *GAUSSIAN),
-    System("torch Laplace float64", "torch", _build_torch("Laplace", "float64")),
-    System("torch Laplace float32", "torch", _build_torch("Laplace", "float32")),
-    System("torch Normal float64", "torch", _build_torch("Normal", "float64"), *GAUSSIAN),
-    System("torch Normal float32", "torch", _build_torch("Normal", "float32"), *GAUSSIAN),
+    System("torch Laplace float64", "torch", _torch_builder("Laplace", "float64")),
+    System("torch Laplace float32", "torch", _torch_builder("Laplace", "float32")),
+    System("torch Normal float64", "torch", _torch_builder("Normal", "float64"), *GAUSSIAN),
+    System("torch Normal float32", "torch", _torch_builder("Normal", "float32"), *GAUSSIAN),
     System("diffprivlib Laplace", "diffprivlib", _build_diffprivlib("Laplace", epsilon=EPSILON),
            share=10, seeded=False),
     System("diffprivlib Gaussian", "diffprivlib",
@@ -286,12 +286,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         [True, False]
     """
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
-    work, worth = partial(_make_system_row, config, threads), lambda row: row.audit is not None
+    work, worth = partial(_audit_system, config, threads), lambda row: row.audit is not None
     rows, ended = run_jobs("floating point", systems, work, progress, worth=worth)
     return Result(config, rows, partial=ended)
 
 
-def _make_system_row(config: Config, threads: int | None, system: System) -> Row:
+def _audit_system(config: Config, threads: int | None, system: System) -> Row:
     version = _installed_version(system.package)
     try:
         mechanism = system.build()
@@ -378,7 +378,7 @@ class Result(Tabled[Config]):
             make_line(color=INK, linewidth=1.2, label="claim"),
         ]
         add_legend(picture, handles, 3, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _describe_event(row: Row) -> str:

@@ -26,7 +26,7 @@ from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..sensitivity import Clip, laplace_scale, sensitivity
@@ -132,7 +132,7 @@ LAWS: Final[dict[str, Law]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Excess(Shown):
+class SensitivityComparison(Shown):
     """True L1 sensitivity of L2-clipped vectors, and the smaller sensitivity that ADePT uses.
 
     Args:
@@ -157,7 +157,7 @@ class Excess(Shown):
         return self.true / self.claimed
 
 
-def compare_sensitivities(radius: float) -> tuple[Excess, ...]:
+def compare_sensitivities(radius: float) -> tuple[SensitivityComparison, ...]:
     """Compute the true L1 sensitivity, and the sensitivity that ADePT uses.
 
     The result has one entry for each of several typical numbers of entries of a vector, from 32 to
@@ -175,12 +175,12 @@ def compare_sensitivities(radius: float) -> tuple[Excess, ...]:
     for dim in _TYPICAL_DIMS:
         sensitivity_l1 = sensitivity(Clip("l2", radius).range(dim), "l1")
         attained = float(np.abs(sensitivity_l1.pair.x - sensitivity_l1.pair.x_prime).sum())
-        rows.append(Excess(dim, 2.0 * radius, sensitivity_l1.value, attained))
+        rows.append(SensitivityComparison(dim, 2.0 * radius, sensitivity_l1.value, attained))
     return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Cost(Shown):
+class NoiseRatio(Shown):
     """Noise-to-signal ratio of one of the two corrections of ADePT.
 
     All vectors have the same number of entries, and are drawn from the same distribution.
@@ -211,7 +211,7 @@ class Cost(Shown):
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
-def noise_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
+def noise_over_signal(radius: float, epsilon: float, seed: int) -> tuple[NoiseRatio, ...]:
     """Compute the noise-to-signal ratio of two corrections of ADePT.
 
     The first correction clips the vectors in the L1 norm. The second correction clips them in the
@@ -223,11 +223,11 @@ def noise_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         seed: seed of the experiment. The seeds of the random vectors are derived from this seed.
 
     Returns:
-        One result (`Cost`) for each distribution of the vectors, number of entries and norm, sorted
-        in this order.
+        One result (`NoiseRatio`) for each distribution of the vectors, number of entries and norm,
+        sorted in this order.
 
     Example:
-        >>> wide = [cost for cost in noise_ratios(10.0, 1.0, 1) if cost.dim == 1024][:2]
+        >>> wide = [cost for cost in noise_over_signal(10.0, 1.0, 1) if cost.dim == 1024][:2]
         >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """
@@ -237,7 +237,9 @@ def noise_ratios(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         drawn = LAWS[name].draw(rng, dim, radius, _AVERAGED_VECTORS)
         for clip in (Clip("l1", radius), Clip("l2", radius)):
             signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
-            costs.append(Cost(name, clip.norm, dim, laplace_scale(epsilon, clip, dim), signal))
+            costs.append(
+                NoiseRatio(name, clip.norm, dim, laplace_scale(epsilon, clip, dim), signal)
+            )
     return tuple(costs)
 
 
@@ -353,12 +355,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(cell.share for cell in result.cells if cell.norm == "l1")
         0.0
     """
-    work = partial(_count_unprotected_pairs, config, threads_of(threads))
+    work = partial(_count_unprotected_vector_pairs, config, threads_of(threads))
     done, ended = run_jobs("figure 1", config.dims, work, progress, size=lambda dim: dim)
     return Result(config, tuple(chain(*done)), partial=ended)
 
 
-def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cell]:
+def _count_unprotected_vector_pairs(config: Config, threads: int, dim: int) -> list[Cell]:
     cells = []
     for name, law in LAWS.items():
         seed = cell_seed(config.seed, f"{name}/{dim}")
@@ -386,16 +388,16 @@ class Result(Tabled[Config]):
     def _cells_by_key(self) -> dict[tuple[int, str, str], Cell]:
         return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
 
-    def at(self, dim: int, law: str, norm: str) -> Cell:
+    def at(self, dim: int, data_law: str, norm: str) -> Cell:
         """Return the count of unprotected pairs for vectors with `dim` entries.
 
-        `law` is the name of the distribution of the vectors, such as "uniform". `norm` is the norm
-        of the clip, "l1" or "l2".
+        `data_law` is the name of the distribution of the vectors, such as "uniform". `norm` is the
+        norm of the clip, "l1" or "l2".
 
         Raises:
             KeyError: if this result does not contain the count.
         """
-        return self._cells_by_key[dim, law, norm]
+        return self._cells_by_key[dim, data_law, norm]
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -413,12 +415,12 @@ class Result(Tabled[Config]):
         return min(1.0, min(p_values) * len(p_values)) if p_values else None
 
     @cached_property
-    def correction_costs(self) -> tuple[Cost, ...]:
+    def correction_costs(self) -> tuple[NoiseRatio, ...]:
         """Noise-to-signal ratios of the two corrections of ADePT, computed at the first use."""
-        return noise_ratios(self.config.radius, self.config.epsilon, self.config.seed)
+        return noise_over_signal(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
-    def excesses(self) -> tuple[Excess, ...]:
+    def excesses(self) -> tuple[SensitivityComparison, ...]:
         """True L1 sensitivities of clipped vectors, and the sensitivities that ADePT uses."""
         return compare_sensitivities(self.config.radius)
 
@@ -431,7 +433,7 @@ class Result(Tabled[Config]):
             f"seed {config.seed}",
             _format_shares_by_dim(self),
             _format_sensitivities(self),
-            _format_corrections(self),
+            _format_correction_noise_ratios(self),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -462,10 +464,10 @@ class Result(Tabled[Config]):
         picture = make_canvas(6.0, ax)
         places: Any = [["share", "share"], ["scale", "ratio"]]
         panels = picture.subplot_mosaic(places, height_ratios=(1.15, 1))
-        _draw_shares(panels["share"], self)
-        _draw_scales(panels["scale"], self)
+        _draw_unprotected_share_by_dim(panels["share"], self)
+        _draw_noise_scale_by_dimension(panels["scale"], self)
         _draw_noise_to_signal(panels["ratio"], self)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _MAX_TABLE_SIZES: Final = 16
@@ -525,7 +527,7 @@ def _format_sensitivities(result: Result) -> str:
     return f"{title}\n{align_rows(rows, left=())}"
 
 
-def _format_corrections(result: Result) -> str:
+def _format_correction_noise_ratios(result: Result) -> str:
     costs = {(cost.law, cost.dim, cost.norm): cost for cost in result.correction_costs}
     rows = [["n", "scale: L1", "L2", *chain(*((f"{name}: L1", "L2") for name in LAWS))]]
     for dim in dict.fromkeys(cost.dim for cost in result.correction_costs):
@@ -560,7 +562,7 @@ def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     )
 
 
-def _draw_shares(axes: Axes, result: Result) -> None:
+def _draw_unprotected_share_by_dim(axes: Axes, result: Result) -> None:
     dims = sorted(result.dims)
     hollow: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecolor": "none"}
     hollow |= {"markersize": 6.0, "markeredgewidth": 0.8}
@@ -582,7 +584,7 @@ def _draw_shares(axes: Axes, result: Result) -> None:
     axes.legend(loc="center right", fontsize=SMALL, frameon=False, bbox_to_anchor=(0.87, 0.5))
 
 
-def _draw_scales(axes: Axes, result: Result) -> None:
+def _draw_noise_scale_by_dimension(axes: Axes, result: Result) -> None:
     law = next(iter(LAWS))
     styles = (
         ("l2", RED, "-", "after the clip in L2: 2C sqrt(n) / epsilon"),
@@ -618,7 +620,9 @@ def _draw_noise_to_signal(axes: Axes, result: Result) -> None:
     axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _select_dims_and_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[Cost]]:
+def _select_dims_and_costs(
+    result: Result, law: str, norm: str
+) -> tuple[list[int], list[NoiseRatio]]:
     costs = [cost for cost in result.correction_costs if (cost.law, cost.norm) == (law, norm)]
     return [cost.dim for cost in costs], costs
 

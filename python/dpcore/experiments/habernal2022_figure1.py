@@ -33,7 +33,7 @@ from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ..report.figures import INK, PALE, current_style
+from ..report.figures import INK, PALE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -243,10 +243,10 @@ class Result(Tabled[Config]):
             axes.set_axis_off()
         for place in range(len(names) - columns, len(names)):
             panels[max(0, place)].tick_params(labelbottom=True)
-        _make_dimension_legend(panels[len(names)], colours, self.config.confidence)
+        _make_legends(panels[len(names)], colours, self.config.confidence)
         picture.supxlabel("claimed epsilon", fontsize=drawing.TEXT)
         picture.supylabel("privacy loss (nats)", fontsize=drawing.TEXT)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _p_value(k: int, n: int, p: float) -> float:
@@ -343,7 +343,7 @@ def _draw_dimension(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite
     axes.plot(epsilons, lower, "_", color=colour, markersize=5, markeredgewidth=0.9, zorder=3)
 
 
-def _make_dimension_legend(axes: drawing.Axes, colours: dict[int, Any], confidence: float) -> None:
+def _make_legends(axes: drawing.Axes, colours: dict[int, Any], confidence: float) -> None:
     dims = [drawing.make_line(f"n = {dim}", colour, linewidth=2) for dim, colour in colours.items()]
     marks = [
         drawing.make_mark("empirical loss", INK, "o", 3.2),

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..mechanisms import DPTextNoise, Laplace
 from ..records import Floats
-from ..report.figures import BLUE, INK, RED, current_style
+from ..report.figures import BLUE, INK, RED, restyle_figure
 from ..report.shown import Shown
 from ..sampling.sources import sample
 from .base import Column, SeededSettings, align_columns
@@ -250,7 +250,7 @@ class Result(Tabled[Config]):
         )
         place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
         panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _COLUMNS = (

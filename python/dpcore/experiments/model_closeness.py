@@ -24,13 +24,13 @@ from scipy.special import stdtrit
 
 from ..errors import choice, invalid
 from ..records import Floats, Record
-from ..report.figures import BLUE, GREY, INK, RED, current_style
+from ..report.figures import BLUE, GREY, INK, RED, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import list_shown_fields
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
 from .base import setting
-from .corpora import TextOptions, TwoSets, read_two_sets
+from .corpora import TextOptions, TwoSets, read_sensitive_and_other_texts
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, format_mean, gather_until_stopped, time_run
 
@@ -190,7 +190,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
-    sets = read_two_sets(config)
+    sets = read_sensitive_and_other_texts(config)
     study = _Study(config, sets)
     jobs = list(product(range(config.seeds), study.levels))
     many = threads_of(threads)
@@ -221,7 +221,7 @@ class _Study:
         """Train and compare the models of split `number` with the share `level` of words masked."""
         names = ("split", "masks", "start", "other start")
         seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
-        *clean, test = self.draw_split(seeds["split"])
+        *clean, test = self.draw_sensitive_safe_valid_test_texts(seeds["split"])
         # All texts are redacted together, so the masks do not depend on the set. The seed is the
         # same at all levels, so a word that is masked at one level is masked at all higher levels.
         texts = list(chain(*clean))
@@ -246,7 +246,7 @@ class _Study:
         )
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
-    def draw_split(self, seed: int) -> list[list[str]]:
+    def draw_sensitive_safe_valid_test_texts(self, seed: int) -> list[list[str]]:
         """Draw training texts (sensitive, first safe, second safe), validation and test texts.
 
         The validation and test texts are half sensitive and half safe.
@@ -497,7 +497,7 @@ class Result(Tabled[Config]):
         title = f"How close are two models of redacted {made}? {spread}"
         picture.suptitle(title, fontsize=SMALL + 1)
         add_legend(picture, panels[0, 0])
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _draw_mean_line(axes: Axes, levels: Any, values: list[Floats], **style: Any) -> None:

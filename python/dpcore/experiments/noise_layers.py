@@ -25,7 +25,7 @@ from typing import Any
 from ..errors import choice
 from ..mechanisms.callables import set_torch_threads
 from ..records import Counts
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import align_rows, format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -132,7 +132,7 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
     return bridge.PrivateEncoder(encode, case.transform(bridge), **claim).to(device)
 
 
-def _make_torch_laplace(bridge: Any, scale: float) -> Any:
+def _make_torch_laplace_layer(bridge: Any, scale: float) -> Any:
     """Return a layer that adds noise from `torch.distributions.Laplace` in the input's dtype."""
     from ..packages import torch
 
@@ -149,7 +149,7 @@ def _make_torch_laplace(bridge: Any, scale: float) -> Any:
 CASES: tuple[Case, ...] = (
     Case("LaplaceNoise", lambda t: t.Clip("l1", 1.0), lambda t, e: "laplace"),
     Case("torch's Laplace", lambda t: t.Clip("l1", 1.0),
-         lambda t, e: _make_torch_laplace(t, 2.0 / e), ("float32",), "LaplaceNoise",
+         lambda t, e: _make_torch_laplace_layer(t, 2.0 / e), ("float32",), "LaplaceNoise",
          what="24 random bits in float32: few values in the tail"),
     Case("DPTextNoise, zero", lambda t: t.Clip("l1", 1.0), lambda t, e: t.DPTextNoiseLayer(2.0 / e),
          DTYPES, "LaplaceNoise", what="never below the input, and often equal to it"),
@@ -320,7 +320,7 @@ class Row(Shown):
         return mean_and_sd(self.certified)[1]
 
     @property
-    def caught(self) -> bool:
+    def fault_found(self) -> bool:
         """True if the audits or the inspection find a fault in this noise layer.
 
         An audit finds a fault if it refutes the claimed epsilon. The structural inspection finds a
@@ -356,18 +356,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> from importlib.util import find_spec
         >>> if find_spec("torch"):
         ...     config = Config(trials=10**4, seeds=1, layers=("SharedNoise",))
-        ...     assert all(row.caught for row in run(config).rows)
+        ...     assert all(row.fault_found for row in run(config).rows)
     """
     jobs = list(product(config.layers, DTYPES, range(config.seeds)))
     with set_torch_threads(threads_of(threads, 1)):
-        work = partial(_audit_and_inspect, config)
+        work = partial(_audit_and_inspect_if_first, config)
         done, ended = run_jobs("noise layers", jobs, work, progress)
     groups = group_answers((job[:2] for job in jobs), done).items()
     rows = (Row(*key, tuple(audit for audit, _ in ones), ones[0][1]) for key, ones in groups)
     return Result(config, tuple(rows), partial=ended)
 
 
-def _audit_and_inspect(
+def _audit_and_inspect_if_first(
     config: Config, name: str, dtype: str, number: int
 ) -> tuple[Found, tuple[str, ...]]:
     """Run audit `number` of a layer. Inspect the layer's structure too if `number` is 0."""
@@ -403,8 +403,8 @@ class Result(Tabled[Config]):
             Four numbers: the faulty layers with a found fault, all faulty layers, the correct
             layers with a found fault, and all correct layers.
         """
-        faults = [row.caught for row in self.rows if row.faulty]
-        right = [row.caught for row in self.rows if not row.faulty]
+        faults = [row.fault_found for row in self.rows if row.faulty]
+        right = [row.fault_found for row in self.rows if not row.faulty]
         return sum(faults), len(faults), sum(right), len(right)
 
     def table(self) -> str:
@@ -472,7 +472,7 @@ class Result(Tabled[Config]):
         drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_layer_legend(), 3, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _make_table_columns(epsilon: float) -> list[Column]:
@@ -498,7 +498,7 @@ def _format_mean_and_sd(values: tuple[float, ...]) -> str:
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
-def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right: float) -> None:
+def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right_limit: float) -> None:
     mean, wide = row.mean, row.spread
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)
@@ -506,16 +506,16 @@ def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right: f
         style: dict[str, Any] = {"markeredgecolor": WHITE, "markeredgewidth": 0.7}
         axes.plot([row.exact], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
     else:
-        drawing.draw_arrow(axes, 0.95 * right, right, place)
+        drawing.draw_arrow(axes, 0.95 * right_limit, right_limit, place)
     if row.flags:
         note = f"flagged: {', '.join(row.flags)}"
         # The note is inside a long bar, and otherwise to the right of all marks.
-        inside = mean > 0.6 * right
+        inside = mean > 0.6 * right_limit
         marks = (claim, mean + wide, row.exact if math.isfinite(row.exact) else 0.0)
         at = claim if inside else max(marks)
         colour = WHITE if inside else INK
         style = {"va": "center", "fontsize": drawing.SMALL, "color": colour}
-        axes.text(at + 0.015 * right, place, note, **style)
+        axes.text(at + 0.015 * right_limit, place, note, **style)
 
 
 def _make_layer_legend() -> list[Any]:

@@ -22,7 +22,7 @@ from ..errors import integer
 from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import SYSTEMS, System
-from ..report.figures import BLUE, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -235,7 +235,7 @@ class Result(Tabled[Config]):
         """
         systems = [tuple(rows.values()) for rows in self.at(dim).values()]
         false = [rows for rows in systems if not rows[0].sound]
-        return tuple(_describe_miss(r) for r in false if len(refuting_attacks(r)) < len(r))
+        return tuple(_describe_blind_attacks(r) for r in false if len(refuting_attacks(r)) < len(r))
 
     def table(self) -> str:
         """Return one text table for each number of entries of the inputs, with conclusions."""
@@ -265,8 +265,8 @@ class Result(Tabled[Config]):
             for row in self.rows
         ]
         agreement = {
-            str(dim): _count_refuted_by_truth(self, dim, None)
-            | {"by_attack": {name: _count_refuted_by_truth(self, dim, name) for name in ATTACKS}}
+            str(dim): _count_claims_by_truth(self, dim, None)
+            | {"by_attack": {name: _count_claims_by_truth(self, dim, name) for name in ATTACKS}}
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
@@ -296,7 +296,7 @@ class Result(Tabled[Config]):
         label = "privacy loss epsilon (linear up to the claim, logarithmic beyond)"
         picture.supxlabel(label, fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_attack_legend(), 4, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -307,9 +307,9 @@ def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
-def _describe_miss(rows: tuple[Row, ...]) -> str:
+def _describe_blind_attacks(rows: tuple[Row, ...]) -> str:
     first, hit = rows[0], refuting_attacks(rows)
-    blind = [_describe_visible_loss(row) for row in rows if row.attack not in hit]
+    blind = [_describe_measurable_loss(row) for row in rows if row.attack not in hit]
     refuters = f"refuted by {' and '.join(hit)}" if hit else "refuted by none of them"
     return (
         f"{first.system}: true loss {first.true_loss:.4g} at {first.dim} entries; "
@@ -317,7 +317,7 @@ def _describe_miss(rows: tuple[Row, ...]) -> str:
     )
 
 
-def _describe_visible_loss(row: Row) -> str:
+def _describe_measurable_loss(row: Row) -> str:
     """Describe how much of the privacy loss an attack can measure.
 
     The audit in `row` did not refute its false claim.
@@ -347,7 +347,7 @@ def _format_dimension_part(result: Result, dim: int) -> str:
         Column("claim is", lambda rows: "true" if rows[VOTE].sound else "false", left=True),
         Column("true loss", lambda rows: rows[VOTE].true_loss, format_epsilon),
         Column("vote can see", lambda rows: rows[VOTE].audit.exact, format_epsilon, missing="none"),
-        *(Column(name, partial(_format_bound, name)) for name in ATTACKS),
+        *(Column(name, partial(_format_bound_starred_if_refuting, name)) for name in ATTACKS),
         Column("verdict", _format_refuting_attacks, left=True),
     ]
     agreed, broken, wrong, sound = result.agreement(dim)
@@ -364,7 +364,7 @@ def _format_dimension_part(result: Result, dim: int) -> str:
     return "\n".join(lines)
 
 
-def _format_bound(attack: str, rows: dict[str, Row]) -> str:
+def _format_bound_starred_if_refuting(attack: str, rows: dict[str, Row]) -> str:
     """Format the certified bound of an attack, with a star if the attack refutes the claim."""
     if attack not in rows:
         return "- "
@@ -380,7 +380,7 @@ def _format_refuting_attacks(rows: dict[str, Row]) -> str:
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 
-def _count_refuted_by_truth(result: Result, dim: int, attack: str | None) -> dict[str, int]:
+def _count_claims_by_truth(result: Result, dim: int, attack: str | None) -> dict[str, int]:
     names = ("false_refuted", "false", "true_refuted", "true")
     return dict(zip(names, result.agreement(dim, attack), strict=True))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..packages import require_module
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..text import Corpus, TfidfSVD, redaction, split
@@ -183,12 +183,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=600), progress=False)
         ...     assert result.mean("none", "words", "Alder") > 0.9
     """
-    material = _mask_names(config)
+    material = _read_and_mask_by_each_policy(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # Consecutive targets of one split and policy share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
-    work = partial(_infer_target, config, vectors)
+    work = partial(_infer_target_from_words_and_counts, config, vectors)
     done, ended = run_jobs("masked names", jobs, work, progress)
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
@@ -198,7 +198,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )  # fmt: skip
 
 
-def _mask_names(config: Config) -> _Material:
+def _read_and_mask_by_each_policy(config: Config) -> _Material:
     """Read or generate the texts, and mask the names by every policy."""
     corpus = read_texts(config, "dpnr_ag", "repeats", _GENERATED_ROWS[config.quick])
     if config.data is None:
@@ -255,7 +255,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
     return corpus, rows, vectors.dim
 
 
-def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
+def _make_logistic_and_tree_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
     """Return a logistic regression and boosted trees. Each uses a part of the feature columns."""
     linear = require_module("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
     ensemble = require_module("sklearn.ensemble", NAME)
@@ -268,7 +268,7 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
     ]
 
 
-def _infer_target(
+def _infer_target_from_words_and_counts(
     config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
     """Infer one target twice: from the remaining words, and from the counts of masks and words."""
@@ -283,7 +283,7 @@ def _infer_target(
         with require_module("threadpoolctl", NAME).threadpool_limits(1):
             inference = infer(
                 None, unlabelled, target, vectors=rows, measure=measure, progress=False,
-                attackers=_make_name_attackers(reads, dim, config.quick),
+                attackers=_make_logistic_and_tree_attackers(reads, dim, config.quick),
                 rng=cell_seed(config.seed, f"{number}/{policy}/{target}"),
             )  # fmt: skip
         measured, floor = getattr(inference, measure), getattr(inference.floors[0], measure)
@@ -363,7 +363,7 @@ class Result(Tabled[Config]):
             "word\nF1 of each person, accuracy of the topic; +- half of the 95 % interval; * = "
             "the 95 % interval of the gain over a\nconstant answer, on the same texts, is above 0; "
             "intervals and stars are those of the first split",
-            "\n".join(describe_findings(self)),
+            "\n".join(describe_inferences(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -372,7 +372,7 @@ class Result(Tabled[Config]):
             corpus=self.corpus,
             texts=self.texts,
             people=list(self.people),
-            findings=describe_findings(self),
+            findings=describe_inferences(self),
             maskings=self.maskings,
             cells=self.cells,
         )
@@ -399,7 +399,7 @@ class Result(Tabled[Config]):
             fontsize=TEXT,
         )
         add_legend(picture, people)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 KINDS: Final = (
@@ -438,7 +438,7 @@ def _format_mean_and_interval(cells: tuple[Cell, ...]) -> str:
     return f"{mean:.3f} +-{(high - low) / 2:.3f}{mark}"
 
 
-def describe_findings(result: Result) -> list[str]:
+def describe_inferences(result: Result) -> list[str]:
     """Return sentences on the people and the topic that were inferred from masked texts."""
     sentences = []
     for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..text import redaction
-from .corpora import TextOptions, read_two_sets
+from .corpora import TextOptions, read_sensitive_and_other_texts
 from .drawing import Figure
 from .running import Tabled, cell_seed, time_run
 
@@ -95,7 +95,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.sweep["random", 0].attack.above_floor
     """
-    sets = read_two_sets(config)
+    sets = read_sensitive_and_other_texts(config)
     sensitive = sets.sensitive[:_QUICK_TEXTS] if config.quick else sets.sensitive
     rng = np.random.default_rng(cell_seed(config.seed, "other set"))
     order = rng.permutation(len(sets.rest)).tolist()

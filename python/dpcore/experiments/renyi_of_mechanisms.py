@@ -26,7 +26,7 @@ from ..divergence import Epsilon, Estimate, canonne_kamath_steinke, closed_forms
 from ..errors import real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Floats, Record
-from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, restyle_figure
 from . import drawing
 from .base import SEED, Column, Settings, align_columns, check_trials, encode_entries, setting
 from .running import Tabled, cell_seed, run_jobs, time_run
@@ -154,7 +154,7 @@ def laplace_2d_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float
     return 0.5 * (ends + float(inner))
 
 
-def _epsilon_2d(delta: float) -> float:
+def _plane_epsilon(delta: float) -> float:
     from scipy.optimize import brentq
 
     if laplace_2d_delta(0.0) <= delta:
@@ -167,7 +167,7 @@ def _gaussian_epsilon(delta: float) -> float:
     return gaussian_epsilon(1.0, delta, 1.0)
 
 
-def _infinite_epsilon(delta: float) -> float:
+def _always_infinite(delta: float) -> float:
     return math.inf
 
 
@@ -175,11 +175,11 @@ CASES: Final[dict[str, Case]] = {
     "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace_epsilon, _LAPLACE),
     "gaussian": Case("Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_epsilon, _GAUSSIAN),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_epsilon, _INFINITE,
+        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _always_infinite, _INFINITE,
         _ONE_RATIO,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_epsilon, _INFINITE
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _always_infinite, _INFINITE
     ),
     "randomised-response": Case(
         "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _response_epsilon, _ANSWERS
@@ -188,7 +188,7 @@ CASES: Final[dict[str, Case]] = {
         "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, lambda delta: 0.0, np.zeros_like
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _epsilon_2d, _PLANE
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _plane_epsilon, _PLANE
     ),
     "gaussian-space": Case(
         "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_epsilon, _GAUSSIAN
@@ -381,9 +381,7 @@ class Result(Tabled[Config]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        return self.make_record(
-            above=self.above, rows=[mechanism_to_dict(row) for row in self.rows]
-        )
+        return self.make_record(above=self.above, rows=[results_to_dict(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the Renyi divergence of each mechanism against the order alpha.
@@ -403,7 +401,7 @@ class Result(Tabled[Config]):
         picture.supxlabel("order alpha (1 is KL)", fontsize=drawing.TEXT)
         picture.supylabel("nats", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_curve_legend(), 4, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
@@ -472,7 +470,7 @@ _EPSILON_COLUMNS: Final = (
 )
 
 
-def mechanism_to_dict(row: Row) -> dict[str, Any]:
+def results_to_dict(row: Row) -> dict[str, Any]:
     """Return the results of one mechanism as a dict of plain data."""
     estimate, epsilon = row.estimate, row.epsilon
     return encode_entries(
@@ -511,7 +509,7 @@ def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
             markerfacecolor=face, markeredgewidth=0.5, elinewidth=0.6, errorevery=3,
         )  # fmt: skip
     _shade_unresolved_orders(axes, alphas, resolved)
-    axes.set_ylim(*_panel_limits(row, side))
+    axes.set_ylim(*_panel_y_limits(row, side))
     drawing.tidy_axes(axes)
     drawing.set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
     axes.set_title(f"{row.title}\n{DIRECTIONS[side]}", loc="left", fontsize=drawing.SMALL)
@@ -527,7 +525,7 @@ def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> 
     axes.set_xlim(edges[0], edges[-1])
 
 
-def _panel_limits(row: Row, side: int) -> tuple[float, float]:
+def _panel_y_limits(row: Row, side: int) -> tuple[float, float]:
     """Return the limits of the vertical axis of a panel.
 
     All estimates and bounds are visible. The true curve may be cut off.

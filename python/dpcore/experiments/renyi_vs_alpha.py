@@ -25,11 +25,11 @@ import numpy.typing as npt
 from ..divergence import Estimate, Line, line
 from ..divergence.reliability import ESTIMATE
 from ..records import Flags, Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..text import TfidfSVD
-from .corpora import TextOptions, TwoSets, read_two_sets
+from .corpora import TextOptions, TwoSets, read_sensitive_and_other_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
 from .running import Tabled, cell_seed, estimate_renyi, run_jobs, time_run
 
@@ -151,18 +151,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=200), progress=False)
         ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
     """
-    sets = read_two_sets(config)
+    sets = read_sensitive_and_other_texts(config)
     # Consecutive methods of one draw share its vectors.
-    features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
+    features = lru_cache(maxsize=1)(lambda number: _sample_and_encode_sets(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
-    work = partial(_estimate_cell, config, features, threads)
+    work = partial(_estimate_cell_and_null, config, features, threads)
     cells, ended = run_jobs("renyi against alpha", jobs, work, progress)
     size = len(sets.sensitive)
     sizes = (size, len(sets.rest) - size, sets.dropped)
     return Result(config, sets.origin, sizes, cells, partial=ended)
 
 
-def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
+def _sample_and_encode_sets(config: Config, sets: TwoSets, number: int) -> Floats:
     """Return the vectors of the sensitive set, followed by those of the drawn set.
 
     The encoder is fitted on texts that belong to neither set.
@@ -174,7 +174,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
     return TfidfSVD(DIM).fit(public).encode([*sets.sensitive, *drawn])
 
 
-def _estimate_cell(
+def _estimate_cell_and_null(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
     """Estimate the divergences by one method for one draw, and for permuted labels."""
@@ -197,17 +197,17 @@ def _estimate_cell(
     return Cell(
         method,
         number,
-        _array_to_curves(curve.value),
+        _to_nested_tuples(curve.value),
         tuple(map(tuple, curve.belief.tolist())),
-        None if np.isnan(curve.ceiling).all() else _array_to_curves(curve.ceiling),
-        _array_to_curves(curve.certified) if certifies else None,
+        None if np.isnan(curve.ceiling).all() else _to_nested_tuples(curve.ceiling),
+        _to_nested_tuples(curve.certified) if certifies else None,
         curve.epsilon(DELTA).epsilon_lower if certifies else None,
-        tuple(_array_to_curves(control.value) for control in null),
-        tuple(_array_to_curves(control.certified) for control in null) if certifies else None,
+        tuple(_to_nested_tuples(control.value) for control in null),
+        tuple(_to_nested_tuples(control.certified) for control in null) if certifies else None,
     )
 
 
-def _array_to_curves(values: Any) -> Curves:
+def _to_nested_tuples(values: Any) -> Curves:
     return tuple(map(tuple, values.tolist()))
 
 
@@ -295,12 +295,12 @@ class Result(Tabled[Config]):
             "labels were permuted, the truth is 0\n"
             "? = not resolved or saturated in some draw; certified: from below on the first draw, "
             "95 % in each direction; all other figures are estimates",
-            "\n".join(describe_findings(self)),
+            "\n".join(divergence_conclusions(self)),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return this result as a dict of plain data, which `json.dumps` can write."""
-        facts: dict[str, Any] = {"orders": list(ORDERS), "findings": describe_findings(self)}
+        facts: dict[str, Any] = {"orders": list(ORDERS), "findings": divergence_conclusions(self)}
         facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
@@ -317,13 +317,13 @@ class Result(Tabled[Config]):
             panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
             if method in self.methods:
                 _draw_curves(panel, self, method)
-            _label_panel(panel, method)
+            _set_ticks_and_axis_labels(panel, method)
         made = "generated texts" if self.config.data is None else "medical abstracts"
         title = f"Renyi divergence of two sets of {self.sizes[0]:,} {made}\nthe shape is the "
         title += "formula's: it remains on permuted labels (grey), where the truth is 0"
         picture.suptitle(title, fontsize=TEXT)
         add_legend(picture, _make_legend(), 4)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
@@ -392,7 +392,7 @@ def _write_number(value: float, mark: str = "") -> str:
     return f"{value:.{1 if abs(value) >= 10 else 2}f}".replace("-0.00", "0.00") + mark
 
 
-def describe_findings(result: Result) -> list[str]:
+def divergence_conclusions(result: Result) -> list[str]:
     """Return conclusions on the divergences that each method estimates, as sentences."""
     sentences = []
     for method in result.methods:
@@ -429,9 +429,9 @@ def describe_findings(result: Result) -> list[str]:
     return sentences
 
 
-def _line_equation_text(line: Line, between: str) -> str:
+def _line_equation_text(line: Line, separator: str) -> str:
     xi, rho, epsilon = map(_write_number, (line.xi, line.rho, line.epsilon))
-    return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
+    return f"{xi} + {rho} alpha{separator}epsilon {epsilon}"
 
 
 def _draw_curves(panel: Axes, result: Result, method: str) -> None:
@@ -469,7 +469,7 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     panel.text(0.97, 0.97, text, color=GREEN, **corner)
 
 
-def _label_panel(panel: Axes, method: str) -> None:
+def _set_ticks_and_axis_labels(panel: Axes, method: str) -> None:
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
     if method == "paper-literal":
         panel.set_yscale("symlog", linthresh=1.0)

@@ -163,7 +163,7 @@ def cell_seed(seed: int, key: str) -> int:
     return int(sequence.generate_state(1, np.uint64)[0]) >> 1
 
 
-def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
+def time_run(*required_packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
     """Return a decorator for the function `run` of an experiment.
 
     The decorated function checks its arguments, runs the experiment, and stores the duration in the
@@ -173,7 +173,7 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
     packages. If `config` has a field `device`, the torch device is also checked.
 
     Args:
-        *packages: import names of the packages that the experiment requires.
+        *required_packages: import names of the packages that the experiment requires.
         one_thread: True if torch and numpy must use one thread during the run.
 
     Returns:
@@ -186,15 +186,15 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
         def timed(config: Any, **options: Any) -> Any:
             # Modules are compared by name, so a replaced class with other defaults is accepted.
             if type(config).__module__ != run.__module__:
-                module = _experiment_module(run.__module__)
+                module = _module_without_experiment_suffix(run.__module__)
                 raise mistyped("config", f"a Config of {module}", config)
             threads_of(options.get("threads"))
-            for package in packages:
+            for package in required_packages:
                 require_module(package, _get_experiment_name(run.__module__))
             if "device" in {setting.name for setting in fields(config)}:
-                from ..torch.mechanisms import device_of
+                from ..torch.mechanisms import require_available_device
 
-                device_of(config.device)
+                require_available_device(config.device)
             begun = time.perf_counter()
             with limit_to_one_thread() if one_thread else nullcontext():
                 result = run(config, **options)
@@ -206,16 +206,16 @@ def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _
     return decorate
 
 
-def _experiment_module(module: str) -> str:
+def _module_without_experiment_suffix(module: str) -> str:
     """Return the dotted name of an experiment's module, without the suffix `.experiment`."""
     return module.removesuffix(".experiment")
 
 
 def _get_experiment_name(module: str) -> str:
-    return _experiment_module(module).rpartition(".")[2].replace("_", "-")
+    return _module_without_experiment_suffix(module).rpartition(".")[2].replace("_", "-")
 
 
-def training_record(model: Any) -> Any:
+def record_if_finished(model: Any) -> Any:
     """Return the record of the training of a text model, `model.trained`.
 
     If Ctrl-C ended the training early, the function raises KeyboardInterrupt.
@@ -225,7 +225,7 @@ def training_record(model: Any) -> Any:
     return model.trained
 
 
-def load_minilm(who: str, device: str = "cpu") -> Any:
+def offline_minilm(who: str, device: str = "cpu") -> Any:
     """Load the sentence encoder MiniLM from an installed package, without a download.
 
     Args:

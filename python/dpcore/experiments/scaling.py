@@ -30,7 +30,7 @@ from ..errors import integer
 from ..mechanisms import Laplace
 from ..progress import format_time
 from ..records import Counts, Pair
-from ..report.figures import BLUE, GREY, INK, ORANGE, RED, current_style
+from ..report.figures import BLUE, GREY, INK, ORANGE, RED, restyle_figure
 from ..report.rows import align_rows
 from ..report.shown import Shown
 from ..sampling.driver import Shard, Source, Task, run_shards
@@ -284,17 +284,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Example:
         >>> config = Config(quick=True)
-        >>> count_simulated(config, 10**9, 64, False)[0].efficiency > 0.9
+        >>> simulate_cluster(config, 10**9, 64, False)[0].efficiency > 0.9
         True
     """
     cores = threads_of(None)
     places = ("this process", "processes", *(("Dask",) if find_spec("distributed") else ()))
     jobs: list[Callable[[], tuple[MeasuredAudit | Simulated, ...]]] = [
-        partial(count_simulated, config, trials, workers, faults)
+        partial(simulate_cluster, config, trials, workers, faults)
         for faults, trials, workers in product((False, True), config.simulated, config.clusters)
     ]
     jobs += [
-        partial(measure_audits, config, place, workers)
+        partial(time_audits, config, place, workers)
         for place in places
         for workers in ((1,) if place == "this process" else config.workers)
         if workers <= cores or config.quick
@@ -308,7 +308,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, measured, simulated, "Dask" in places, partial=stopped)
 
 
-def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
+def simulate_cluster(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
     """Simulate an audit on a cluster, and return a tuple with one result.
 
     The code that distributes the tasks is the same as in a real audit. `trials` is the number of
@@ -325,7 +325,7 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
     return (Simulated(workers, trials, faults, *counted, efficiency, each),)
 
 
-def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
+def time_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
     """Run audits on this machine, and measure the duration of the counted draws.
 
     The first audit draws `config.trials` outputs on each input (strong scaling). The second audit
@@ -416,7 +416,7 @@ class Result(Tabled[Config]):
         columns = (
             Column("drawn by", "place", left=True),
             Column("workers", "workers"),
-            Column("scaling", lambda audit: _scaling_kind(config, audit), left=True),
+            Column("scaling", lambda audit: _strong_weak_scaling(config, audit), left=True),
             Column("trials per side", "trials", ","),
             Column("counting", "seconds", format_time),
             Column("efficiency", self.efficiency, ".2f"),
@@ -426,8 +426,8 @@ class Result(Tabled[Config]):
         cells_by_key = {(cell.trials, cell.workers, cell.faults): cell for cell in self.simulated}
         cells = [("trials per side", "core hours", *(f"on {n:,}" for n in config.clusters))]
         for trials in config.simulated:
-            both = (_fault_efficiency(cells_by_key, trials, workers) for workers in config.clusters)
-            cells.append((_power_of_ten(trials), f"{self._count_core_hours(trials):.3g}", *both))
+            both = (_efficiency_text(cells_by_key, trials, workers) for workers in config.clusters)
+            cells.append((_short_number(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
             "(workers x time of counting).",
@@ -464,7 +464,7 @@ class Result(Tabled[Config]):
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
         for (place, colour), (kind, line) in kinds:
             ones = [cell for cell in self.measured if cell.place == place]
-            ones = [cell for cell in ones if _scaling_kind(self.config, cell) in ("-", kind)]
+            ones = [cell for cell in ones if _strong_weak_scaling(self.config, cell) in ("-", kind)]
             if ones:
                 values = [[cell.workers for cell in ones], [self.efficiency(cell) for cell in ones]]
                 left.plot(*values, line, color=colour, label=f"{place}, {kind} scaling", ms=4)
@@ -476,7 +476,7 @@ class Result(Tabled[Config]):
                 cell for cell in self.simulated if (cell.trials, cell.faults) == (trials, faults)
             ]
             points = [cell.workers for cell in cells], [cell.efficiency for cell in cells]
-            label = None if faults else f"{_power_of_ten(trials)} trials"
+            label = None if faults else f"{_short_number(trials)} trials"
             style: Any = {"color": colours[number % len(colours)], "ms": 3, "label": label}
             right.plot(*points, "--" if faults else "-o", **style)
         panels = (
@@ -492,19 +492,19 @@ class Result(Tabled[Config]):
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(frameon=False, fontsize=SMALL, loc="best")
         left.set_ylabel("efficiency of counting", fontsize=TEXT)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
-def _power_of_ten(number: int) -> str:
+def _short_number(number: int) -> str:
     """Format a large number briefly, such as 1e9."""
     return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
 
 
-def _scaling_kind(config: Config, audit: MeasuredAudit) -> str:
+def _strong_weak_scaling(config: Config, audit: MeasuredAudit) -> str:
     return "-" if audit.workers == 1 else "strong" if audit.trials == config.trials else "weak"
 
 
-def _fault_efficiency(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
+def _efficiency_text(cells: dict[Any, Simulated], trials: int, workers: int) -> str:
     both = [cells.get((trials, workers, faults)) for faults in (False, True)]
     shown = ["-" if cell is None else f"{cell.efficiency:.3f}" for cell in both]
     return f"{shown[0]} ({shown[1]})"

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
-from ..report.figures import BLUE, GREY, INK, WHITE, current_style
+from ..report.figures import BLUE, GREY, INK, WHITE, restyle_figure
 from ..report.rows import format_epsilon
 from ..report.shown import Shown
 from ..results.audits import Audit
@@ -186,10 +186,10 @@ class Result(Tabled[Config]):
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.set_xlim(0.0, 1.1 * claim)
         tidy_axes(axes, "certified epsilon (bar), exact loss on that pair (diamond), claim (line)")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
-def _format_pair(report: Audit) -> str:
+def _format_input_and_difference(report: Audit) -> str:
     """Format the pair of an audit: the input x, and the difference x' - x."""
     x, apart = report.pair.x, distance(report.pair, "linf")
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
@@ -203,5 +203,5 @@ _COLUMNS: Final = (
     Column("pairs", "kind", left=True),
     Column("certified", "audit.epsilon_lower", format_epsilon),
     Column("exact loss", "exact", format_epsilon),
-    Column("pair", "audit", _format_pair, left=True),
+    Column("pair", "audit", _format_input_and_difference, left=True),
 )

@@ -25,7 +25,7 @@ from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
 from ..records import Floats
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, restyle_figure
 from ..report.shown import Shown
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
@@ -211,11 +211,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (True, 0)
     """
     jobs = list(product(ENTRIES, NORMS))
-    rows, ended = run_jobs("sensitivities", jobs, partial(_check_closed_form, config), progress)
+    rows, ended = run_jobs("sensitivities", jobs, partial(_check_set_sensitivity, config), progress)
     return Result(config, rows, partial=ended)
 
 
-def _check_closed_form(config: Config, name: str, norm: Norm) -> Row:
+def _check_set_sensitivity(config: Config, name: str, norm: Norm) -> Row:
     domain = ENTRIES[name].domain(config.dim)
     closed = sensitivity.sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
@@ -293,7 +293,7 @@ class Result(Tabled[Config]):
         tidy_axes(axes, f"sensitivity at d = {self.config.dim} (units of the input)")
         axes.tick_params(axis="y", length=0)
         add_legend(picture, _make_norm_legend(), 4, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _format_share(share: float) -> str:

@@ -29,7 +29,7 @@ from ..divergence.reliability import ESTIMATE
 from ..errors import invalid
 from ..packages import require_module
 from ..records import Floats, Ints
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, current_style
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, restyle_figure
 from ..report.shown import Shown
 from ..text import Corpus, words
 from ..text.corpus import words_of
@@ -220,7 +220,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    corpus, prepared = _read_and_embed_sets(config)
+    corpus, prepared = _text_source_and_embedded_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
     cells, ended = run_jobs(
         "word attack", jobs, partial(_attack_mechanism, config, prepared), progress
@@ -230,7 +230,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, corpus, vectors, prepared.covered, size, cells, partial=ended)
 
 
-def _read_and_embed_sets(config: Config) -> tuple[str, _Texts]:
+def _text_source_and_embedded_sets(config: Config) -> tuple[str, _Texts]:
     """Return the source of the texts, and the two sets with word vectors.
 
     The word vectors are trained on texts that belong to neither set.
@@ -273,9 +273,9 @@ def _attack_mechanism(config: Config, prepared: _Texts, name: str, epsilon: floa
     size = len(prepared.texts)
     seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
     deals = [_assign_split_parts(size // 2, seed) for seed in seeds]
-    ratios = _find_log_ratios(prepared, mechanism, deals)
+    ratios = _word_log_ratios_by_split(prepared, mechanism, deals)
     splits = [
-        _attack_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
+        _measure_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
         for at, (deal, ratio, seed) in enumerate(zip(deals, ratios, seeds, strict=True))
     ]
 
@@ -284,11 +284,11 @@ def _attack_mechanism(config: Config, prepared: _Texts, name: str, epsilon: floa
 
     linkage, first = _link_texts(config, prepared, mechanism), splits[0]
     return Cell(
-        name, epsilon, *_loss_and_is_exact(mechanism), _unchanged_share(prepared, rewritten[:size]),
-        collect("accuracy"), first["interval"], first["majority"], collect("boosted_trees"),
-        collect("informed"), collect("usual"), collect("divergences"), first["beliefs"],
-        tuple(chain(*collect("null"))), (linkage.share, *linkage.interval), linkage.texts,
-        linkage.words,
+        name, epsilon, *_largest_loss_and_is_exact(mechanism),
+        _unchanged_word_share(prepared, rewritten[:size]), collect("accuracy"), first["interval"],
+        first["majority"], collect("boosted_trees"), collect("informed"), collect("usual"),
+        collect("divergences"), first["beliefs"], tuple(chain(*collect("null"))),
+        (linkage.share, *linkage.interval), linkage.texts, linkage.words,
     )  # fmt: skip
 
 
@@ -300,7 +300,7 @@ def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
     return words.SanTextPlus(vectors, epsilon, tuple(sensitive))
 
 
-def _loss_and_is_exact(mechanism: Any) -> tuple[float, bool]:
+def _largest_loss_and_is_exact(mechanism: Any) -> tuple[float, bool]:
     """Return the largest privacy loss of any two words, and True if this value is exact."""
     # SanTextPlus: a word that is kept and not sensitive is revealed.
     if mechanism is None or isinstance(mechanism, words.SanTextPlus):
@@ -340,7 +340,7 @@ def _assign_split_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
     return np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
 
 
-def _attack_split(
+def _measure_split(
     config: Config, prepared: _Texts, rewritten: list[str], split: npt.NDArray[np.str_],
     ratio: Floats | None, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
@@ -351,7 +351,7 @@ def _attack_split(
     numbers = np.maximum(1.0, words.sum(axis=1))
     averages = np.asarray(words @ prepared.vectors.vectors / numbers, np.float64)
     both = np.hstack([counted.toarray(), averages])
-    attackers = _make_attackers(counted.shape[1])
+    attackers = _tfidf_and_mean_models(counted.shape[1])
     asked: dict[str, Any] = {"rng": seed, "progress": False}
     inference = infer(None, corpus, "sensitive", vectors=both, attackers=attackers, **asked)
     parts = [split == part for part in ("train", "valid", "test")]
@@ -371,7 +371,7 @@ def _attack_split(
     if ratio is not None:
         rows = prepared.vectors.rows
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
-        asked |= {"vectors": np.array(sums, np.float64), "attackers": _make_attackers(0)[1]}
+        asked |= {"vectors": np.array(sums, np.float64), "attackers": _tfidf_and_mean_models(0)[1]}
         result["informed"] = infer(None, corpus, "sensitive", **asked).accuracy.value
     if config.full:
         usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
@@ -379,7 +379,7 @@ def _attack_split(
     return result | _divergences_with_null(np.vstack(means), np.concatenate(answers), seed)
 
 
-def _find_log_ratios(
+def _word_log_ratios_by_split(
     prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
 ) -> Sequence[Floats | None]:
     """Return, for each split and output word, the log ratio of its probability in the two sets.
@@ -403,7 +403,7 @@ def _find_log_ratios(
     return list(np.log(laws[:, 1]) - np.log(laws[:, 0]))
 
 
-def _unchanged_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
+def _unchanged_word_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     """Return the share of the words with a vector that the mechanism left unchanged."""
     vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
@@ -416,7 +416,7 @@ def _unchanged_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     return same / max(1, total)
 
 
-def _make_attackers(width: int) -> list[Attacker]:
+def _tfidf_and_mean_models(width: int) -> list[Attacker]:
     """Return two logistic regressions: on the TF-IDF weights, and on the mean word vectors."""
     linear = require_module("sklearn.linear_model", NAME)
     scaling = require_module("sklearn.preprocessing", NAME)
@@ -508,13 +508,13 @@ class Result(Tabled[Config]):
             for cell in cells:
                 trees = cell.mean("boosted_trees")
                 attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
-            _draw_mechanism_line(attack, cells, lambda cell: cell.accuracy)
+            _draw_mean_and_sd_line(attack, cells, lambda cell: cell.accuracy)
             informed_cells = [cell for cell in cells if cell.informed]
-            _draw_mechanism_line(informed, informed_cells, lambda cell: cell.informed)
-            _draw_mechanism_line(linkage, cells, lambda cell: cell.linked[:1])
-            _draw_mechanism_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
-            _draw_mechanism_line(kept, cells, lambda cell: (cell.kept,))
-            _draw_mechanism_line(
+            _draw_mean_and_sd_line(informed, informed_cells, lambda cell: cell.informed)
+            _draw_mean_and_sd_line(linkage, cells, lambda cell: cell.linked[:1])
+            _draw_mean_and_sd_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
+            _draw_mean_and_sd_line(kept, cells, lambda cell: (cell.kept,))
+            _draw_mean_and_sd_line(
                 divergence,
                 cells,
                 lambda cell: [orders[1] for orders in cell.divergences],
@@ -526,10 +526,10 @@ class Result(Tabled[Config]):
             for caption, y in levels.items():
                 axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
                 write_at(axes, caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"))
-        _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
-        _label_axes(informed, "accuracy, table known", (0.4, 1.0))
-        _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
-        _label_axes(loss, "largest loss of two words (nats)", None)
+        _set_panel_axes(attack, "accuracy of the attack", (0.4, 1.0))
+        _set_panel_axes(informed, "accuracy, table known", (0.4, 1.0))
+        _set_panel_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
+        _set_panel_axes(loss, "largest loss of two words (nats)", None)
         loss.set_yscale("log")
         infinite = [c.mechanism for c in self.cells[1:] if math.isinf(c.loss)]
         for row, name in enumerate(dict.fromkeys(infinite)):
@@ -538,14 +538,14 @@ class Result(Tabled[Config]):
             loss.text(0.02, 0.98 - 0.09 * row, text, color=colour, **style)
         # Space for these lines above the curves.
         loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
-        _label_axes(kept, "share of words that stay", (-0.03, 1.05))
-        _label_axes(divergence, "D_2 of the two sets (nats)", None)
+        _set_panel_axes(kept, "share of words that stay", (-0.03, 1.05))
+        _set_panel_axes(divergence, "D_2 of the two sets (nats)", None)
         made = "made-up texts" if self.config.data is None else "medical abstracts"
         title = f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
         title += "hollow: boosted trees, bounds by the noise, D_2 not believed; "
-        picture.suptitle(title + _broken_mechanisms(self), fontsize=TEXT)
+        picture.suptitle(title + _describe_accurately_attacked(self), fontsize=TEXT)
         add_legend(picture, attack, 6)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
@@ -613,9 +613,9 @@ def describe_verdict(result: Result) -> list[str]:
     return sentences
 
 
-def _format_divergence(cell: Cell, order: int) -> str:
-    mean = statistics.fmean(orders[order] for orders in cell.divergences)
-    return f"{mean:.2f}{'' if cell.beliefs[order] == ESTIMATE else '?'}"
+def _format_divergence(cell: Cell, order_index: int) -> str:
+    mean = statistics.fmean(orders[order_index] for orders in cell.divergences)
+    return f"{mean:.2f}{'' if cell.beliefs[order_index] == ESTIMATE else '?'}"
 
 
 _COLUMNS: Final = (
@@ -641,7 +641,7 @@ def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
             "zorder": 2 if is_full else 4}  # fmt: skip
 
 
-def _draw_mechanism_line(
+def _draw_mean_and_sd_line(
     axes: Axes,
     cells: Sequence[Cell],
     values: Callable[[Cell], Sequence[float]],
@@ -660,7 +660,7 @@ def _draw_mechanism_line(
             axes.plot(cell.epsilon, mean, **_mechanism_style(name, is_full=False))
 
 
-def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
+def _set_panel_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
     axes.set_xscale("log")
     if limits is not None:
         axes.set_ylim(*limits)
@@ -668,7 +668,7 @@ def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> N
     tidy_axes(axes, "epsilon (CusText: per list)" if is_last else "", words)
 
 
-def _broken_mechanisms(result: Result) -> str:
+def _describe_accurately_attacked(result: Result) -> str:
     """Return a sentence that lists the mechanisms with an accurate attack at low epsilon."""
     names = [line.split(":")[0].strip() for line in describe_verdict(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"

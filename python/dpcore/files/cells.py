@@ -23,7 +23,7 @@ from ..records import Array
 from .columns import (
     ALL,
     MISSING,
-    Found,
+    FileInfo,
     Request,
     Table,
     columns_with_placeholders,
@@ -99,7 +99,7 @@ class Kind(NamedTuple):
     has_words: bool = False
     table: str = ""
 
-    def widen(self, other: Kind) -> Kind:
+    def widen_digits_if_unlike(self, other: Kind) -> Kind:
         """Return a type for this column that can also be the type of another column.
 
         The type "digits" is for whole numbers that may be codes. If this type is not "digits", the
@@ -173,7 +173,9 @@ class _TextSlices:
         self.is_last = not data
         self.data = self.data + data if self.data else data
 
-    def parse(self, roles: str, rows: int = 2**62, *, keep: bool = False) -> Any:
+    def parse_rows(
+        self, roles: str, rows: int = 2**62, *, keep: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
         """Parse whole rows of the data; return the number of rows, and their columns.
 
         Args:
@@ -216,7 +218,7 @@ class _TextSlices:
         """Yield, for each slice until the end of the file, its number of rows and its columns."""
         while True:
             if self.data or self.is_last:
-                size, columns = self.parse(roles)
+                size, columns = self.parse_rows(roles)
                 if size:
                     yield size, columns
             if self.is_last:
@@ -239,9 +241,9 @@ class _ColumnBuilder:
         self.rows = 0
         self.taken = 0.0
 
-    def add(self, size: int, columns: list[dict[str, Any]], first: bool = False) -> None:
-        """Add the columns of a slice of `size` rows at the end, or at the beginning if `first`."""
-        self.pieces.insert(0 if first else len(self.pieces), (size, columns))
+    def add(self, size: int, columns: list[dict[str, Any]], at_beginning: bool = False) -> None:
+        """Add the columns of a slice of `size` rows at the end, or at the beginning."""
+        self.pieces.insert(0 if at_beginning else len(self.pieces), (size, columns))
         self.rows += size
         for column in columns:
             texts = column["texts"]
@@ -269,7 +271,7 @@ class _ColumnBuilder:
             for _, columns in self.pieces:
                 columns[number] = {}
             title = f"column {place} of {name}"
-            decided = find_kind(pieces, title, dtypes.get(place))
+            decided = column_kind(pieces, title, dtypes.get(place))
             kind = kinds.get(place, decided.name)
             if (kind == "number") != (self.roles[place] == "n"):
                 nothing = np.broadcast_to(np.zeros(1), self.rows)
@@ -316,7 +318,7 @@ def join_numbers(
     if is_asked:
         # The user requested numbers, also for texts with leading zeros or too many digits.
         for row in [row for row, text in others.items() if text is not None]:
-            others[row] = _convert_cell(others[row], "number", title, row)
+            others[row] = _convert_cell_or_keep_word(others[row], "number", title, row)
     column = numbers.astype(object) if others else numbers
     if others:
         column[[*others]] = to_object_array([*others.values()])
@@ -333,7 +335,7 @@ def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
     if kind in _CONVERTERS:
         return to_object_array(
             [
-                _convert_cell(text, kind, title, row) if text else None
+                _convert_cell_or_keep_word(text, kind, title, row) if text else None
                 for row, text in enumerate(texts)
             ]
         )
@@ -341,7 +343,7 @@ def convert_texts(texts: Sequence[str | None], kind: str, title: str) -> Array:
     return to_object_array(items) if None in items else answer_rows("outputs", items, "")
 
 
-def _read_decimal(text: str) -> float | Decimal:
+def _read_decimal_or_nonfinite_float(text: str) -> float | Decimal:
     number = float(text)
     is_named = not isfinite(number) and text.strip("+-").isalpha()
     return number if is_named else Decimal(text)
@@ -350,11 +352,11 @@ def _read_decimal(text: str) -> float | Decimal:
 _CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
     "number": float,
     "whole": int,
-    "decimal": _read_decimal,
+    "decimal": _read_decimal_or_nonfinite_float,
 }
 
 
-def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
+def _convert_cell_or_keep_word(text: str, kind: str, title: str, row: int) -> Any:
     """Convert a cell to the type `kind`; return a word without digits unchanged."""
     try:
         if "_" not in text:
@@ -366,7 +368,7 @@ def _convert_cell(text: str, kind: str, title: str, row: int) -> Any:
     raise tag_error(invalid(f"row {row + 1} of {title}", nouns[kind], text), "dtype")
 
 
-def find_kind(
+def column_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
     """Return the type of a column: the type that the user chose, or one that fits all its cells.
@@ -381,7 +383,7 @@ def find_kind(
     Raises:
         ValueError: if `dtype` is a type of numbers, but the column contains words.
     """
-    kind = _infer_kind(pieces, noun)
+    kind = _infer_column_kind(pieces, noun)
     if dtype is None:
         return kind
     if kind.has_words and dtype != "text":
@@ -390,7 +392,7 @@ def find_kind(
     return Kind(dtype, f"{_REASONS[dtype]}, as dtype= asks", base=dtype)
 
 
-def _infer_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kind:
+def _infer_column_kind(pieces: list[tuple[int, dict[str, Any]]], noun: str) -> Kind:
     counts, firsts = [0] * 5, [(0, "")] * 5
     words: set[str] = set()
     filled = 0
@@ -445,7 +447,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     data = read(_HEAD_BYTES)
     sep = "" if are_lines else settings.sep or _find_separator(data, request.kind)
     if not are_lines and settings.sep is None:
-        _refuse_wrong_sep(file, data, sep)
+        _refuse_if_lines_use_other_sep(file, data, sep)
     # In a table with tabs, a quotation mark is an ordinary character, and no cell contains a tab.
     slices = _TextSlices(file, read, sep, request.kind == "csv")
     slices.data, slices.is_last = data, not data
@@ -464,7 +466,7 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
     if is_named and not places:
         # Columns must be chosen, unless a cell of the first row repeats, so that it is not a
         # header.
-        size, columns = slices.parse("t" * len(first), keep=True)
+        size, columns = slices.parse_rows("t" * len(first), keep=True)
         builder = _ColumnBuilder(range(len(first)), "t" * len(first))
         builder.add(size, columns)
         if is_sure or not builder.has_repeated_cell(first):
@@ -487,13 +489,13 @@ def read_cells(file: HashedFile, request: Request, settings: Settings) -> Table:
         is_named = is_named and not any(len(part["missing"]) for part in parts)
     if not is_named:
         slices.data, slices.lines, slices.empty, slices.is_last = row, 0, 0, True
-        size, columns = slices.parse(builder.roles)
-        builder.add(size, columns, first=True)
+        size, columns = slices.parse_rows(builder.roles)
+        builder.add(size, columns, at_beginning=True)
     finished = builder.finish(kinds, file.name, dtypes)
     filled = columns_with_placeholders(
         {place: column for place, (column, _) in finished.items()}, range(len(first)), builder.rows
     )
-    source = Found(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
+    source = FileInfo(request.kind.replace("tsv", "csv"), is_named, sep, file.encoding, file.sha256)
     cells = {place: each for place, (_, each) in finished.items()}
     return Table(file.name, names if is_named else None, filled, source, cells=cells)
 
@@ -554,7 +556,7 @@ def spells_twice(numbers: Array, codes: Array, spellings: Sequence[int]) -> bool
     return bool(np.any(are_equal & (codes[1:] != codes[:-1])))
 
 
-def describe_spelling(spelling: int) -> str:
+def describe_number_format(spelling: int) -> str:
     """Describe in words how a number is written, such as "2 decimals".
 
     The argument `spelling` is a whole number that encodes the way in which the number is written.
@@ -574,7 +576,7 @@ def describe_spelling(spelling: int) -> str:
     return ", ".join([f"{decimals} decimals", *words])
 
 
-def reread_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
+def plan_reread(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
     """Return, for each table, which columns must be read again, and with which types.
 
     One table contains outputs on the input x, and the other table contains outputs on x'.
@@ -598,7 +600,7 @@ def reread_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> li
         if not all(place in table.cells for table, place in zip(tables, pair, strict=True)):
             continue
         columns = [table.cells[place] for table, place in zip(tables, pair, strict=True)]
-        kinds = _pair_kinds_to_reread(columns[0], columns[1], tables)
+        kinds = _new_kinds_of_columns(columns[0], columns[1], tables)
         for at, kind in enumerate(kinds):
             place, own = pair[at], columns[at]
             is_stripped = own.kind.table == kind.table or kind.name != "text"
@@ -607,7 +609,7 @@ def reread_kinds(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> li
     return again
 
 
-def _pair_kinds_to_reread(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
+def _new_kinds_of_columns(first: Cells, second: Cells, tables: Sequence[Table]) -> Sequence[Kind]:
     """Return the types of two corresponding columns, or () if they need not be read again."""
     kinds = first.kind, second.kind
     formats = [table.found.kind for table in tables]
@@ -619,7 +621,7 @@ def _pair_kinds_to_reread(first: Cells, second: Cells, tables: Sequence[Table]) 
         return () if is_alike else kinds
     if any(kind.name == UNREAD for kind in kinds):
         return kinds
-    joined = [kinds[0].widen(kinds[1]), kinds[1].widen(kinds[0])]
+    joined = [kinds[0].widen_digits_if_unlike(kinds[1]), kinds[1].widen_digits_if_unlike(kinds[0])]
     at = max((0, 1), key=lambda at: KINDS.index(joined[at].name))
     kind, reason = joined[at], joined[at].reason
     reason = re.sub(r"(because (line|row) [\d,]+) has", rf"\1 of {tables[at].name} has", reason)
@@ -644,11 +646,11 @@ def user_dtypes_by_column(table: Table, request: Request, settings: Settings) ->
     """Return the types that the user chose for columns, as a dict from column number to type."""
     if isinstance(settings.dtype, str):
         return dict.fromkeys(range(len(table.columns)), settings.dtype)
-    places = find_dtype_places(table, request, settings.dtype)
+    places = find_typed_columns(table, request, settings.dtype)
     return {place: settings.dtype[name] for name, place in places.items()}
 
 
-def find_dtype_places(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
+def find_typed_columns(table: Table, request: Request, dtypes: Iterable[Any]) -> dict[Any, int]:
     """Find the columns of a table for which the user chose a type.
 
     The entries of `dtypes` are names or numbers of columns. The result maps each entry to the
@@ -673,7 +675,7 @@ def _first_row_with_raw(slices: _TextSlices) -> tuple[list[str], bytes]:
     """Return the cells of the first row, and the bytes of this row."""
     while True:
         data = slices.data
-        size, columns = slices.parse("", 1)
+        size, columns = slices.parse_rows("", 1)
         if size:
             return [column["texts"][0] for column in columns], data[: len(data) - len(slices.data)]
         if slices.is_last:
@@ -687,7 +689,7 @@ def _column_type_letters(slices: _TextSlices, places: Sequence[int], width: int,
     Columns that are not read have "-". `kinds` are types that are already decided.
     """
     roles = ["n" if place in {*places} else "-" for place in range(width)]
-    size, columns = slices.parse("".join(roles), keep=True)
+    size, columns = slices.parse_rows("".join(roles), keep=True)
     for place, column in zip(places, columns if size else [], strict=False):
         counts = [count for count, _, _ in column["kinds"]]
         if sum(counts[2:]) > (size - len(column["missing"])) / 2:
@@ -713,7 +715,7 @@ def _find_separator(data: bytes, kind: str) -> str:
     return max(counts, key=lambda sep: (counts[sep] > 0, sep in even, counts[sep]))
 
 
-def _refuse_wrong_sep(file: HashedFile, data: bytes, sep: str) -> None:
+def _refuse_if_lines_use_other_sep(file: HashedFile, data: bytes, sep: str) -> None:
     """Raise an error if the first line lacks `sep`, and nearly all lines contain another separator.
 
     The other separators are "|", space, "~" and ":".
@@ -722,13 +724,13 @@ def _refuse_wrong_sep(file: HashedFile, data: bytes, sep: str) -> None:
     if any(sep in line for line in lines[:1]):
         return
     for other in _OTHER_SEPARATORS:
-        if _are_separated_by(lines[1:-1] or lines[1:], other):
+        if _are_most_lines_split_equally_by(lines[1:-1] or lines[1:], other):
             text = f"sep must be given, for nearly all lines of {file.name} hold {other!r} equally"
             keep = f"sep={other!r} splits them, sep=',' keeps one column"
             raise tag_error(ValueError(f"{text} often between numbers ({keep})"), "sep")
 
 
-def _are_separated_by(lines: Sequence[str], sep: str) -> bool:
+def _are_most_lines_split_equally_by(lines: Sequence[str], sep: str) -> bool:
     """Return True if nearly all lines have the same number of separators, between numbers."""
     counts = Counter(line.count(sep) for line in lines)
     (count, size), *_ = counts.most_common(1) or [(0, 0)]

@@ -36,7 +36,7 @@ _PANDAS_INDEX_PREFIX: Final = "__index_level_"
 """Prefix of the names that pandas gives to an unnamed index in a Parquet file."""
 
 
-class Found(NamedTuple):
+class FileInfo(NamedTuple):
     """Description of the file from which a table was read, and of how it was read.
 
     Args:
@@ -93,10 +93,10 @@ class Request(NamedTuple):
         """
         several = isinstance(self.column, (list, tuple))
         entries = [*(self.column if several else [self.column]), self.label, self.groups]
-        return [int(entry.split("-")[0]) if _is_range(entry) else entry for entry in entries]
+        return [int(entry.split("-")[0]) if _is_column_range(entry) else entry for entry in entries]
 
     @property
-    def is_by_pattern(self) -> bool:
+    def is_by_pattern_or_exclusion(self) -> bool:
         """True if the user chose columns by a range or a pattern, or only excluded some columns."""
         entries = self.column if isinstance(self.column, (list, tuple)) else [self.column]
         return any(map(_is_pattern, entries)) or (self.column is None and self.exclude is not None)
@@ -125,7 +125,7 @@ class Table(NamedTuple):
     name: str
     names: tuple[str, ...] | None
     columns: tuple[Array, ...]
-    found: Found = Found()
+    found: FileInfo = FileInfo()
     whole: Any = None
     is_sparse: bool = False
     cells: Mapping[int, Any] = {}
@@ -255,7 +255,7 @@ def choose_places(
             else:
                 places.append(place_of(table, entry))
         # A column that matches two patterns is taken once.
-        places = list(dict.fromkeys(places)) if request.is_by_pattern else places
+        places = list(dict.fromkeys(places)) if request.is_by_pattern_or_exclusion else places
     left_out = _excluded_column_numbers(table, request)
     rest = [place for place in places if place not in left_out]
     if places and not rest:
@@ -342,19 +342,19 @@ def _match_names(names: Sequence[str], entry: Any) -> list[int]:
     return [place for place, name in enumerate(names) if matches(name)]
 
 
-def _is_range(entry: Any) -> bool:
+def _is_column_range(entry: Any) -> bool:
     return isinstance(entry, str) and _RANGE.fullmatch(entry) is not None
 
 
 def _is_pattern(entry: Any, names: Sequence[str] = ()) -> bool:
     """Return True if a choice is a pattern of names or a range of numbers, and not a name."""
     is_pattern = isinstance(entry, str) and _PATTERN.search(entry) is not None
-    return (is_pattern or _is_range(entry)) and entry not in names
+    return (is_pattern or _is_column_range(entry)) and entry not in names
 
 
 def _read_range(entry: Any, table: Table, argument: str) -> range | None:
     """Return the numbers of a range of columns such as "3-50", or None for another choice."""
-    if not _is_range(entry) or entry in (table.names or ()):
+    if not _is_column_range(entry) or entry in (table.names or ()):
         return None
     start, stop = map(int, entry.split("-"))
     start = integer(argument, start, 0, len(table.columns) - 1)
@@ -372,7 +372,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
     These columns contain the outputs, the labels (x or x') and the groups of rows. If the user must
     choose columns of outputs but did not, the columns of outputs are left out.
     """
-    others = list_label_and_groups(table, request)
+    others = label_and_group_roles(table, request)
     rest = [place for place in range(len(table.columns)) if place not in others]
     is_needed = len(rest) > 1 if request.label is None else len(rest) != 1
     if request.is_open and is_needed and (request.label is not None or table.names is not None):
@@ -380,7 +380,7 @@ def list_needed_places(table: Table, request: Request) -> list[int]:
     return sorted({*others, *choose_places(table, request, rest)})
 
 
-def list_label_and_groups(table: Table, request: Request) -> dict[int, str]:
+def label_and_group_roles(table: Table, request: Request) -> dict[int, str]:
     """Find the columns of a table that contain the labels and the groups of the rows.
 
     A label states if the output in the row was drawn on x or on x'. Rows in the same group may
@@ -517,7 +517,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames are recognised by their methods, so their libraries need not be imported.
 
 
-def read_columns(value: Any, name: str, request: Request) -> Table | None:
+def read_data_frame_columns(value: Any, name: str, request: Request) -> Table | None:
     """Read the requested columns of a pandas, polars or pyarrow table, or of a structured array.
 
     Args:
@@ -530,7 +530,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
         The table. Missing values become None, but a NaN in a column of numpy floats remains NaN. If
         `value` is not a table of these packages, the result is None.
     """
-    names = list_names(value)
+    names = list_column_or_field_names(value)
     if names is None:
         return None
     if isinstance(value, np.ndarray):
@@ -541,7 +541,7 @@ def read_columns(value: Any, name: str, request: Request) -> Table | None:
     return Table(name, names, columns_with_placeholders(columns_read, range(len(names)), size))
 
 
-def list_names(value: Any) -> tuple[str, ...] | None:
+def list_column_or_field_names(value: Any) -> tuple[str, ...] | None:
     """Return the column names of a data frame, or the field names of a structured array.
 
     If `value` is neither a data frame nor a structured array, return None.

@@ -20,7 +20,7 @@ from ..records import Array
 from ..results.evidence import TableRead
 from . import columns as frames
 from .cells import UNREAD, Kind, read_cells
-from .columns import Found, Request, Table
+from .columns import FileInfo, Request, Table
 from .json_files import read_json, read_json_lines
 from .opened import STDIN, HashedFile, Settings, open_file, read_to_end, require_memory
 
@@ -71,7 +71,7 @@ def read_table(path: Path, request: Request, reader: Reader) -> Table:
     than the first cells. Such a column has no valid values yet. Its entry in `Table.cells` has
     ``is_unread=True``.
     """
-    return _read_and_check(path, request._replace(kind=reader.find_kind(path)), reader)
+    return _read_and_check_lengths(path, request._replace(kind=reader.find_kind(path)), reader)
 
 
 def read_again(
@@ -91,7 +91,7 @@ def read_again(
     """
     decided = {place: kind for place, kind in kinds.items() if kind.name != UNREAD}
     repeated = request._replace(kind=reader.find_kind(path), kinds=decided)
-    again = _read_and_check(path, repeated, reader)
+    again = _read_and_check_lengths(path, repeated, reader)
     if again.found.sha256 != table.found.sha256:
         raise ValueError(f"{table.name} must stay as it is while it is read, got another SHA-256")
     cells = {
@@ -101,7 +101,7 @@ def read_again(
     return again._replace(cells=cells)
 
 
-def _read_and_check(path: Path, request: Request, reader: Reader) -> Table:
+def _read_and_check_lengths(path: Path, request: Request, reader: Reader) -> Table:
     with open_file(path, reader) as file:
         table = FORMATS[request.kind].read(file, request, reader)
         if not table.columns or not len(table.columns[0]):
@@ -122,7 +122,7 @@ NUMPY_ERRORS: Final = (
 
 
 @contextmanager
-def _name_file_in_errors(file: HashedFile) -> Iterator[None]:
+def _convert_numpy_errors_naming_file(file: HashedFile) -> Iterator[None]:
     """Return a context in which errors of numpy become a ValueError that names the file.
 
     numpy raises errors for incomplete files, and for arrays that need pickle.
@@ -136,7 +136,7 @@ def _name_file_in_errors(file: HashedFile) -> Iterator[None]:
 
 def _load_numpy(file: HashedFile) -> Any:
     whole = _read_into_memory(file)
-    with _name_file_in_errors(file):
+    with _convert_numpy_errors_naming_file(file):
         return np.load(whole, allow_pickle=False)
 
 
@@ -156,7 +156,7 @@ def _require_rows(name: str, loaded: Any) -> Array:
 
 def _read_npy(file: HashedFile, request: Request, settings: Settings) -> Table:
     array = _require_rows(file.name, _load_numpy(file))
-    how = Found("npy", sha256=file.sha256)
+    how = FileInfo("npy", sha256=file.sha256)
     if array.dtype.names is not None:
         names = tuple(array.dtype.names)
         return Table(file.name, names, tuple(array[name] for name in names), how, array)
@@ -172,9 +172,9 @@ def _read_npz(file: HashedFile, request: Request, settings: Settings) -> Table:
         names = tuple(archive.files)
         sizes = sum(entry.file_size for entry in archive.zip.infolist())
         require_memory(file.name, sizes)
-        with _name_file_in_errors(file):
+        with _convert_numpy_errors_naming_file(file):
             columns = tuple(_require_rows(file.name, archive[name]) for name in names)
-    return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
+    return Table(file.name, names, columns, FileInfo("npz", sha256=file.sha256))
 
 
 # Reader of Parquet files.
@@ -205,7 +205,7 @@ def _read_parquet(file: HashedFile, request: Request, settings: Settings) -> Tab
     columns = frames.columns_with_placeholders(
         columns_read, range(len(names)), opened.metadata.num_rows
     )
-    return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
+    return Table(file.name, names, columns, FileInfo("parquet", sha256=file.sha256))
 
 
 def _read_parquet_with_pandas(file: HashedFile, whole: io.BytesIO, request: Request) -> Table:
@@ -215,9 +215,9 @@ def _read_parquet_with_pandas(file: HashedFile, whole: io.BytesIO, request: Requ
     except ImportError as error:
         text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
         raise ImportError(f"reading {file.name} {text}: {error}") from None
-    table = frames.read_columns(frame, file.name, request)
+    table = frames.read_data_frame_columns(frame, file.name, request)
     assert table is not None
-    return table._replace(found=Found("parquet", sha256=file.sha256))
+    return table._replace(found=FileInfo("parquet", sha256=file.sha256))
 
 
 class Format(NamedTuple):

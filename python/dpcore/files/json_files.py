@@ -25,13 +25,13 @@ from .cells import (
     VALUES,
     Cells,
     Kind,
+    column_kind,
     convert_texts,
-    find_kind,
     is_number,
     join_numbers,
     user_dtypes_by_column,
 )
-from .columns import ALL, Found, Request, Table, columns_with_placeholders, select_columns
+from .columns import ALL, FileInfo, Request, Table, columns_with_placeholders, select_columns
 from .opened import HashedFile, Settings, read_to_end, require_memory
 
 _MAX_EXACT_INTEGER: Final = 2**53
@@ -65,7 +65,7 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
         require_memory(file.name, 2.0 * file.size)
     text = "".join(read_to_end(file.name, file.open_text(settings.encoding).read))
     rows = parse_json(file.name, text, 1)
-    columns = _JsonColumns(_are_spellings_needed(request, settings) or _has_spellings([text]))
+    columns = _JsonColumns(_are_spellings_needed(request, settings) or _has_unusual_numbers([text]))
     if columns.is_exact:
         rows = _EXACT_DECODER.decode(text)
     if not isinstance(rows, (list, dict)):
@@ -97,7 +97,7 @@ def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> T
     """
     chosen = {entry for entry in request.columns if entry is not None}
     by_name = ALL not in chosen and all(isinstance(entry, str) for entry in chosen)
-    chosen_names = chosen if chosen and by_name and not request.is_by_pattern else None
+    chosen_names = chosen if chosen and by_name and not request.is_by_pattern_or_exclusion else None
     names: dict[str, Any] = {}
     size, is_table = 0, None
     lines = file.open_text(settings.encoding)
@@ -138,7 +138,7 @@ def _row_batches(name: str, text: TextIO, columns: _JsonColumns) -> Iterator[tup
             if line.strip()
         ]
         if not columns.has_spellings:
-            columns.has_spellings = _has_spellings(line for _, line in piece)
+            columns.has_spellings = _has_unusual_numbers(line for _, line in piece)
         if rows:
             yield piece[-1][0], rows
 
@@ -188,7 +188,7 @@ class _Types:
         if types <= {int, float}:
             base = "int" if int in types else "float" if self.has_whole_floats else ""
             is_long = self.most > _MAX_EXACT_INTEGER
-            is_code = types == {int} and _may_be_identifiers(self.least, self.most)
+            is_code = types == {int} and _have_equal_digits_at_least_8(self.least, self.most)
             kind = Kind(UNREAD, "numbers", base=base)
             return Cells(kind, is_unread=has_spellings or has_both or is_long or is_code)
         if types == {str}:
@@ -198,7 +198,7 @@ class _Types:
         return Cells(kind, is_unread=has_spellings or has_both or is_mixed)
 
 
-def _may_be_identifiers(least: int, most: int) -> bool:
+def _have_equal_digits_at_least_8(least: int, most: int) -> bool:
     """Return True if whole numbers may be codes: all have the same number of digits, at least 8.
 
     Args:
@@ -222,10 +222,10 @@ class _JsonColumns:
         self._types: dict[str, _Types] = {}
         self.taken = 0.0
 
-    def add(self, name: str, items: list[Any], size: int) -> None:
-        """Add a slice of a column, whose first row comes after `size` rows of the file."""
+    def add(self, name: str, items: list[Any], rows_before: int) -> None:
+        """Add a slice of a column, whose first row comes after `rows_before` rows of the file."""
         # A new name was missing in all earlier rows.
-        nothing = [to_object_array([None] * size)] if size else []
+        nothing = [to_object_array([None] * rows_before)] if rows_before else []
         pieces = self._pieces.setdefault(name, nothing)
         types = set(map(type, items))
         pieces.append(to_object_array(items) if self.is_exact else _as_column(items, types))
@@ -235,7 +235,7 @@ class _JsonColumns:
             return
         if name not in self._types:
             self._types[name] = _Types()
-            self._types[name].types |= {type(None)} if size else set()
+            self._types[name].types |= {type(None)} if rows_before else set()
         self._types[name].add(column, types)
 
     def make_table(
@@ -266,7 +266,7 @@ class _JsonColumns:
             else:
                 cells[place] = self._types[name].find_column_type(self.has_spellings)
                 columns[name] = _join_pieces(pieces, cells[place])
-        source = Found(request.kind, None, "", file.encoding, file.sha256)
+        source = FileInfo(request.kind, None, "", file.encoding, file.sha256)
         if names is None and not columns:
             return Table(file.name, None, (), source)
         filled = tuple(columns.values()) if len(columns) == len(keys) else ()
@@ -300,8 +300,8 @@ def _convert_items(
     reason = "numbers and texts" if _NumberText in types else "texts"
     if name in (JSON, "") and not all(map(_has_no_digits, texts)):
         return _make_mixed_column(items, Kind(JSON, reason))
-    piece = _column_data("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
-    kind = find_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
+    piece = _parse_cells("\n".join([*((item or "").translate(_ONE_LINE) for item in items), ""]))
+    kind = column_kind([(len(items), piece | {"texts": texts})], title, dtype, "row")
     if name == JSON or (not name and kind.has_words):
         return _make_mixed_column(items, Kind(JSON, reason))
     kind = requested or kind
@@ -326,23 +326,23 @@ def _has_no_digits(text: str) -> bool:
 def _make_mixed_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
     """Return an array in which each value has its own JSON type, and the type of the column."""
     texts = [item if type(item) is _NumberText else "" for item in items]
-    column = _as_column([_replace_number_texts(item) for item in items])
+    column = _as_column([_parse_number_texts(item) for item in items])
     if not any(texts):
         return column, Cells(kind)
-    piece = _column_data("\n".join([*texts, ""]))
+    piece = _parse_cells("\n".join([*texts, ""]))
     return column, Cells(kind, piece["codes"], tuple(piece["spellings"]))
 
 
-def _column_data(lines: str) -> dict[str, Any]:
-    return _parse_column_bytes(lines.encode("utf-8", "replace"))
+def _parse_cells(lines: str) -> dict[str, Any]:
+    return _parse_lines_as_one_column(lines.encode("utf-8", "replace"))
 
 
-def _parse_column_bytes(data: bytes) -> dict[str, Any]:
+def _parse_lines_as_one_column(data: bytes) -> dict[str, Any]:
     column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True, False)[2][0]
     return column
 
 
-def _has_spellings(lines: Iterable[str]) -> bool:
+def _has_unusual_numbers(lines: Iterable[str]) -> bool:
     """Return True if a number is written in another way than Python writes it.
 
     The result may also be True because of digits in a text. The file is then read twice.
@@ -351,17 +351,17 @@ def _has_spellings(lines: Iterable[str]) -> bool:
     if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
         return False
     data = data.translate(_LINE_FEEDS, _BETWEEN_NUMBERS)
-    piece = _parse_column_bytes(data)
+    piece = _parse_lines_as_one_column(data)
     has_other = not {each >> 16 for each in piece["spellings"]} <= _USUAL_CLASSES
     return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 
 
-def _replace_number_texts(value: Any) -> Any:
+def _parse_number_texts(value: Any) -> Any:
     """Return a JSON value in which each text of class `_NumberText` is replaced by its number."""
     if type(value) is list:
-        return [_replace_number_texts(item) for item in value]
+        return [_parse_number_texts(item) for item in value]
     if type(value) is dict:
-        return {name: _replace_number_texts(item) for name, item in value.items()}
+        return {name: _parse_number_texts(item) for name, item in value.items()}
     if type(value) is not _NumberText:
         return value
     number = read_number(value)

@@ -118,7 +118,7 @@ class HashedFile(io.RawIOBase):
         # A wrapper without a reference would close the file.
         self._opened: list[io.IOBase] = []
         if bar is not None:
-            bar.begin(f"reading {name}", size)
+            bar.reset(f"reading {name}", size)
 
     def readable(self) -> bool:
         """Return True, because this file object can be read."""
@@ -205,22 +205,22 @@ class HashedFile(io.RawIOBase):
         self.encoding = name.removesuffix("-sig")
         return name
 
-    def check_memory_for_whole(self, part_bytes: float) -> None:
+    def check_memory_for_whole(self, memory_of_part_read: float) -> None:
         """Raise an error if the free memory is too small for the content of this whole file.
 
         The memory for the whole file is estimated from the part that was read so far.
 
         Args:
-            part_bytes: number of bytes of memory that the part read so far needs.
+            memory_of_part_read: number of bytes of memory that the part read so far needs.
 
         Raises:
             MemoryError: if the file needs more memory than is free.
         """
         if self.size is not None and self.position:
-            whole = part_bytes * max(1.0, self.size / self.position)
+            whole = memory_of_part_read * max(1.0, self.size / self.position)
         else:
-            whole = part_bytes
-        require_memory(self.name, whole, part_bytes)
+            whole = memory_of_part_read
+        require_memory(self.name, whole, memory_of_part_read)
 
 
 @contextlib.contextmanager

@@ -113,7 +113,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         columns.append(_column_to_array(frame.index))
         names.append("index" if frame.index.name is None else frame.index.name)
     fields_of_row = [
-        (name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)
+        (name, column.dtype) for name, column in zip(_suffix_repeats(names), columns, strict=True)
     ]
     rows = np.empty(len(frame), dtype=fields_of_row)
     for (name, _), column in zip(fields_of_row, columns, strict=True):
@@ -145,7 +145,7 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
     if not has_all(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
     labels, number = _column_to_array(table.index).tolist(), numbering_of(table.index)
-    columns_read, has_labels = _lists_and_is_by_label(table, labels if number is None else [])
+    columns_read, has_labels = _columns_and_is_by_label(table, labels if number is None else [])
     names = {"name of the index": table.index.name}
     if is_series(table):
         names["name of the column"] = table.name
@@ -153,12 +153,12 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         names["name of the columns"] = table.columns.name
     if number != (0, 1) and not has_labels:
         name = names.pop("name of the index")
-        _add_renamed_entry(columns_read, "index" if name is None else name, labels)
+        _add_entry_under_unused_name(columns_read, "index" if name is None else name, labels)
     for what, name in names.items():
         if name is not None:
-            _add_renamed_entry(columns_read, what, name)
+            _add_entry_under_unused_name(columns_read, what, name)
     for what, categories in _list_categories(table).items():
-        _add_renamed_entry(columns_read, what, list(categories))
+        _add_entry_under_unused_name(columns_read, what, list(categories))
     return columns_read
 
 
@@ -176,7 +176,7 @@ def _list_series(table: Any) -> list[Any]:
     return [table.iloc[:, place] for place in range(table.shape[1])]
 
 
-def _lists_and_is_by_label(table: Any, series_labels: list[Any]) -> tuple[dict[Any, Any], bool]:
+def _columns_and_is_by_label(table: Any, series_labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
     columns = [_column_to_array(column).tolist() for column in _list_series(table)]
     if is_series(table):
@@ -184,11 +184,11 @@ def _lists_and_is_by_label(table: Any, series_labels: list[Any]) -> tuple[dict[A
             return dict(zip(series_labels, columns[0], strict=True)), True
         return {"values": columns[0]}, False
     names = list(table.columns)
-    names = names if len(set(names)) == len(names) else _make_unique(names)
+    names = names if len(set(names)) == len(names) else _suffix_repeats(names)
     return dict(zip(names, columns, strict=True)), False
 
 
-def _add_renamed_entry(mapping: dict[Any, Any], name: Any, value: Any) -> None:
+def _add_entry_under_unused_name(mapping: dict[Any, Any], name: Any, value: Any) -> None:
     """Add an entry to a mapping; append "_" to its name while the name is already a key."""
     while name in mapping:
         name = f"{name}_"
@@ -284,7 +284,7 @@ def _column_to_array(column: Any) -> npt.NDArray[Any]:
     return objects
 
 
-def _make_unique(names: list[Any]) -> list[str]:
+def _suffix_repeats(names: list[Any]) -> list[str]:
     """Convert names to strings; append "_" to a string that occurred before."""
     unique_names: list[str] = []
     for name in names:
@@ -613,14 +613,14 @@ def attach_item_types(array: npt.NDArray[Any], signature: Any) -> npt.NDArray[An
     return formed if item_types_of(restore_rows(formed[:1])[0]) == signature else None
 
 
-def types_in_metadata(array: npt.NDArray[Any]) -> Any:
+def noted_row_types(array: npt.NDArray[Any]) -> Any:
     """Return original types of rows from the dtype of an array, or None if they are unknown."""
     return dict(array.dtype.metadata or {}).get(_SIGNATURE)
 
 
 def restore_rows(array: npt.NDArray[Any]) -> list[Any]:
     """Convert the rows of an array back to their original types, such as tuples of numbers."""
-    signature = types_in_metadata(array)
+    signature = noted_row_types(array)
     if isinstance(signature, str):
         return format_and_reread_numbers(array.tolist(), signature)
     if not isinstance(signature, tuple) or signature[0] not in (list, tuple):
@@ -663,7 +663,7 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """
     kinds = {part.dtype.kind for part in parts} - {"O"}
     has_objects = any(part.dtype == object for part in parts)
-    signatures = {types_in_metadata(part) for part in parts}
+    signatures = {noted_row_types(part) for part in parts}
     is_alike = len(kinds) <= 1 or (kinds <= set("biufc") and not has_objects)
     is_alike = is_alike and len(signatures) == 1 and not (has_objects and signatures != {None})
     if len({part.shape[1:] for part in parts}) == 1 and is_alike:
@@ -679,11 +679,11 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate([rows_to_objects(part) for part in parts])
 
 
-def bytes_per_output(outputs: npt.NDArray[Any]) -> float:
+def mean_file_bytes(outputs: npt.NDArray[Any]) -> float:
     """Estimate how many bytes an output needs in a file, as the mean over up to 32 outputs.
 
     Example:
-        >>> bytes_per_output(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        >>> mean_file_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
         55.5
     """
     if outputs.dtype != object:
@@ -721,7 +721,7 @@ def _arrange_rows(
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """Convert rows to an array; return None if numpy refuses a row or would change a row."""
-    if is_too_deep(rows) or _is_text_array_too_big(rows) or _has_text_and_numbers(rows):
+    if is_too_deep(rows) or _is_text_array_too_big(rows) or _has_text_and_numbers_in_first(rows):
         return None
     try:
         array = np.asarray(rows)
@@ -739,7 +739,7 @@ def is_too_deep(rows: Any) -> bool:
     return True
 
 
-def _has_text_and_numbers(rows: Sequence[Any]) -> bool:
+def _has_text_and_numbers_in_first(rows: Sequence[Any]) -> bool:
     """Return True if the first row holds strings and numbers, which numpy would make strings."""
     row: Any = ()
     while rows and isinstance(rows[0], (list, tuple)):

@@ -9,13 +9,13 @@ import numpy as np
 from .native import Logs, Primitive, Tails, make_unbounded_cost, register_law
 
 
-def _identity_log_tails(noise: Identity, a: Logs, up: bool) -> Tails:
+def _identity_log_tail_and_complement(noise: Identity, a: Logs, up: bool) -> Tails:
     votes = a <= 0 if up else a >= 0
     return np.where(votes, 0.0, -np.inf), np.where(votes, -np.inf, 0.0)
 
 
 @register_law(
-    log_votes=_identity_log_tails,
+    log_votes=_identity_log_tail_and_complement,
     support=lambda noise: (0.0, 0.0),
     cost=make_unbounded_cost("no noise: the output is the input"),
 )
@@ -35,14 +35,14 @@ class Identity(Primitive):
     """
 
 
-def _random_bits_log_tails(noise: RandomBits, a: Logs, upper: bool) -> Tails:
+def _bits_log_tail_and_rest(noise: RandomBits, a: Logs, upper: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.
     p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if upper else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
     with np.errstate(divide="ignore"):
         return np.log(p), np.log1p(-p)
 
 
-@register_law(log_votes=_random_bits_log_tails, support=lambda noise: (0.0, 1.0), blind=True)
+@register_law(log_votes=_bits_log_tail_and_rest, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
     """Mechanism of random bits: each output entry is 0.0 or 1.0, each with probability 1/2.

@@ -40,7 +40,7 @@ from .answers import (
     to_object_array,
     to_outputs,
 )
-from .declarations import optional_attribute
+from .declarations import get_or_default
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
@@ -213,11 +213,11 @@ def explain_failures(
         yield
     except Exception as error:
         if passes_user_code(error) or "status" in vars(error):
-            _add_note_on_failures(error, mechanism, inputs, size, make_rng)
+            _add_note_if_one_input_fails(error, mechanism, inputs, size, make_rng)
         raise
 
 
-def _add_note_on_failures(
+def _add_note_if_one_input_fails(
     error: Exception, mechanism: Any, inputs: tuple[Any, Any], size: int, make_rng: Any
 ) -> None:
     def fails(side: int, rows: int, number: int) -> bool:
@@ -230,7 +230,7 @@ def _add_note_on_failures(
     sizes = [size]
     if is_unbatched(mechanism):
         # Without a seed, calls may be slow, and the same call would not fail again.
-        is_seeded = optional_attribute(mechanism, "reproducible") is True
+        is_seeded = get_or_default(mechanism, "reproducible") is True
         most = size if is_seeded else min(size, _MAX_REPEATED_CALLS)
         sizes = [min(most, 2**power) for power in range((most - 1).bit_length() + 1)]
     for rows in sizes:
@@ -257,7 +257,7 @@ def _add_note_on_failures(
     error.add_note(f"{shown}: the caller {learns} which input it was{advice}")
 
 
-def call_on_device(
+def call_tensor_mechanism(
     mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Batch | npt.NDArray[Any]:
     """Call a mechanism that returns a tensor, and return its outputs.
@@ -280,8 +280,8 @@ def call_on_device(
 def makes_tensors(mechanism: Any) -> bool:
     """Return True if the attributes of a mechanism show that it can return tensors."""
     # A user's class may have one of the two attributes for another purpose.
-    made = callable(optional_attribute(mechanism, "tensor"))
-    return made and isinstance(optional_attribute(mechanism, "device_type"), str)
+    made = callable(get_or_default(mechanism, "tensor"))
+    return made and isinstance(get_or_default(mechanism, "device_type"), str)
 
 
 def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
@@ -290,7 +290,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
     This number is the attribute `torch_threads` of the mechanism. If the attribute is missing, the
     context has no effect.
     """
-    n_threads = optional_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
+    n_threads = get_or_default(mechanism, "torch_threads") if makes_tensors(mechanism) else None
     return nullcontext() if n_threads is None else set_torch_threads(n_threads)
 
 
@@ -308,7 +308,7 @@ def set_torch_threads(count: int) -> Iterator[None]:
 
 def is_unbatched(mechanism: Any) -> bool:
     """Return True if a mechanism calls a user's function or a command once for each output."""
-    is_stated = optional_attribute(mechanism, "reproducible") is not None
+    is_stated = get_or_default(mechanism, "reproducible") is not None
     return is_stated and not makes_tensors(mechanism)
 
 
@@ -547,11 +547,11 @@ def call_and_keep(
 def collect_answers(answers: AnswerKeeper, catch: Catch) -> npt.NDArray[Any]:
     """Return the stored return values of a function as an array with one row per call."""
     if not catch:
-        return stack_answers(answers.values, answers.name)
+        return answers_to_array(answers.values, answers.name)
     # Convert these scalars to Python's numbers.
     plain = (np.float64, np.int64, np.bool_)
     values = [value.item() if type(value) in plain else value for value in answers.values]
-    return to_object_array(_as_mappings_and_arrays(values, answers.name))
+    return to_object_array(_convert_tables_and_tensors(values, answers.name))
 
 
 @explain_argument_errors
@@ -710,7 +710,7 @@ def _find_generator_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
     return "position" if len(needed) > 1 else None
 
 
-def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
+def answers_to_array(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """Put all return values of a function in one array.
 
     Args:
@@ -726,13 +726,13 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         ValueError: if a return value has masked entries.
 
     Example:
-        >>> stack_answers([1.5, 2.0], "f"), stack_answers(["a", None], "f")
+        >>> answers_to_array([1.5, 2.0], "f"), answers_to_array(["a", None], "f")
         (array([1.5, 2. ]), array(['a', None], dtype=object))
-        >>> stack_answers([[1, 2], [3, 4]], "f").shape
+        >>> answers_to_array([[1, 2], [3, 4]], "f").shape
         (2, 2)
-        >>> stack_answers([[1, 2], (3, 4)], "f").tolist()
+        >>> answers_to_array([[1, 2], (3, 4)], "f").tolist()
         [[1, 2], (3, 4)]
-        >>> stack_answers([[1], [1, 2]], "f").tolist()
+        >>> answers_to_array([[1], [1, 2]], "f").tolist()
         [[1], [1, 2]]
     """
     kinds = set(map(type, answers))
@@ -750,7 +750,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         is_rounded = whole and array.dtype.kind == "f"
         formed = None if len(signatures) > 1 else attach_item_types(array, *signatures)
         return to_object_array(answers) if formed is None or is_rounded else formed
-    answers = _as_mappings_and_arrays(answers, name)
+    answers = _convert_tables_and_tensors(answers, name)
     # Arrays cannot hold mappings.
     if dict in map(type, answers) or len(signatures := set(map(item_types_of, answers))) > 1:
         return to_object_array(answers)
@@ -769,7 +769,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     return to_object_array(answers) if formed is None else formed
 
 
-def _as_mappings_and_arrays(answers: list[Any], name: str) -> list[Any]:
+def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
     """Return answers in which tables with named columns are mappings, and tensors are arrays."""
     refuse_bad_row_types(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):

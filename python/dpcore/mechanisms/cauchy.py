@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import real
 from ..suggestions import explain_argument_errors
-from .native import Cost, Logs, Primitive, Tails, real_line_support, register_law
+from .native import Cost, Logs, Primitive, Tails, register_law, whole_real_line
 
 LARGEST_SCALE = 1e290
 """Largest allowed scale. The largest possible noise is 2.87e15 times the scale, and thus finite."""
 
 
-def _cauchy_log_tails(noise: Cauchy, a: Logs, up: bool) -> Tails:
+def _log_tail_and_rest(noise: Cauchy, a: Logs, up: bool) -> Tails:
     z = a / noise.scale
     with np.errstate(divide="ignore"):
         # Each tail is an angle divided by pi; the smaller tail is computed directly.
@@ -25,20 +25,20 @@ def _cauchy_log_tails(noise: Cauchy, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-def _cauchy_privacy_cost(noise: Cauchy, apart: float, entries: int) -> Cost:
+def _cauchy_privacy_cost(noise: Cauchy, distance: float, entries: int) -> Cost:
     # The loss of an entry is concave in its distance, so equal parts have the largest loss.
-    part = apart / entries
+    part = distance / entries
     epsilon = entries * 2.0 * math.asinh(part / noise.scale / 2.0)
     parts = "" if entries == 1 else f" in {entries} entries of {part:g} each"
     return Cost(
         epsilon,
-        f"L1 distance {apart:g}{parts} is at most 2 asinh(distance / (2 scale {noise.scale:g})) "
+        f"L1 distance {distance:g}{parts} is at most 2 asinh(distance / (2 scale {noise.scale:g})) "
         "in each entry",
     )
 
 
 @explain_argument_errors
-@register_law(log_votes=_cauchy_log_tails, support=real_line_support, cost=_cauchy_privacy_cost)
+@register_law(log_votes=_log_tail_and_rest, support=whole_real_line, cost=_cauchy_privacy_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Cauchy(Primitive):
     """Additive Cauchy noise: ``x + s``, where s has the density ``1 / (pi b (1 + (s/b)^2))``.

@@ -27,7 +27,7 @@ from ..report.shown import Shown
 from ..suggestions import explain_argument_errors
 from ..visible import make_visible
 from .callables import Raised
-from .spellings import Lines, parse_line, parse_lines
+from .spellings import Lines, parse_line, parse_output
 from .tool_watch import TOOL_WATCH
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
@@ -129,7 +129,7 @@ class Tool(Shown):
             TimeoutError: if a process writes no output for longer than `timeout` seconds.
         """
         if not self.catch:
-            return parse_lines(self._run(x, size, rng))
+            return parse_output(self._run(x, size, rng))
         answers = Lines()
         answers.has_forms = True
         for _ in range(size):
@@ -154,7 +154,7 @@ class Tool(Shown):
         usual = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
         limit = usual if self.timeout is None else self.timeout
         with _RunningCommand([program, *filled], seed, f"outputs of {self.name}") as process:
-            return process.read_lines(size, limit)
+            return process.read_until_exit(size, limit)
 
 
 @explain_argument_errors
@@ -307,23 +307,23 @@ class _RunningCommand:
 
     def __exit__(self, *raised: object) -> None:
         self._kill()
-        TOOL_WATCH.report_ended(self._child.pid)
+        TOOL_WATCH.tell_watcher_command_ended(self._child.pid)
 
-    def read_lines(self, size: int, limit: float) -> list[str]:
+    def read_until_exit(self, size: int, max_silence: float) -> list[str]:
         """Return the lines that the process writes until it ends.
 
         Args:
             size: number of lines that the process must write.
-            limit: number of seconds for which the process may write no output.
+            max_silence: number of seconds for which the process may write no output.
 
         Raises:
             ValueError: if the process writes another number of lines, bytes that are not UTF-8, or
                 a line of more than 16 MiB.
             RuntimeError: if the process ends with a status other than 0.
-            TimeoutError: if the process writes no output for longer than `limit` seconds.
+            TimeoutError: if the process writes no output for longer than `max_silence` seconds.
         """
-        written = self._collect_stdout(size, limit)
-        status = self._wait(limit)
+        written = self._collect_all_stdout(size, max_silence)
+        status = self._wait(max_silence)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
             error = self._make_command_error(RuntimeError, "written with exit status 0", ended)
@@ -335,10 +335,10 @@ class _RunningCommand:
             raise self._make_command_error(ValueError, _required_lines(size), f"{len(lines):,}")
         return lines
 
-    def _collect_stdout(self, most_lines: int, limit: float) -> bytearray:
+    def _collect_all_stdout(self, most_lines: int, max_silence: float) -> bytearray:
         """Return all bytes that the process writes to stdout."""
         written, lines, open_line = bytearray(), 0, 0
-        while chunk := self._next_chunk(limit):
+        while chunk := self._next_chunk(max_silence):
             written += chunk
             lines += chunk.count(b"\n")
             last = chunk.rfind(b"\n")
@@ -373,9 +373,9 @@ class _RunningCommand:
             lines.pop()
         return lines
 
-    def _next_chunk(self, limit: float) -> bytes:
+    def _next_chunk(self, max_silence: float) -> bytes:
         """Return the next bytes that the process writes, or b"" at the end of its output."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + max_silence
         while True:
             # Wait in short steps, because on some systems Ctrl-C does not interrupt a longer wait.
             left = end - time.monotonic()
@@ -383,7 +383,7 @@ class _RunningCommand:
                 return self._chunks.get(timeout=max(0.0, min(_WAKE_SECONDS, left)))
             except Empty:
                 if left <= 0.0:
-                    need = f"written without a pause of {limit:g} s (timeout={limit:g})"
+                    need = f"written without a pause of {max_silence:g} s (timeout={max_silence:g})"
                     raise self._make_command_error(
                         TimeoutError, need, "nothing in that time"
                     ) from None

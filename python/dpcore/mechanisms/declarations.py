@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, invalid, mistyped
-from ..pairs.differences import list_to_array, pair_to_floats
-from ..records import Pair, Record, get_optional
+from ..pairs.differences import list_to_array, pair_lists_to_float_arrays
+from ..records import Pair, Record, get_attribute
 from ..report.plain import Form, decode_fields, encode_fields, register_codec
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
@@ -130,14 +130,14 @@ class MechanismAttributes:
     tensor = device_type = torch_threads = None
 
 
-def optional_attribute(mechanism: Any, name: str) -> Any:
+def get_or_default(mechanism: Any, name: str) -> Any:
     """Return an attribute of a mechanism; if it is missing, its default in `MechanismAttributes`.
 
     Example:
-        >>> optional_attribute(print, "delta"), optional_attribute(print, "claim")
+        >>> get_or_default(print, "delta"), get_or_default(print, "claim")
         (0.0, None)
     """
-    return get_optional(MechanismAttributes, mechanism, name)
+    return get_attribute(MechanismAttributes, mechanism, name)
 
 
 def is_native(mechanism: Any) -> bool:
@@ -175,7 +175,7 @@ register_codec(
 )
 
 
-def inputs_of(mechanism: Any, pair: Pair) -> Pair:
+def convert_pair(mechanism: Any, pair: Pair) -> Pair:
     """Convert two inputs to the types that a mechanism gets.
 
     Lists of numbers become arrays, because most mechanisms compute with arrays. If x were a list,
@@ -190,10 +190,10 @@ def inputs_of(mechanism: Any, pair: Pair) -> Pair:
         pair in which lists and tuples of numbers are arrays. If the mechanism is a noise of the
         compiled core, the arrays have dtype float64.
     """
-    if optional_attribute(mechanism, "takes_lists"):
+    if get_or_default(mechanism, "takes_lists"):
         return pair
     if is_native(mechanism):
-        return pair_to_floats(pair)
+        return pair_lists_to_float_arrays(pair)
     x, x_prime = list_to_array(pair.x), list_to_array(pair.x_prime)
     return pair if x is pair.x and x_prime is pair.x_prime else replace(pair, x=x, x_prime=x_prime)
 
@@ -234,7 +234,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     def __post_init__(self) -> None:
         """Check that the mechanism has a method `log_ratio`, and that `pair` is a `Pair`."""
         instance("pair", self.pair, Pair)
-        if not callable(optional_attribute(self.mechanism, "log_ratio")):
+        if not callable(get_or_default(self.mechanism, "log_ratio")):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -254,7 +254,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         return "log ratio that the mechanism states"
 
 
-def stated_score_functions(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
+def stated_score_function_or_empty(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
     """Return a tuple with one function that computes the log-likelihood ratio of each output.
 
     The ratio is ln P(output|x) - ln P(output|x'), from the method `log_ratio` of the mechanism. If
@@ -264,8 +264,8 @@ def stated_score_functions(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, 
         mechanism: any mechanism.
         pair: the two inputs x and x'.
     """
-    has_ratio = _get_method(mechanism, "log_ratio") is not None
-    return (StatedLogRatio(mechanism, inputs_of(mechanism, pair)),) if has_ratio else ()
+    has_ratio = _get_privacy_method(mechanism, "log_ratio") is not None
+    return (StatedLogRatio(mechanism, convert_pair(mechanism, pair)),) if has_ratio else ()
 
 
 def noiseless_outputs(mechanism: Any, pair: Pair) -> Pair | None:
@@ -287,10 +287,10 @@ def noiseless_outputs(mechanism: Any, pair: Pair) -> Pair | None:
         >>> noiseless_outputs(print, Pair("a", "b")) is None
         True
     """
-    clean = _get_method(mechanism, "clean")
+    clean = _get_privacy_method(mechanism, "clean")
     if clean is None:
         return None
-    pair = inputs_of(mechanism, pair)
+    pair = convert_pair(mechanism, pair)
     x, x_prime = clean(pair.x), clean(pair.x_prime)
     if x is None or x_prime is None:
         return None
@@ -308,8 +308,8 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
         pair: the two inputs x and x'.
         delta: the delta at which the loss (the smallest epsilon) is computed.
     """
-    loss = _get_method(mechanism, "loss")
-    stated_loss = None if loss is None else loss(inputs_of(mechanism, pair), delta)
+    loss = _get_privacy_method(mechanism, "loss")
+    stated_loss = None if loss is None else loss(convert_pair(mechanism, pair), delta)
     return None if stated_loss is None else float(stated_loss)
 
 
@@ -319,17 +319,17 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
     The notes come from the method `notes_on` of the mechanism. The tuple is empty if the mechanism
     has no such method.
     """
-    notes = _get_method(mechanism, "notes_on")
-    stated_notes = () if notes is None else notes(inputs_of(mechanism, pair))
+    notes = _get_privacy_method(mechanism, "notes_on")
+    stated_notes = () if notes is None else notes(convert_pair(mechanism, pair))
     if not isinstance(stated_notes, tuple):
         raise mistyped("notes_on(pair)", "a tuple of strings", stated_notes)
     return stated_notes
 
 
-def _get_method(mechanism: Any, name: str) -> Any:
+def _get_privacy_method(mechanism: Any, name: str) -> Any:
     # A torch loss function also has an attribute `loss`, with another meaning.
     is_marked = name in ("clean", "notes_on") or any(
-        optional_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
+        get_or_default(mechanism, mark) is not None for mark in _PRIVACY_METHODS
     )
-    method = optional_attribute(mechanism, name) if is_marked else None
+    method = get_or_default(mechanism, name) if is_marked else None
     return method if callable(method) else None

@@ -10,14 +10,14 @@ import numpy as np
 from ..errors import choice
 from ..suggestions import explain_argument_errors
 from . import native
-from .exponential import one_sided_log_tails
+from .exponential import one_sided_log_tail_and_complement
 
 Undefined = Literal["zero", "resample", "keep"]
 """Options for the treatment of draws for which the formula is undefined."""
 
 
-def _dptext_log_tails(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
-    votes, other = one_sided_log_tails(noise.scale, a, up)
+def _dptext_log_tail_and_complement(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Tails:
+    votes, other = one_sided_log_tail_and_complement(noise.scale, a, up)
     if noise.nan == "resample":
         return votes, other
     half = votes - native.LN2
@@ -35,8 +35,8 @@ def _dptext_log_tails(noise: DPTextNoise, a: native.Logs, up: bool) -> native.Ta
 
 @explain_argument_errors
 @native.register_law(
-    log_votes=_dptext_log_tails,
-    support=native.nonnegative_support,
+    log_votes=_dptext_log_tail_and_complement,
+    support=native.support_of_nonnegative_noise,
     cost=native.make_unbounded_cost(
         "noise that is never negative: an output below one input is impossible there"
     ),

@@ -11,7 +11,7 @@ from ..suggestions import explain_argument_errors
 from . import native
 
 
-def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
+def one_sided_log_tail_and_complement(scale: float, a: native.Logs, up: bool) -> native.Tails:
     """Compute two arrays of log probabilities of exponential noise, for thresholds `a`.
 
     If `up` is True, the arrays are ln P(noise >= a) and ln P(noise < a). Otherwise they are ln
@@ -24,8 +24,8 @@ def one_sided_log_tails(scale: float, a: native.Logs, up: bool) -> native.Tails:
 
 @explain_argument_errors
 @native.register_law(
-    log_votes=lambda noise, a, up: one_sided_log_tails(noise.scale, a, up),
-    support=native.nonnegative_support,
+    log_votes=lambda noise, a, up: one_sided_log_tail_and_complement(noise.scale, a, up),
+    support=native.support_of_nonnegative_noise,
     cost=native.make_unbounded_cost(
         "one-sided noise: an output below one input is impossible there"
     ),

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..suggestions import explain_argument_errors
-from .native import Cost, Logs, Primitive, Tails, positive, real_line_support, register_law
+from .native import Cost, Logs, Primitive, Tails, positive, register_law, whole_real_line
 
 
-def _gaussian_log_tails(noise: Gaussian, a: Logs, upper: bool) -> Tails:
+def _gaussian_log_tail_and_complement(noise: Gaussian, a: Logs, upper: bool) -> Tails:
     from scipy.special import log_ndtr
 
     z = a / noise.sigma if upper else -a / noise.sigma
@@ -27,10 +27,10 @@ def sensitivity_over_sigma(sigma: Any, sensitivity: Any) -> float:
     return min(mu, sys.float_info.max)
 
 
-def _gaussian_privacy_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
-    mu = sensitivity_over_sigma(noise.sigma, apart)
+def _gaussian_privacy_cost(noise: Gaussian, distance: float, entries: int) -> Cost:
+    mu = sensitivity_over_sigma(noise.sigma, distance)
     reason = (
-        f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
+        f"L2 distance {distance:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
         "delta for each"
     )
     return Cost(math.inf, reason, mu)
@@ -38,8 +38,8 @@ def _gaussian_privacy_cost(noise: Gaussian, apart: float, entries: int) -> Cost:
 
 @explain_argument_errors
 @register_law(
-    log_votes=_gaussian_log_tails,
-    support=real_line_support,
+    log_votes=_gaussian_log_tail_and_complement,
+    support=whole_real_line,
     cost=_gaussian_privacy_cost,
     norm="l2",
     traced="normal",

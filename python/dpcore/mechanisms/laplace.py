@@ -16,27 +16,27 @@ from .native import (
     Tails,
     cost_over_scale,
     positive,
-    real_line_support,
     register_law,
+    whole_real_line,
 )
 
 Variant = Literal["two_branch", "sign", "centred"]
 """Names of the formulas that turn a uniform number into Laplace noise."""
 
 
-def _laplace_log_tails(noise: Laplace, a: Logs, up: bool) -> Tails:
+def _laplace_log_tail_and_complement(noise: Laplace, a: Logs, upper_tail: bool) -> Tails:
     z = a / noise.scale
     # The tail beyond abs(z) is exp(-abs(z))/2 and never above 1/2.
     tail = -np.abs(z) - LN2
     rest = np.log1p(-0.5 * np.exp(-np.abs(z)))
     above, below = np.where(z >= 0, tail, rest), np.where(z >= 0, rest, tail)
-    return (above, below) if up else (below, above)
+    return (above, below) if upper_tail else (below, above)
 
 
 @explain_argument_errors
 @register_law(
-    log_votes=_laplace_log_tails,
-    support=real_line_support,
+    log_votes=_laplace_log_tail_and_complement,
+    support=whole_real_line,
     cost=lambda noise, apart, entries: cost_over_scale(apart, noise.scale, "l1"),
     traced="laplace",
 )

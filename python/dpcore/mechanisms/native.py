@@ -96,22 +96,22 @@ class Law(Shown):
     traced: str = ""
 
 
-def real_line_support(noise: object) -> tuple[float, float]:
+def whole_real_line(noise: object) -> tuple[float, float]:
     """Return (-inf, inf): the smallest and largest value of noise that can be any real number."""
     return -math.inf, math.inf
 
 
-def nonnegative_support(noise: object) -> tuple[float, float]:
+def support_of_nonnegative_noise(noise: object) -> tuple[float, float]:
     """Return (0, inf): the smallest and largest value of noise that is never negative."""
     return 0.0, math.inf
 
 
-def cost_over_scale(apart: float, scale: float, norm: str) -> Cost:
-    """Return the privacy loss of noise for which epsilon is `apart` / `scale`.
+def cost_over_scale(distance: float, scale: float, norm: str) -> Cost:
+    """Return the privacy loss of noise for which epsilon is `distance` / `scale`.
 
-    `apart` is the largest distance between two inputs, in the norm `norm`.
+    `distance` is the largest distance between two inputs, in the norm `norm`.
     """
-    return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
+    return Cost(distance / scale, f"{norm.upper()} distance {distance:g} over scale {scale:g}")
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:

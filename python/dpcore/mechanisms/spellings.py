@@ -229,7 +229,7 @@ def parse_line(line: str) -> Any:
     return _add_written_form(value, f"with {' and '.join(words)}") if words else value
 
 
-def parse_lines(lines: list[str]) -> Lines:
+def parse_output(lines: list[str]) -> Lines:
     """Convert each line of a program's output to a value, and return the values.
 
     A value is the content of the JSON in the line, a number, or else a text.
@@ -249,13 +249,13 @@ def parse_lines(lines: list[str]) -> Lines:
                     return numbers
     values = {line: parse_line(line) for line in set(lines)}
     answers = Lines(values[line] for line in lines)
-    answers.has_forms = any(map(_has_spelled_value, values.values()))
+    answers.has_forms = any(map(_has_spelled_or_dict, values.values()))
     return answers
 
 
-def _has_spelled_value(value: Any, depth: int = 0) -> bool:
+def _has_spelled_or_dict(value: Any, depth: int = 0) -> bool:
     if type(value) is list:
-        return depth > _MAX_AXES or any(_has_spelled_value(inner, depth + 1) for inner in value)
+        return depth > _MAX_AXES or any(_has_spelled_or_dict(inner, depth + 1) for inner in value)
     # Arrays are never made from mappings.
     return isinstance(value, (Spelled, Decimal, dict))
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..errors import real
 from ..suggestions import explain_argument_errors
-from .native import Cost, Logs, Primitive, Tails, log_complement, real_line_support, register_law
+from .native import Cost, Logs, Primitive, Tails, log_complement, register_law, whole_real_line
 
 LARGEST_WIDTH = 1e290
 """Largest allowed width. The largest possible noise, 3.7e7 steps of this width, is still finite."""
 DECAYS = 1e-6, 700.0
 
 
-def _staircase_log_tails(noise: Staircase, a: Logs, up: bool) -> Tails:
+def _log_tail_and_rest(noise: Staircase, a: Logs, up: bool) -> Tails:
     gamma, fall = float(noise.gamma), math.exp(-noise.decay)  # type: ignore[arg-type]
     rate = -math.expm1(-noise.decay) / (gamma + (1.0 - gamma) * fall)
     steps = np.minimum(np.abs(a) / noise.width, 2.0**1000)
@@ -42,7 +42,7 @@ def _find_staircase_cost(noise: Staircase, apart: float, entries: int) -> Cost:
 
 
 @explain_argument_errors
-@register_law(log_votes=_staircase_log_tails, support=real_line_support, cost=_find_staircase_cost)
+@register_law(log_votes=_log_tail_and_rest, support=whole_real_line, cost=_find_staircase_cost)
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase(Primitive):
     """Additive staircase noise: ``x + s``, where the density of s is a decreasing step function.

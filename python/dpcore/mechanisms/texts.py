@@ -15,9 +15,9 @@ from ..errors import choice, invalid, mistyped, real, tag_error
 from ..packages import has_all, is_tensor
 from ..records import Record
 from ..report.shown import Shown, name_of
-from ..streams import Generators, check_size, seed_quietly
+from ..streams import Generators, check_size, seed_and_hide_warnings
 from ..suggestions import explain_argument_errors
-from .declarations import optional_attribute
+from .declarations import get_or_default
 
 _PROBE_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
@@ -96,9 +96,9 @@ class TextFunction:
 
     def __call__(self, texts: list[str], **more: Any) -> Any:
         """Return the vectors of a list of texts."""
-        if is_hf_pipeline(self.function):
+        if is_hf_feature_extraction_pipeline(self.function):
             # One text at a time, because a batch adds padding, which would change the mean.
-            return [_average_token_vectors(self.function(text)) for text in texts]
+            return [_average_vectors_of_one_text(self.function(text)) for text in texts]
         if self._takes_one:
             return [_squeeze_one_row(self.function(text, **more)) for text in texts]
         try:
@@ -144,12 +144,12 @@ def _squeeze_one_row(array: Any) -> Any:
     return array[0] if len(shape) == 2 and shape[0] == 1 else array
 
 
-def is_hf_pipeline(function: Any) -> bool:
+def is_hf_feature_extraction_pipeline(function: Any) -> bool:
     """Return True if an object is a Hugging Face pipeline for feature extraction."""
     return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
-def _average_token_vectors(tokens: Any) -> npt.NDArray[Any]:
+def _average_vectors_of_one_text(tokens: Any) -> npt.NDArray[Any]:
     """Return the mean of the token vectors of one text, given in shape `(1, tokens, width)`."""
     tokens = tokens.detach().cpu() if is_tensor(tokens) else tokens
     array = np.asarray(tokens)
@@ -375,7 +375,7 @@ def check_batches(
     calls, drew = list[npt.NDArray[Any]](), False
     with Generators.collect_from_memory() as generators:
         for seed in range(2):
-            with seed_quietly(seed):
+            with seed_and_hide_warnings(seed):
                 vectors, moved = generators.moved_by(lambda: encode(list(texts)))
             calls.append(vectors)
             drew |= moved
@@ -391,7 +391,7 @@ def check_batches(
                 raise invalid(name, requirement, f"{relative_gaps(*calls).max():.3g} of its norm")
             reason = "two equal calls differ although no generator of torch, numpy or Python moved"
             return BatchCheck(np.nan, rounding, len(texts), reason)
-        with seed_quietly(0):
+        with seed_and_hide_warnings(0):
             return compare_batches(encode, texts, rounding, name, shown)
 
 
@@ -409,7 +409,7 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
-def _read_texts_argument(function: Callable[..., Any]) -> TextsArgument | None:
+def _text_or_texts_from_signature(function: Callable[..., Any]) -> TextsArgument | None:
     """Return "text" if a function rewrites one text, and "texts" if it rewrites a list of texts.
 
     The result is None if the signature of the function does not show this.
@@ -498,7 +498,7 @@ class Rewriter(Shown):
             raise mistyped("rewrite", "a function of a list of texts or of one text", self.rewrite)
         if self.claim is not None:
             object.__setattr__(self, "claim", real("claim", self.claim, low=0.0))
-        settled = _read_texts_argument(self.rewrite)
+        settled = _text_or_texts_from_signature(self.rewrite)
         if self.takes is None:
             object.__setattr__(self, "takes", settled)
         elif choice("takes", self.takes, get_args(TextsArgument)) != (settled or self.takes):
@@ -507,7 +507,7 @@ class Rewriter(Shown):
     @property
     def name(self) -> str:
         """Name of this mechanism in reports, with the name of the model or of the function."""
-        own_name = optional_attribute(bound_object(self.rewrite), "name")
+        own_name = get_or_default(bound_object(self.rewrite), "name")
         return f"Rewriter({own_name if isinstance(own_name, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
@@ -545,7 +545,7 @@ class Rewriter(Shown):
         """
         texts = list(texts)
         if self.takes is None and texts:
-            object.__setattr__(self, "takes", self._find_argument_by_calls(texts))
+            object.__setattr__(self, "takes", self._find_argument_kind_by_trial_calls(texts))
         if self.takes == "text":
             rewrites = [self._call(text, rng) for text in texts]
         else:
@@ -563,7 +563,7 @@ class Rewriter(Shown):
     def _call(self, texts: Any, rng: np.random.Generator) -> Any:
         return self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
 
-    def _find_argument_by_calls(self, texts: list[str]) -> TextsArgument:
+    def _find_argument_kind_by_trial_calls(self, texts: list[str]) -> TextsArgument:
         """Call the function on a list and on one text, and return which of them it accepts."""
         with Generators.collect_from_memory():
             answers, failures = list[Any](), list[Exception]()

@@ -82,9 +82,9 @@ class ToolWatch:
         """Inform the watcher process that a command could not be started."""
         self._write_to_watcher("failed")
 
-    def report_ended(self, group: int) -> None:
-        """Inform the watcher process that the command in the process group `group` has ended."""
-        self._write_to_watcher(f"ended {group}")
+    def tell_watcher_command_ended(self, process_group: int) -> None:
+        """Inform the watcher process that the command in `process_group` has ended."""
+        self._write_to_watcher(f"ended {process_group}")
 
     def close(self) -> None:
         """End the watcher process. The watcher first ends all commands that still run."""

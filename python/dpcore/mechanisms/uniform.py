@@ -11,14 +11,14 @@ from ..suggestions import explain_argument_errors
 from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, register_law
 
 
-def _uniform_log_tails(noise: Uniform, a: Logs, up: bool) -> Tails:
+def _uniform_log_tails(noise: Uniform, a: Logs, upper_first: bool) -> Tails:
     width = noise.high - noise.low
     above = np.clip((noise.high - a) / width, 0.0, 1.0)
     below = np.clip((a - noise.low) / width, 0.0, 1.0)
     with np.errstate(divide="ignore"):
         log_above = np.where(above <= below, np.log(above), np.log1p(-np.minimum(below, 1.0)))
         log_below = np.where(above <= below, np.log1p(-np.minimum(above, 1.0)), np.log(below))
-    return (log_above, log_below) if up else (log_below, log_above)
+    return (log_above, log_below) if upper_first else (log_below, log_above)
 
 
 @explain_argument_errors

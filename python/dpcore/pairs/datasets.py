@@ -156,7 +156,7 @@ class _RecordRelation(Record):
             place = int(rng.integers(len(x) + 1 - self.replaced)) if kind else place
             return Pair(x, self._replace_record(x, place, own))
         if kind == 2:
-            x = _insert_record(x, int(rng.integers(len(x))), own)
+            x = _overwrite_record(x, int(rng.integers(len(x))), own)
         else:
             x = _make_constant_dataset(x, own)
         return Pair(x, self._replace_record(x, place, x_prime[place]))
@@ -333,7 +333,7 @@ def _replace_slice(x: Any, begin: int, end: int, records: Sequence[Any]) -> Any:
     return narrow if np.array_equal(narrow, array) else array
 
 
-def _insert_record(x: Any, place: int, record: Any) -> Any:
+def _overwrite_record(x: Any, place: int, record: Any) -> Any:
     return _replace_slice(x, place, place + 1, [record])
 
 

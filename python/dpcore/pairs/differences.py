@@ -192,7 +192,7 @@ def list_to_array(value: Any) -> Any:
     return frozen_array(array)
 
 
-def pair_to_floats(pair: Pair) -> Pair:
+def pair_lists_to_float_arrays(pair: Pair) -> Pair:
     """Return a copy of a pair, with lists of numbers converted to float64 arrays.
 
     Tuples of numbers are also converted. Inputs of other types are not changed.

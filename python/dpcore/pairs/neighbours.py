@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from ..records import Floats, Pair, Record, get_optional
+from ..records import Floats, Pair, Record, get_attribute
 from ..suggestions import explain_argument_errors
-from .differences import Norm, dimension, distance, distances, pair_to_floats
+from .differences import Norm, dimension, distance, distances, pair_lists_to_float_arrays
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
@@ -225,12 +225,12 @@ class DomainAttributes:
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
 
 
-def attr_or_none(domain: Any, name: str) -> Any:
+def attr_or_none(owner: Any, name: str) -> Any:
     """Return an optional attribute of a set of inputs or of a neighbour relation.
 
     If the object has no attribute with this name, the result is None.
     """
-    return get_optional(DomainAttributes, domain, name)
+    return get_attribute(DomainAttributes, owner, name)
 
 
 def check_domain(
@@ -421,7 +421,7 @@ class _NormBall(Record):
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also converts entries to those of the domain, for example to integers.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        bases, signs = _list_bases(space), _list_sign_vectors(space.dim)
+        bases, signs = _list_bases(space), _list_vectors_of_minus_1_0_1(space.dim)
         places = itertools.product(range(len(bases)), range(len(signs)))
         # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
@@ -575,7 +575,7 @@ def _require_bounded(domain: Domain) -> Bounded:
     return domain
 
 
-def _list_sign_vectors(dim: int) -> list[Floats]:
+def _list_vectors_of_minus_1_0_1(dim: int) -> list[Floats]:
     """List the directions in which x' may differ from x, as vectors of -1, 0 and 1.
 
     They change one entry, half of the entries or all entries, with equal or with mixed signs.
@@ -636,14 +636,14 @@ class _AnyInput:
         raise NotImplementedError("a relation is only asked here, not searched")
 
 
-def format_neighbour(neighbour: Any) -> str:
+def neighbour_python_call(neighbour: Any) -> str:
     """Return a text that shows a neighbour relation, as the Python call that makes the relation.
 
     If the repr of the relation contains a memory address, the result is the name of its class.
 
     Example:
         >>> from dpcore.pairs import L1
-        >>> format_neighbour(L1(2.0))
+        >>> neighbour_python_call(L1(2.0))
         'L1(radius=2.0)'
     """
     shown = repr(neighbour)
@@ -677,15 +677,15 @@ def refuse_non_neighbours(pair: Pair, neighbour: Any) -> None:
     """
     relation: Any = neighbour_of(neighbour)
     if attr_or_none(relation, "apart") is None:
-        if not relation.holds(pair_to_floats(pair), _AnyInput()):
+        if not relation.holds(pair_lists_to_float_arrays(pair), _AnyInput()):
             differences = distances(pair) or (pair.x, pair.x_prime)
             raise errors.invalid(
-                "pair", f"two neighbours by {format_neighbour(relation)}", differences
+                "pair", f"two neighbours by {neighbour_python_call(relation)}", differences
             )
         return
     apart = relation.apart(pair)
     # This form of the comparison also refuses NaN.
     if not apart <= relation.most * (1.0 + SLACK):
-        shown = format_neighbour(relation)
+        shown = neighbour_python_call(relation)
         error = errors.invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
         raise errors.tag_error(error, "pair")

@@ -114,7 +114,7 @@ class Search(Record, word="Search"):
         instance("rng", rng, np.random.Generator)
         tries = self.neighbour.starts(self.domain, rng)
         tries = itertools.islice(tries, _TRIES_PER_PAIR * self.candidates)
-        starts = self._choose_distinct(tries, self.candidates, ())
+        starts = self._first_untried_neighbour_pairs(tries, self.candidates, ())
         if not starts:
             requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
             raise invalid("domain", requirement, self.domain)
@@ -149,7 +149,7 @@ class Search(Record, word="Search"):
         if not best:
             raise invalid("best", "at least one pair with its merit", best)
         tried = [*(pair for pair, _ in best), *known]
-        return self._choose_distinct(
+        return self._first_untried_neighbour_pairs(
             self._iterate_moves(best, rng, _TRIES_PER_PAIR * most), most, tried
         )
 
@@ -164,7 +164,7 @@ class Search(Record, word="Search"):
                 pair = self.neighbour.move(pair, self.domain, rng)
             yield pair
 
-    def _choose_distinct(
+    def _first_untried_neighbour_pairs(
         self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]
     ) -> list[Pair]:
         """Return the first `most` pairs that are neighbours and are not in `tried`.
@@ -405,11 +405,11 @@ def explore(
             fresh = plan.propose(best, rng, width - len(best), proposed)
             proposed += fresh
             pool = [*(pair for pair, _ in best), *fresh]
-    changes = _change_and_kinds(plan.domain, best_pair, compared.values())
+    changes = _change_and_kind_count(plan.domain, best_pair, compared.values())
     return best_pair, Searched(evaluations, finished, len(rounds), plan.seconds, ended, *changes)
 
 
-def _change_and_kinds(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
+def _change_and_kind_count(domain: Domain, pair: Pair, compared: Iterable[Pair]) -> tuple[str, str]:
     """Describe the change between the two texts of a pair, and count the evaluated kinds of change.
 
     The two results are empty if the domain has no function `describe_change`.

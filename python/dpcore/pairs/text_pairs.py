@@ -87,10 +87,10 @@ class Texts(Shown):
         with Progress("reading the words of the texts", 2 * len(texts), self.progress) as bar:
             for text in texts:
                 counts.update(_WORD.findall(text))
-                names |= _find_capitalised(text)
+                names |= _find_capitalised_inside_sentences(text)
                 bar.advance(1)
             names = {name for name in names if name.lower() not in counts}
-            kinds = {word: self._get_word_kind(word, names) for word in counts}
+            kinds = {word: self._classify_word(word, names) for word in counts}
             numbers = {counts[word] for word, kind in kinds.items() if kind == "word"}
             # If all words have the same frequency, no word is rare.
             rarest = min(numbers) if len(numbers) > 1 else 0
@@ -193,7 +193,7 @@ class Texts(Shown):
         """
         first, second = _remove_common_prefix(_WORD.findall(pair.x), _WORD.findall(pair.x_prime))
         first, second = (words[::-1] for words in _remove_common_prefix(first[::-1], second[::-1]))
-        kinds = {self._kinds.get(word) or self._get_word_kind(word, ()) for word in first + second}
+        kinds = {self._kinds.get(word) or self._classify_word(word, ()) for word in first + second}
         before, after = " ".join(first), " ".join(second)
         kind = next((kind for kind in CHANGES if kind in kinds), "word")
         if before.lower() == after.lower():
@@ -217,13 +217,13 @@ class Texts(Shown):
         # If the word itself is drawn, the next word is taken.
         return pool[place] if pool[place] != word else pool[(place + 1) % len(pool)]
 
-    def _get_word_kind(self, word: str, names: Iterable[str]) -> str:
+    def _classify_word(self, word: str, proper_names: Iterable[str]) -> str:
         """Return the kind of a word: "number", "negation", "name" or "word" (also a rare word)."""
         if any(letter.isdigit() for letter in word):
             return "number"
         if word.lower() in self.negations or word.lower().endswith(("n't", "n\u2019t")):
             return "negation"
-        return "name" if word in names else "word"
+        return "name" if word in proper_names else "word"
 
 
 @explain_argument_errors
@@ -268,7 +268,7 @@ class AnyTexts(Record, word="AnyTexts"):
         return instance("domain", domain, Texts).move(pair, rng)
 
 
-def _find_capitalised(text: str) -> set[str]:
+def _find_capitalised_inside_sentences(text: str) -> set[str]:
     """Find the words that begin with a capital letter but do not begin a sentence."""
     return {match[0] for match in _WORD.finditer(text)
             if match[0][0].isupper() and len(match[0]) > 1

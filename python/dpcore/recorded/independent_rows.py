@@ -50,16 +50,16 @@ from ..attacks.attack import (
     attack_name,
     attack_of,
     choose_events,
-    choose_simple_wide_gap,
     inapplicable_error,
     merit_of,
+    simplest_with_wide_gap,
 )
 from ..attacks.candidates import read_candidates
-from ..attacks.threshold import minus_zero_scores
+from ..attacks.threshold import negative_zero_count_scores
 from ..auditing.event_choice import note_no_bound
-from ..auditing.pilot import make_float_bit_scores, outputs_inside
+from ..auditing.pilot import frequent_outputs, make_float_bit_scores
 from ..bounds import clopper_pearson
-from ..claims.trade_off import Claim, tangent_eps_delta
+from ..claims.trade_off import Claim, choose_refutable_pair
 from ..errors import invalid, real
 from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
@@ -256,7 +256,7 @@ def choose_and_count(
     tangent = None
     if curve is not None and fitted.counts is not None:
         # The tangent suits the event, and only the rows that chose the event determine it.
-        tangent = tangent_eps_delta(curve, put_numerator_first(fitted.counts, fitted.direction))
+        tangent = choose_refutable_pair(curve, put_numerator_first(fitted.counts, fitted.direction))
     counts = _count_hits(fitted.event, counted)
     return Counted(
         counts,
@@ -366,11 +366,11 @@ class _PilotRows:
         """Return all rows on x and on x'."""
         return self.sides
 
-    def counts(self, event: Event, size: int) -> Counts:
+    def counts(self, event: Event, draws_per_input: int) -> Counts:
         """Count the rows on x and on x' that are in an event."""
         return _count_hits(event, self.sides)
 
-    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+    def choose_score_and_event(self, attack: ScoreAttack) -> Fitted:
         """Fit the scores of an attack, and choose the best score and a threshold on it."""
         (first, second), (cut, cut_prime) = self.sides, self.cuts
         scores, read = read_candidates(attack, first[:cut], second[:cut_prime], self.pair)
@@ -378,8 +378,8 @@ class _PilotRows:
             raise inapplicable_error(attack, first)
         rest = first[cut:], second[cut_prime:]
         events = choose_events(scores, *rest, self.goal)
-        best = choose_simple_wide_gap(events, *rest)
-        signs = choose_events(minus_zero_scores(scores, *rest), *rest, self.goal)
+        best = simplest_with_wide_gap(events, *rest)
+        signs = choose_events(negative_zero_count_scores(scores, *rest), *rest, self.goal)
         floats: tuple[Score, ...] = ()
         if attack.looks_at_floats:
             floats = make_float_bit_scores(scores, (first[:cut], second[:cut_prime]), self.pair)
@@ -393,12 +393,12 @@ class _PilotRows:
             finding if finding is not None and finding.merit > 0.0 else None,
             remarks=note_no_bound(events, first, signs, LARGEST_WHOLE),
             read=read,
-            inside=outputs_inside(best.counted, *rest),
+            inside=frequent_outputs(best.counted, *rest),
             counts=best.counts,
         )
 
 
-def repeat_doubts_notes(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def repeat_doubts_and_notes(sides: Sides) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Check if equal outputs occur so often that the recorded outputs are not independent.
 
     Args:
@@ -576,13 +576,13 @@ def _near_pairs_within_and_across(
         # A continuous sampler with few states has equal rows although it has no grid.
         counts.append((_MAX_DENSITY_RATIO * total**2 / 2.0 ** min(_MAX_STATE_BITS, bits), 0.0))
         if bits == math.inf:
-            counts.append(_top_gap_pair_counts(places, shares, times, rare))
+            counts.append(_modal_distance_counts_on_both_inputs(places, shares, times, rare))
     # If the columns that were read do not decide equality, all pairs may be near.
     near, shifted = np.max(counts or [(total**2, 0.0)], axis=0).tolist()
     return near, shifted
 
 
-def _top_gap_pair_counts(
+def _modal_distance_counts_on_both_inputs(
     places: Array, shares: Array, times: Array, rare: Array
 ) -> tuple[float, float]:
     """Compute the two numbers of `_near_pairs_within_and_across` for one set of columns.
@@ -685,10 +685,10 @@ def _describe_row_dependence(name: str, side: Array) -> str:
     columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
-        columns |= _l1_distances_by_title(np.stack(numbers, axis=1).astype(np.float64))
+        columns |= _l1_distances_to_three_anchor_rows(np.stack(numbers, axis=1).astype(np.float64))
     largest, what = 0.0, name
     for title, column in columns.items():
-        ranks, still = _ranks_and_top_share(column)
+        ranks, still = _centred_ranks_and_mode_share(column)
         steps = np.sign(np.diff(ranks))
         moves = np.count_nonzero(steps)
         # Matches of rare values by chance do not have a normal distribution.
@@ -712,7 +712,7 @@ def _describe_row_dependence(name: str, side: Array) -> str:
     )
 
 
-def _l1_distances_by_title(rows: Floats) -> dict[str, Floats]:
+def _l1_distances_to_three_anchor_rows(rows: Floats) -> dict[str, Floats]:
     """Return the L1 distances of all (scaled) rows from three of the rows, each with a title."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()
@@ -725,7 +725,7 @@ def _l1_distances_by_title(rows: Floats) -> dict[str, Floats]:
 # Checks of row i on one side against row i on the other.
 
 
-def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
+def cross_side_dependence_doubts(sides: Sides, event: Any) -> tuple[str, ...]:
     """Check if output i on x and output i on x' depend on each other, for example by equal seeds.
 
     The function computes the correlation between the ranks of the outputs on x and on x'. First, it
@@ -763,8 +763,8 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 
 def _correlation_deviation(first: Array, other: Array) -> float:
     """Compute the correlation of two columns in standard deviations of a random row order."""
-    ranks, still = _ranks_and_top_share(first)
-    others, still_other = _ranks_and_top_share(other)
+    ranks, still = _centred_ranks_and_mode_share(first)
+    others, still_other = _centred_ranks_and_mode_share(other)
     # Matches of rare values by chance do not have a normal distribution.
     if first.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
@@ -781,7 +781,7 @@ def _lag_one_deviation(ranks: Floats) -> float:
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
-def _ranks_and_top_share(values: Array) -> tuple[Floats, float]:
+def _centred_ranks_and_mode_share(values: Array) -> tuple[Floats, float]:
     """Return ranks minus their mean (ties get their mean rank) and the commonest value's share."""
     order = np.argsort(values)
     ordered = values[order]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import mistyped, show, tag_error
-from ..files.cells import JSON, MINUS_ZERO, Cells, describe_spelling, spells_twice
+from ..files.cells import JSON, MINUS_ZERO, Cells, describe_number_format, spells_twice
 from ..files.columns import Table, add_zone, zone_of
 from ..mechanisms.answers import to_object_array
 from ..packages import has_all
@@ -106,7 +106,7 @@ def match_time_units(
     return first, second._replace(columns=tuple(columns_prime)), tuple(notes)
 
 
-def add_spelling_columns(
+def add_number_format_columns(
     sides: tuple[Array, Array], cells: Sequence[Sequence[Cells | None]], titles: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], tuple[str, ...], tuple[str, ...]]:
     """Add a column that states how numbers are written, if this may distinguish x from x'.
@@ -135,14 +135,14 @@ def add_spelling_columns(
         if first is None or second is None:
             continue
         numbers = first[0], second[0]
-        every, codes = _unique_spellings(first, second)
+        every, codes = _merge_spelling_codes(first, second)
         # Only rounded numbers have two signs, namely the two zeros. Their sign is judged
         # separately.
         plain = [spelling & ~MINUS_ZERO for spelling in every]
         twice = [spells_twice(*side, plain) for side in zip(numbers, codes, strict=True)]
         zeros = [spells_twice(*side, every) for side in zip(numbers, codes, strict=True)]
         if (any(twice) or zeros[0] != zeros[1]) and len(every) <= _MAX_SPELLINGS:
-            texts = np.array([describe_spelling(spelling) for spelling in every], dtype=object)
+            texts = np.array([describe_number_format(spelling) for spelling in every], dtype=object)
             added.append((texts[codes[0]], texts[codes[1]]))
             title = titles[place].removeprefix("column ").strip("'\"")
             names.append(f"column {f'{title}, as written'!r}")
@@ -159,7 +159,7 @@ def add_spelling_columns(
     return sides, tuple(names), tuple(notes)
 
 
-def _unique_spellings(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
+def _merge_spelling_codes(first: _Written, second: _Written) -> tuple[list[int], list[Array]]:
     """Return a list of all spellings, and the index of each cell's spelling for x and for x'."""
     every = list(dict.fromkeys((*first[2], *second[2])))
     places = []
@@ -183,7 +183,7 @@ def _find_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
     return column, cells.codes, cells.spellings
 
 
-def match_fields_with_notes(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
+def align_fields_and_units(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
     """Bring the outputs on x and on x' to the same order of fields and the same unit of time.
 
     Each row is one output. If rows are structured arrays, the fields on x' get the order of the
@@ -211,17 +211,17 @@ def match_fields_with_notes(rows: Array, rows_prime: Array) -> tuple[Array, Arra
         places = match_columns(first, every, second, [*range(len(names_prime))])
         first, second, notes = match_time_units(first, every, second, places)
         return _as_structured(first, every), _as_structured(second, places), notes
-    matched, notes = _match_mapping_keys(rows, rows_prime)
+    matched, notes = _reorder_keys_with_note(rows, rows_prime)
     if notes:
         return rows, matched, notes
-    read = _to_datetime64(rows), _to_datetime64(rows_prime)
+    read = _to_datetime64_if_datetimes(rows), _to_datetime64_if_datetimes(rows_prime)
     times, times_prime, notes = _to_finer_unit(*read, "outputs")
     # datetime objects of one type and zone are left unchanged.
     is_matched = bool(notes) or rows.dtype != object
     return (times, times_prime, notes) if is_matched else (rows, rows_prime, ())
 
 
-def _match_mapping_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
+def _reorder_keys_with_note(outputs: Array, outputs_prime: Array) -> tuple[Array, tuple[str, ...]]:
     """Return the outputs on x' with the keys of mappings in the order of x, and a note.
 
     The outputs are changed only if all mappings on x have one order of keys, all mappings on x'
@@ -231,7 +231,7 @@ def _match_mapping_keys(outputs: Array, outputs_prime: Array) -> tuple[Array, tu
         outputs: outputs on `x`.
         outputs_prime: outputs on `x_prime`.
     """
-    order, order_prime = _identical_mapping_keys(outputs), _identical_mapping_keys(outputs_prime)
+    order, order_prime = _shared_key_order(outputs), _shared_key_order(outputs_prime)
     if order == order_prime or not (order and order_prime) or {*order} != {*order_prime}:
         return outputs_prime, ()
     matched = [{key: row[key] for key in order} for row in outputs_prime]
@@ -248,7 +248,7 @@ def _quote_names(names: Sequence[Any]) -> str:
     return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + more
 
 
-def _identical_mapping_keys(rows: Array) -> tuple[Any, ...] | None:
+def _shared_key_order(rows: Array) -> tuple[Any, ...] | None:
     """Return the keys of the mappings if all have the same keys in one order, otherwise None."""
     if rows.dtype != object or rows.ndim != 1 or type(rows[0]) is not dict:
         return None
@@ -266,7 +266,7 @@ def _as_structured(table: Table, places: Sequence[int]) -> Array:
     return rows
 
 
-def _to_datetime64(rows: Array) -> Array:
+def _to_datetime64_if_datetimes(rows: Array) -> Array:
     """Convert Python datetimes in one time zone to an array; return other rows unchanged."""
     if rows.dtype != object or not all(isinstance(row, datetime) for row in rows.ravel()):
         return rows

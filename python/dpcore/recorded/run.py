@@ -24,13 +24,13 @@ from ..auditing.pilot import name_columns
 from ..auditing.provenance import provenance_of
 from ..bounds import RecordedBound
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import GDP, Claim, find_remote_tangent
+from ..claims.trade_off import GDP, Claim, unrefutable_eps_delta
 from ..events import Above
 from ..files.columns import Column, Request, selects_all_columns
 from ..files.formats import Reader, is_path
 from ..files.opened import STDIN
 from ..mechanisms.answers import answer_rows, to_object_array
-from ..pairs.differences import inputs_equal, pair_to_floats
+from ..pairs.differences import inputs_equal, pair_lists_to_float_arrays
 from ..progress import Progress
 from ..records import Array, Counts, Pair
 from ..results.guesses import OUTPUTS_BOUNDS, ROWS, Guesses, Rows
@@ -40,17 +40,17 @@ from ..streams import Rng, to_seed
 from ..suggestions import explain_argument_errors
 from .independent_rows import (
     choose_and_count,
+    cross_side_dependence_doubts,
     doubts_of_order,
-    doubts_of_pairs,
     make_keyed_generator,
-    repeat_doubts_notes,
+    repeat_doubts_and_notes,
 )
-from .matching import add_spelling_columns, match_fields_with_notes
+from .matching import add_number_format_columns, align_fields_and_units
 from .sides import (
     Sides,
+    encode_groups_separately,
     get_display_name,
-    groups_to_integers,
-    names_column,
+    is_str_or_int,
     read_and_align,
     refuse_labels,
     refuse_unlike_missing_marks,
@@ -410,7 +410,7 @@ def audit_outputs(
         (100, 1000, True)
     """
     made = provenance_of(attack, source, "attack")
-    kind = _check_rows_kind(rows)
+    kind = _check_rows_option(rows)
     delta, confidence = errors.delta_level(delta), errors.confidence_level(confidence)
     curve = claim if isinstance(claim, Claim) else None
     if curve is None:
@@ -422,7 +422,7 @@ def audit_outputs(
         groups_prime=groups_prime, paired=errors.flag("paired", paired),
         arranged=errors.flag("arranged", arranged),
     )  # fmt: skip
-    limit = _name_of_bound(kind, bound, delta, curve, paired)
+    limit = _choose_bound(kind, bound, delta, curve, paired)
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
         raise errors.invalid("paired", requirement, paired)
@@ -448,7 +448,7 @@ def audit_outputs(
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if selects_all_columns(column) or request.is_by_pattern:
+        if selects_all_columns(column) or request.is_by_pattern_or_exclusion:
             refuse_clocks(sides, titles)
     stated |= {
         "names": names,
@@ -543,7 +543,7 @@ def _store_tangent_epsilon(stated: dict[str, Any]) -> None:
         # If the curve implies no finite epsilon at this delta, another tangent is taken.
         if not math.isfinite(stated["tangent"]):
             start = 0.0, float(stated["claim"].delta(0.0))
-            remote = find_remote_tangent(stated["claim"])
+            remote = unrefutable_eps_delta(stated["claim"])
             stated["tangent"], stated["delta"] = start if start[1] < 1.0 else remote
 
 
@@ -569,15 +569,15 @@ def _audit_independent_rows(
     claim = stated["claim"]
     if claim is not None and not isinstance(claim, Claim):
         claim *= pair.distance
-    vectors = pair_to_floats(pair)
+    vectors = pair_lists_to_float_arrays(pair)
     counted = choose_and_count(
         sides, attack, vectors, share, stated["seed"], settings, paired, groups, claim
     )
     sides, fitted = counted.separate, counted.fitted
     if counted.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), counted.tangent, strict=True))
-    doubts, remarks = repeat_doubts_notes(sides)
-    doubts += () if paired else doubts_of_pairs(sides, fitted.event)
+    doubts, remarks = repeat_doubts_and_notes(sides)
+    doubts += () if paired else cross_side_dependence_doubts(sides, fitted.event)
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     # pandas also uses numbers as column names, and tables hold them as texts.
     names = (str(ast.literal_eval(title.removeprefix("column "))) for title in titles)
@@ -600,7 +600,7 @@ def _audit_independent_rows(
     return report, fitted.remarks
 
 
-def _check_rows_kind(rows: Any) -> str:
+def _check_rows_option(rows: Any) -> str:
     """Return "independent" or "one_run"; raise an error for other values of the argument `rows`."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
@@ -611,7 +611,7 @@ def _check_rows_kind(rows: Any) -> str:
     raise errors.tag_error(TypeError(text), "rows")
 
 
-def _name_of_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
+def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
     declared = {name: find_declaration(of) for name, of in OUTPUTS_BOUNDS[rows].items()}
     bound_name = (
         next(iter(declared)) if bound is None else errors.choice("bound", bound, list(declared))
@@ -621,7 +621,7 @@ def _name_of_bound(rows: str, bound: Any, delta: float, curve: Claim | None, pai
         return _choose_curve_bound(curves, curve, None if bound is None else bound_name)
     if declared[bound_name].curves == "only":
         raise errors.invalid("bound", "another where claim is a number", bound_name)
-    declared[bound_name].check_delta(bound_name, delta)
+    declared[bound_name].check_bound_allows_delta(bound_name, delta)
     if paired and not declared[bound_name].paired:
         # With common seeds, the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
@@ -686,7 +686,7 @@ def _read_sides(
         )
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
-        return (first, second), names, titles, listed and groups_to_integers(*listed), notes
+        return (first, second), names, titles, listed and encode_groups_separately(*listed), notes
     if label_x is not None:
         raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -703,8 +703,8 @@ def _read_sides(
     first, second = map(_as_output_rows, sources, (side.rows for side in read))
     _refuse_same_outputs(sources, reader, first)
     cells, titles = [side.cells for side in read], read[0].titles
-    (first, second), titles, spellings = add_spelling_columns((first, second), cells, titles)
-    first, second, other_notes = match_fields_with_notes(first, second)
+    (first, second), titles, spellings = add_number_format_columns((first, second), cells, titles)
+    first, second, other_notes = align_fields_and_units(first, second)
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         # Lists may have equal lengths by chance. If one side is an array of objects, both become
         # one.
@@ -719,7 +719,7 @@ def _read_sides(
         raise errors.invalid("outputs_prime", f"like outputs, {form}", (second.dtype, second.shape))
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     rows, other = read[0].groups, read[1].groups
-    numbers = None if rows is None or other is None else groups_to_integers(rows, other)
+    numbers = None if rows is None or other is None else encode_groups_separately(rows, other)
     return (first, second), names, titles, numbers, notes + other_notes + spellings
 
 
@@ -743,12 +743,12 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
         raise errors.invalid("groups_prime", f"None where {other} given", groups_prime)
-    if groups_prime is not None and names_column(groups) != names_column(groups_prime):
+    if groups_prime is not None and is_str_or_int(groups) != is_str_or_int(groups_prime):
         # A file with a column of groups has one more column than the other file.
         raise errors.invalid(
             "groups_prime", "a column, or None, where groups are one", groups_prime
         )
-    if groups_prime is None and label is None and groups is not None and not names_column(groups):
+    if groups_prime is None and label is None and groups is not None and not is_str_or_int(groups):
         requirement = "the groups of outputs_prime where groups are not a column of both"
         raise errors.mistyped("groups_prime", requirement, None)
 

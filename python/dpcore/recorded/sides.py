@@ -17,14 +17,14 @@ import numpy as np
 
 from ..errors import has_masked, invalid, mistyped, tag_error
 from ..files import columns as frames
-from ..files.cells import Cells, Kind, find_dtype_places, reread_kinds
+from ..files.cells import Cells, Kind, find_typed_columns, plan_reread
 from ..files.columns import Column, Request, Table
 from ..files.formats import Reader, is_path, is_read_from_text_file, read_again, read_table
 from ..files.opened import STDIN
 from ..packages import has_all
 from ..paths import name_path_errors
 from ..records import Array
-from .matching import add_empty_columns, add_spelling_columns, match_columns, match_time_units
+from .matching import add_empty_columns, add_number_format_columns, match_columns, match_time_units
 
 Sides = tuple[Array, Array]
 
@@ -159,7 +159,7 @@ def read_and_align(
     tables: list[Table | None] = []
     names = None
     for (name, value), column in zip(values.items(), group_columns, strict=True):
-        of = column if names_column(column) else None
+        of = column if is_str_or_int(column) else None
         requests.append(request._replace(names=names, groups=of))
         tables.append(_open_table(value, requests[-1], name, reader))
         names = tables[0] and tables[0].names
@@ -172,14 +172,14 @@ def read_and_align(
     by_position = len({table is None or table.names is None for table in tables}) > 1
     again = partial(_reread_table, list(values.values()), requests, reader)
     chosen, notes = _match_tables(tables, requests, again)
-    _require_dtype_columns(chosen, requests, reader)
+    _refuse_dtype_of_unread_columns(chosen, requests, reader)
     tables.clear()
     sides = []
     for at, (name, value) in enumerate(values.items()):
         table, places, others = chosen[at]
         labels, listed, titles = None, group_columns[at], tuple[str, ...]()
         if table is None:
-            rows = _detach_to_array(value)
+            rows = _to_array_if_series_or_tensor(value)
         else:
             # A whole array that is the output may have any shape.
             rows = table.whole
@@ -201,7 +201,7 @@ def read_and_align(
     return sides, notes
 
 
-def _require_dtype_columns(
+def _refuse_dtype_of_unread_columns(
     chosen: Sequence[tuple[Table | None, list[int], dict[int, str]]],
     requests: Sequence[Request],
     reader: Reader,
@@ -211,7 +211,7 @@ def _require_dtype_columns(
     for (table, places, others), request in zip(chosen, requests, strict=True):
         if table is None or not is_read_from_text_file(table):
             continue
-        named = find_dtype_places(table, request, [*lacking])
+        named = find_typed_columns(table, request, [*lacking])
         for name, place in named.items():
             if place not in (*places, *others):
                 every = table.names or range(len(table.columns))
@@ -241,7 +241,7 @@ def _match_tables(
     frames.check_excluded([table for table in wholes if table], requests[0])
     chosen: list[tuple[Table | None, list[int], dict[int, str]]] = []
     for table, request in zip(wholes, requests, strict=True):
-        others = frames.list_label_and_groups(table, request) if table else {}
+        others = frames.label_and_group_roles(table, request) if table else {}
         places = _choose_outputs(table, request, others) if table else []
         chosen.append((table, places, others))
     if len(wholes) == 2 and wholes[0] and wholes[1]:
@@ -250,7 +250,7 @@ def _match_tables(
     numbers = [places for table, places, _ in chosen if table]
     decided: list[dict[int, Kind]] = [{} for _ in chosen]
     # Each step only widens the types, so the loop ends.
-    while any(kinds := reread_kinds([table for table, *_ in chosen if table], numbers)):
+    while any(kinds := plan_reread([table for table, *_ in chosen if table], numbers)):
         rest = iter(kinds)
         for at, (table, places, others) in enumerate(chosen):
             if table and (needed := next(rest)):
@@ -287,7 +287,7 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
     is_array = isinstance(value, np.ndarray)
     if is_array and request.is_open and not needed:
         return None
-    table = frames.read_columns(value, name, request)
+    table = frames.read_data_frame_columns(value, name, request)
     if table is None and needed:
         if not is_array or value.ndim != 2:
             requirement = f"a file, a frame or a matrix where {needed[0]} is a column"
@@ -339,7 +339,7 @@ def split_outputs_by_label(
         ValueError: if a column, a label or a group is missing, if a label is unknown, if the number
             of labels or groups differs from the number of rows, or if all rows have the same label.
     """
-    request = request._replace(label=label if names_column(label) else None)
+    request = request._replace(label=label if is_str_or_int(label) else None)
     read = read_and_align({"outputs": outputs}, request, [groups], reader)[0][0]
     rows, labels, place = read.rows, read.labels, f" of {get_display_name(outputs, 'outputs')}"
     if labels is None:
@@ -357,14 +357,14 @@ def split_outputs_by_label(
         ]
         for side in (is_x, ~is_x)
     ]
-    sides, titles, notes = add_spelling_columns(sides, cells, read.titles)
+    sides, titles, notes = add_number_format_columns(sides, cells, read.titles)
     if read.groups is None:
         return sides, titles, None, notes
     listed = tuple(list(compress(read.groups, side)) for side in (is_x, ~is_x))
     return sides, titles, cast(tuple[Groups, Groups], listed), notes
 
 
-def groups_to_integers(first: Groups, second: Groups) -> Sides:
+def encode_groups_separately(first: Groups, second: Groups) -> Sides:
     """Convert the groups of the rows on x, and those of the rows on x', to integers.
 
     The result is a pair of arrays, for x and for x'. Each array contains the number of the group of
@@ -374,7 +374,7 @@ def groups_to_integers(first: Groups, second: Groups) -> Sides:
         ValueError: if the same group occurs on x and on x'.
 
     Example:
-        >>> groups_to_integers(["a", "b", "a"], ["c"])
+        >>> encode_groups_separately(["a", "b", "a"], ["c"])
         (array([0, 1, 0]), array([0]))
     """
     from ..divergence.points import integer_for_each_label
@@ -406,7 +406,7 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader
     return labels
 
 
-def names_column(value: Any) -> bool:
+def is_str_or_int(value: Any) -> bool:
     """Return True if a value is a str or an int: it is then the name or number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
@@ -453,7 +453,7 @@ def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) ->
     return flat
 
 
-def _detach_to_array(value: Any) -> Any:
+def _to_array_if_series_or_tensor(value: Any) -> Any:
     """Convert a Series or a torch tensor (also on a GPU) to an array; return others unchanged."""
     if has_all(value, "detach", "cpu"):
         tensor = value.detach().cpu()

@@ -60,7 +60,7 @@ _CARD_CLASS: Final = f"dpcore-{zlib.crc32(_CARD_STYLE.encode()):08x}"
 _VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
 
 
-def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> str:
+def make_html_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> str:
     """Format the rows of a report as one HTML element for a notebook.
 
     Args:
@@ -73,16 +73,16 @@ def make_card(name: str, rows: Iterable[Row], refuted: bool | None = None) -> st
         One HTML element with its own style sheet.
 
     Example:
-        >>> text = make_card("a < b", [("verdict", "not refuted")], False)
+        >>> text = make_html_card("a < b", [("verdict", "not refuted")], False)
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """
     shown = [(make_visible(label), make_visible(text)) for label, text in rows]
     lines = [(label, escape_html(text), label == "verdict") for label, text in shown]
-    return frame_html(make_html_table(make_visible(name), lines, refuted))
+    return wrap_html_with_style_sheet(make_html_table(make_visible(name), lines, refuted))
 
 
-def frame_html(body: str) -> str:
+def wrap_html_with_style_sheet(body: str) -> str:
     """Return the HTML `body` inside one HTML element that also has the style sheet of reports."""
     style = _CARD_STYLE.replace(".@", f".{_CARD_CLASS}")
     return f'<div class="{_CARD_CLASS}"><style>{style}</style>{body}</div>'

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import invalid, mistyped
-from ..paths import write_file
+from ..paths import write_file_or_keep_old
 from ..visible import make_visible
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-"""Colour cycle of dpcore. `current_style` replaces these colours by those of the current cycle."""
+"""Colour cycle of dpcore. `restyle_figure` replaces these colours by those of the current cycle."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def save_picture(figure: Figure, path: Any, name: str = "path", **options: Any) 
     content = io.BytesIO()
     ending = Path(path).suffix.removeprefix(".").lower()
     show_hidden_characters(figure).savefig(content, format=ending, **options)
-    write_file(path, content.getvalue(), name)
+    write_file_or_keep_old(path, content.getvalue(), name)
 
 
 def show_hidden_characters(figure: Figure) -> Figure:
@@ -85,7 +85,7 @@ def scale_figure_size(width_factor: float, height_factor: float) -> tuple[float,
     return width_factor * wide, height_factor * high
 
 
-def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
+def replace_axes(ax: Any, size: tuple[float, float]) -> Figure:
     """Return the figure or subfigure on which a picture of several panels will be drawn.
 
     Args:
@@ -137,17 +137,17 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        return get_canvas(ax, size).subplots()
+        return replace_axes(ax, size).subplots()
     _prevent_second_display(get_root_figure(ax.figure))
     return ax
 
 
 def _prevent_second_display(figure: Figure) -> None:
     """Prevent a notebook from showing a figure twice if the figure is the value of a cell."""
-    figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
+    figure._ipython_display_ = partial(_close_before_display, figure)  # type: ignore[attr-defined]
 
 
-def _close_figure(figure: Figure) -> None:
+def _close_before_display(figure: Figure) -> None:
     """Close a figure in pyplot before IPython shows it.
 
     The inline backend of matplotlib would show an open figure a second time.
@@ -186,7 +186,7 @@ def hide_outer_spines(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def current_style(picture: Figure) -> Figure:
+def restyle_figure(picture: Figure) -> Figure:
     """Replace the colours of dpcore in a picture by the colours of the current matplotlib style.
 
     Pictures with many parts are first drawn in the colours of dpcore. The first colour of dpcore
@@ -223,8 +223,8 @@ def get_root_figure(picture: Any) -> Figure:
     return picture if root is None or root is picture else get_root_figure(root)
 
 
-def _recolour_artist(artist: Any, meant: Any) -> None:
-    """Replace the colours of one matplotlib artist by the colours that `meant` returns for them."""
+def _recolour_artist(artist: Any, new_colour_of: Any) -> None:
+    """Replace the colours of one matplotlib artist by those that `new_colour_of` returns."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -237,16 +237,16 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
         names = ("color",)
         arrow = artist.arrow_patch if isinstance(artist, Annotation) else None
         for part in filter(None, (artist.get_bbox_patch(), arrow)):
-            _recolour_artist(part, meant)
+            _recolour_artist(part, new_colour_of)
     elif isinstance(artist, Patch):
         names = "facecolor", "edgecolor"
     elif isinstance(artist, Collection):
-        artist.set_facecolor([meant(colour) for colour in artist.get_facecolor()])
-        artist.set_edgecolor([meant(colour) for colour in artist.get_edgecolor()])
+        artist.set_facecolor([new_colour_of(colour) for colour in artist.get_facecolor()])
+        artist.set_edgecolor([new_colour_of(colour) for colour in artist.get_edgecolor()])
     for name in names:
         old = getattr(artist, f"get_{name}")()
         if not isinstance(old, str) or old not in ("none", "auto"):
-            new = meant(old)
+            new = new_colour_of(old)
             if new is not old:
                 getattr(artist, f"set_{name}")(new)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from .._core import __version__
-from ..paths import write_file
+from ..paths import write_file_or_keep_old
 from ..visible import make_visible
 from .figures import BLUE, GREY, RED, show_hidden_characters, use_own_style
 from .rows import Row
@@ -174,7 +174,7 @@ def make_plain_page(
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
     """Return the HTML page unchanged, and write it to a file if `path` is not None."""
     if path is not None:
-        write_file(path, text)
+        write_file_or_keep_old(path, text)
     return text
 
 
@@ -266,18 +266,18 @@ def make_details(summary: str, text: str) -> str:
     return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
 
 
-def make_picture(result: Any, name: str, words: tuple[str, str], height: float) -> str:
+def make_picture(result: Any, method_name: str, words: tuple[str, str], height: float) -> str:
     """Return the HTML of a picture that a method of a result draws, or "" if there is none.
 
     Args:
         result: the result.
-        name: name of the method that draws the picture, such as "plot".
+        method_name: name of the method that draws the picture, such as "plot".
         words: heading of the picture, and a description for readers who cannot see it.
         height: largest height of the picture in inches.
     """
     title, described = words
     width, most = _PICTURE_SIZE
-    drawing = _picture_to_svg(result, name, (width, min(height, most)), name)
+    drawing = _picture_to_svg(result, method_name, (width, min(height, most)), method_name)
     label = escape_text(f"{title}. {described}")
     drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
     return drawing and f"<h3>{title}</h3>\n<figure>\n{drawing}\n</figure>"
@@ -325,7 +325,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     return _INVALID_XML_CHARACTERS.sub("\ufffd", drawing.strip())
 
 
-def embed_json(result: Any) -> str:
+def embed_visible_and_script_json(result: Any) -> str:
     """Return HTML that contains a result as JSON, once for readers and once for programs."""
     # Each field has its own line, so that two audits can be compared line by line.
     fields = [

@@ -32,7 +32,7 @@ from typing import (
 import numpy as np
 
 from ..errors import argument_of, instance, integer, invalid, mistyped
-from ..paths import name_path_errors, require_path, write_file
+from ..paths import name_path_errors, require_path, write_file_or_keep_old
 from . import WORD_PACKAGES
 from .shown import name_of
 
@@ -127,7 +127,7 @@ def registered_class(word: object) -> type | None:
     return cls
 
 
-def word_of(cls: type) -> str | None:
+def registered_word(cls: type) -> str | None:
     """Return the word that identifies a class in JSON files, or None if the class has no word.
 
     A word of a base class is not used.
@@ -189,9 +189,9 @@ def encode_value(value: Any) -> Any:
     for form in _FORMS.values():
         if form.holds(value):
             return form.encode(value)
-    word = word_of(type(value))
+    word = registered_word(type(value))
     if word is not None:
-        return _encode_record(word, value)
+        return _encode_record_or_fallback_text(word, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "buifU":
         flat = value.ravel().tolist()
         flat = [encode_float(item) for item in flat] if value.dtype.kind == "f" else flat
@@ -240,7 +240,7 @@ def _encode_typed(value: Any) -> Any:
     return encode_value(value)
 
 
-def _encode_record(word: str, value: Any) -> dict[str, Any]:
+def _encode_record_or_fallback_text(word: str, value: Any) -> dict[str, Any]:
     """Return the fields of a record as plain data, or its text if JSON cannot store a field."""
     values = encode_fields(value)
     # Inputs, and fields marked as "named", may be stored by name only.
@@ -293,7 +293,7 @@ def decode_value(value: Any) -> Any:
     if "record" in value:
         cls = _find_class(value["record"])
         rest = decode_fields(cls, value, "record")
-        hints = _annotations_of(cls)
+        hints = _type_hints_except_input_fields(cls)
         return cls(**{key: to_hint(key, hints.get(key), rest[key]) for key in rest})
     for key, form in _FORMS.items():
         if key in value:
@@ -306,7 +306,7 @@ def decode_value(value: Any) -> Any:
 
 
 @functools.cache
-def _annotations_of(cls: type) -> dict[str, Any]:
+def _type_hints_except_input_fields(cls: type) -> dict[str, Any]:
     # An input may be a list. All other sequences in a record are tuples.
     inputs = {field.name for field in fields(cls) if field.metadata.get("input")}
     return {name: hint for name, hint in get_type_hints(cls).items() if name not in inputs}
@@ -349,16 +349,16 @@ def to_hint(name: str, hint: Any, value: Any) -> Any:
     raise mistyped(name, f"of the kind {hint}", value)
 
 
-def decode_fields(cls: type, value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def decode_fields(cls: type, value: Mapping[str, Any], kind_key: str) -> dict[str, Any]:
     """Convert the JSON mapping of an object of class `cls` to a dict with the object's fields.
 
-    The key `kind` of the mapping identifies the class. An error is raised if the other keys of the
-    mapping are not exactly the stored fields of the class.
+    The key `kind_key` of the mapping identifies the class. An error is raised if the other keys of
+    the mapping are not exactly the stored fields of the class.
     """
     held = {f.name for f in fields(cls) if f.metadata.get("held", True)}
-    if value.keys() - {kind} != held:
+    if value.keys() - {kind_key} != held:
         raise mistyped(cls.__name__, f"a record with the fields {sorted(held)}", sorted(value))
-    return {key: decode_value(item) for key, item in value.items() if key != kind}
+    return {key: decode_value(item) for key, item in value.items() if key != kind_key}
 
 
 def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -379,7 +379,7 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
 
 def _serialized_name(cls: type) -> str:
     """Return the word that identifies a class in files, or else the word of its base class."""
-    return next(word for word in map(word_of, cls.__mro__) if word is not None)
+    return next(word for word in map(registered_word, cls.__mro__) if word is not None)
 
 
 def decode_result(record: Mapping[str, Any]) -> Any:
@@ -420,7 +420,7 @@ def decode_json(cls: type[AnyResult], text: Any) -> AnyResult:
 
 def save_json(result: PlainResult, path: Any) -> None:
     """Write a result to a file as JSON."""
-    write_file(path, encode_json(result, None) + "\n")
+    write_file_or_keep_old(path, encode_json(result, None) + "\n")
 
 
 def load_json(cls: type[AnyResult], path: Any) -> AnyResult:
@@ -458,14 +458,14 @@ def result_from_dict(cls: type[AnyResult], record: Mapping[str, Any]) -> AnyResu
         values = {f.name: _read_field(cls, f, record[f.name]) for f in held}
         result = cls(**values)
         result._require_consistency()
-        _require_verdict(result, record.get("derived"))
+        _require_stored_verdict_matches_fields(result, record.get("derived"))
         return result
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         requirement = f"record must be what {cls.__name__}.to_dict wrote"
         raise ValueError(f"{requirement}, got {error!r}") from None
 
 
-def _require_verdict(result: Any, derived: Any) -> None:
+def _require_stored_verdict_matches_fields(result: Any, derived: Any) -> None:
     """Raise an error if the verdict in a file differs from the verdict that the fields give.
 
     The check finds a damaged file in which every single field is valid. A verdict that takes
@@ -491,4 +491,4 @@ def _read_field(cls: type, field: Field[Any], held: Any) -> Any:
         value = decode_value(held)
         if field.name == "seed" and isinstance(held, str) and held.isdecimal():
             value = int(held)
-        return to_hint(field.name, _annotations_of(cls)[field.name], value)
+        return to_hint(field.name, _type_hints_except_input_fields(cls)[field.name], value)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..advice import advise_on_attribute
-from ..suggestions import suggest_in_methods
+from ..suggestions import explain_errors_in_methods
 from ..visible import make_visible
-from .card import escape_html, fold_html, frame_html, make_html_table
+from .card import escape_html, fold_html, make_html_table, wrap_html_with_style_sheet
 from .rows import Row, format_rows
 
 _MAX_REPR_WIDTH: Final = 180
@@ -68,7 +68,7 @@ class Shown:
     def __init_subclass__(cls, **more: Any) -> None:
         """Change the methods of a subclass, so that their errors name a wrong argument or field."""
         super().__init_subclass__(**more)
-        suggest_in_methods(cls)
+        explain_errors_in_methods(cls)
 
     def __repr__(self) -> str:
         """Return the constructor call, shortened to one line of at most 180 characters."""
@@ -76,7 +76,7 @@ class Shown:
         return (
             text
             if len(text) <= _MAX_REPR_WIDTH and "\n" not in text
-            else _format_call(self, _shorten_field, _MAX_REPR_WIDTH)
+            else _format_constructor(self, _shorten_field, _MAX_REPR_WIDTH)
         )
 
     @property
@@ -101,12 +101,12 @@ class Shown:
         return record_to_html(self)
 
 
-suggest_in_methods(Shown)
+explain_errors_in_methods(Shown)
 
 
 def full_call(record: Any) -> str:
     """Return the constructor call of a dataclass with all its fields. Long arrays are shortened."""
-    return _format_call(record, _format_field_in_full)
+    return _format_constructor(record, _repr_shortening_arrays)
 
 
 def on_one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
@@ -115,7 +115,7 @@ def on_one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
+def _format_constructor(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
     """Format the constructor call with as many fields as fit into `longest` characters."""
     parts, size = [], len(type(record).__name__) + len("(, ...)")
     for name, value in list_shown_fields(record):
@@ -156,7 +156,7 @@ def _shorten_field(value: Any) -> str:
         return f"<{kind} array of shape {value.shape}>"
     if isinstance(value, str):
         return repr(on_one_line(value, 40))
-    text = _format_field_in_full(value)
+    text = _repr_shortening_arrays(value)
     if len(text) <= 40 and "\n" not in text:
         return text
     if isinstance(value, (tuple, list, dict, set, frozenset)):
@@ -166,11 +166,11 @@ def _shorten_field(value: Any) -> str:
     return on_one_line(text, 40)
 
 
-def _format_field_in_full(value: Any) -> str:
+def _repr_shortening_arrays(value: Any) -> str:
     if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
         return full_call(value)
     if type(value) is tuple and any(isinstance(item, Shown) for item in value):
-        return f"({', '.join(map(_format_field_in_full, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(_repr_shortening_arrays, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
         return repr(value)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
@@ -197,7 +197,7 @@ def record_to_html(record: Any) -> str:
         >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
-    return frame_html(_record_inner_html(record, _MAX_RECORD_DEPTH))
+    return wrap_html_with_style_sheet(_record_inner_html(record, _MAX_RECORD_DEPTH))
 
 
 def _record_inner_html(record: Any, depth: int) -> str:

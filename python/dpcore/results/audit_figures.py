@@ -20,7 +20,7 @@ from ..report.figures import (
     two_line_title,
 )
 from ..report.rows import format_epsilon
-from .audit_text import format_claim, format_outputs_counts
+from .audit_text import format_claim, format_hits_or_guesses
 from .need import is_recorded
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _format_caption(audit: OutputsAudit) -> str:
     """Format the claim, delta, confidence and counts of an audit as a caption of short lines."""
     delta = "" if audit.delta or isinstance(audit.claim, Claim) else ", delta = 0"
     claim = "no claim given" if audit.claim is None else f"claim: {format_claim(audit)}{delta}"
-    words = f"{claim}; {100 * audit.confidence:g} % confidence; {format_outputs_counts(audit)}"
+    words = f"{claim}; {100 * audit.confidence:g} % confidence; {format_hits_or_guesses(audit)}"
     return textwrap.fill(words, _MAX_CAPTION_CHARACTERS)
 
 
@@ -90,7 +90,7 @@ def _draw_loss(axes: Axes, row: float, value: float, right: float, hue: Any, mar
     axes.text(0.85 * right, row, "infinite", va="center", ha="right")
 
 
-def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
+def draw_trade_off_upper_band(audit: Audit, ax: Any = None) -> Figure:
     """Draw the upper confidence band of an audit on the trade-off function.
 
     The trade-off function gives the least type II error at each type I error. The picture also
@@ -124,7 +124,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     The text is below this point. If the band or an axis is near, it is farther away, with a line to
     the point.
     """
-    bend = _claimed_equal_error(audit)
+    bend = _min_equal_error_rate_under_claim(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         annotate_point(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
@@ -134,15 +134,15 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
-def _claimed_equal_error(audit: Audit) -> float:
+def _min_equal_error_rate_under_claim(audit: Audit) -> float:
     """Return the smallest type I error that the claim allows if the type II error is the same."""
     if isinstance(audit.claim, Claim):
         # The tangent with slope -1 satisfies 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
-    return (1.0 - audit.delta) / (1.0 + _claimed_probability_ratio(audit))
+    return (1.0 - audit.delta) / (1.0 + _exp_claim_times_distance_capped(audit))
 
 
-def _claimed_probability_ratio(audit: Audit) -> float:
+def _exp_claim_times_distance_capped(audit: Audit) -> float:
     """Compute e^(claimed epsilon times distance of the pair), limited to e^700."""
     return math.exp(min(700.0, (audit.claimed_epsilon or 0.0) * audit.pair.distance))
 
@@ -155,13 +155,13 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """
     if isinstance(audit.claim, Claim):
         return np.asarray(audit.claim.trade_off(errors))
-    grow = _claimed_probability_ratio(audit)
+    grow = _exp_claim_times_distance_capped(audit)
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
 
 
-def profile_figure(audit: Audit, ax: Any = None) -> Figure:
+def draw_certified_delta_by_epsilon(audit: Audit, ax: Any = None) -> Figure:
     """Draw the lower bound on delta that an audit certifies, against epsilon."""
     axes = axes_of(ax, scale_figure_size(1.0, 0.8))
     band = audit.tradeoff

@@ -17,12 +17,12 @@ from ..bounds.binomial import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
 from ..mechanisms.commands import Tool
-from ..mechanisms.declarations import inputs_of, is_native
+from ..mechanisms.declarations import convert_pair, is_native
 from ..packages import imported_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
-from ..records import get_optional, has_equal_content
+from ..records import get_attribute, has_equal_content
 from ..report.plain import encode_value
 from ..report.shown import on_one_line
 from ..streams import block_trials
@@ -81,7 +81,7 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
     calls = [
-        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in keywords_per_range(audit)
+        f"dpcore.audit({', '.join(inputs + keywords)})" for keywords in keyword_code_by_range(audit)
     ]
     return " + ".join(calls)
 
@@ -98,7 +98,7 @@ def make_script(audit: Audit) -> str:
         from the JSON of the audit. A comment states if the seed does not repeat the draws.
     """
     mechanism = mechanism_expression(audit.mechanism)
-    pair = pair_expression(audit) or _stored_pair_code(audit)
+    pair = pair_expression(audit) or _code_to_load_stored_pair(audit)
     imports = [*["import numpy as np"] * ("np." in pair), "import dpcore"]
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
@@ -113,23 +113,23 @@ def make_script(audit: Audit) -> str:
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
     calls = []
-    for arguments in keywords_per_range(audit):
+    for arguments in keyword_code_by_range(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
         calls.append(f"dpcore.audit(\n{body})")
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
 
 
-def keywords_per_range(audit: Audit) -> list[list[str]]:
+def keyword_code_by_range(audit: Audit) -> list[list[str]]:
     """Return the keyword arguments, as Python code, with which `dpcore.audit` repeats an audit.
 
     An audit can have counted several separate ranges of trials. The result has one list of
     arguments for each range.
     """
-    common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
+    common = [f"claim={_claim_to_code_or_name(audit.claim)}"] if audit.claim is not None else []
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_trials(audit.elements) else []
-    if get_optional(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
+    if get_attribute(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
         # The integer route gives the same counts, but only one of the two routes is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
@@ -138,7 +138,7 @@ def keywords_per_range(audit: Audit) -> list[list[str]]:
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={relation_as_python(audit) or 'neighbour'}"] * bool(audit.neighbour)
-    inputs = inputs_of(audit.mechanism, audit.pair)
+    inputs = convert_pair(audit.mechanism, audit.pair)
     common += ["null=True"] if inputs_equal(inputs.x, inputs.x_prime) else []
     common += ["source=False"] * any(run.origin == LEFT_OUT for run in audit.provenance)
     attack = f"attack={attack_expression(audit) or 'attack'}"
@@ -148,7 +148,7 @@ def keywords_per_range(audit: Audit) -> list[list[str]]:
     ]
 
 
-def _claim_to_code(claim: Any) -> str:
+def _claim_to_code_or_name(claim: Any) -> str:
     """Return the claim as Python code, or the name `claim` if the code would be too long."""
     if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
@@ -163,7 +163,7 @@ def attack_expression(audit: Audit) -> str | None:
     The result is None if the stored name of the attack does not determine the attack.
     """
     text = audit.attack if audit.attack.endswith(")") else f"{audit.attack}()"
-    return f"dpcore.attacks.{text}" if _is_plain_call(text, attacks.__all__) else None
+    return f"dpcore.attacks.{text}" if _is_call_with_literals(text, attacks.__all__) else None
 
 
 def relation_as_python(audit: Audit) -> str | None:
@@ -173,10 +173,10 @@ def relation_as_python(audit: Audit) -> str | None:
     `dpcore.pairs`.
     """
     text = audit.neighbour
-    return f"dpcore.pairs.{text}" if _is_plain_call(text, pairs.__all__) else None
+    return f"dpcore.pairs.{text}" if _is_call_with_literals(text, pairs.__all__) else None
 
 
-def _is_plain_call(text: str, names: Iterable[str]) -> bool:
+def _is_call_with_literals(text: str, names: Iterable[str]) -> bool:
     """Return True if a text is one call of a listed name, with literals as keyword arguments.
 
     The check is needed because the text may come from the file of another person, and the user may
@@ -232,7 +232,7 @@ def pair_expression(audit: Audit) -> str | None:
 
 def _value_to_code(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
-        return _vector_to_python(value)
+        return _short_vector_to_python_code(value)
     try:
         shown = repr(value)
         same = len(shown) <= 200 and has_equal_content(ast.literal_eval(shown), value)
@@ -241,7 +241,7 @@ def _value_to_code(value: Any) -> str | None:
     return shown if same else None
 
 
-def _vector_to_python(array: np.ndarray[Any, Any]) -> str | None:
+def _short_vector_to_python_code(array: np.ndarray[Any, Any]) -> str | None:
     """Return a finite float64 vector as code, or None for a long vector or another array."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
@@ -254,7 +254,7 @@ def _vector_to_python(array: np.ndarray[Any, Any]) -> str | None:
     return f"np.array({entries!r})" if len(entries) <= _MAX_SHOWN_ENTRIES else None
 
 
-def _stored_pair_code(audit: Audit) -> str:
+def _code_to_load_stored_pair(audit: Audit) -> str:
     if '"repr"' not in json.dumps(encode_value(audit.pair)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
     return f"...  # {on_one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"

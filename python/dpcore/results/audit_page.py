@@ -17,7 +17,7 @@ from ..records import Counts
 from ..report.page import (
     LINES,
     Subject,
-    embed_json,
+    embed_visible_and_script_json,
     escape_text,
     format_versions,
     make_details,
@@ -90,14 +90,14 @@ def make_page(audit: Audit | OutputsAudit) -> str:
         ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", script),
-        ("How this was made", make_provenance_section(audit.provenance)),
-        ("Data", embed_json(audit)),
+        ("How this was made", make_run_provenance_section(audit.provenance)),
+        ("Data", embed_visible_and_script_json(audit)),
     ]
     shown = [(title, part) for title, part in sections if part]
-    return make_document(_name_and_verdict(audit), _make_head(audit), shown, footer)
+    return make_document(_name_and_verdict(audit), _make_page_header(audit), shown, footer)
 
 
-def make_provenance_section(provenance: Sequence[Provenance]) -> str:
+def make_run_provenance_section(provenance: Sequence[Provenance]) -> str:
     """Return HTML that states when and how each run of an audit was made.
 
     `provenance` has one record for each run. If several runs have the same source code of the
@@ -129,7 +129,7 @@ def _list_run_rows(provenance: Provenance) -> list[Row]:
     return [(label, text) for label, text in rows if text]
 
 
-def _make_head(audit: Audit | OutputsAudit) -> str:
+def _make_page_header(audit: Audit | OutputsAudit) -> str:
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claimed_epsilon is None else f"{audit.claimed_epsilon:g}"

@@ -17,27 +17,27 @@ from ..bounds.binomial import find_declaration
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.callables import is_user_code
-from ..mechanisms.declarations import inputs_of, is_native, optional_attribute
+from ..mechanisms.declarations import convert_pair, get_or_default, is_native
 from ..pairs import distances, patterns
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts, Pair
 from ..report.rows import Row, format_epsilon
 from ..report.shown import on_one_line
-from ..streams import block_size_per_thread
+from ..streams import trials_per_thread
 from .evidence import put_numerator_first
 from .guesses import OUTPUTS_BOUNDS, ROWS, Guesses
 from .need import (
-    certifies_little,
+    can_swapped_direction_refute,
+    certifies_less_than_half,
     claim_times_distance,
-    counts_per_side,
+    confidence_of_each_bound,
     draws_needed,
+    event_counts_and_outputs_per_side,
     is_declared_noise_enough,
-    is_direction_wrong,
-    is_event_too_weak,
+    is_event_unable_to_refute_claim,
     is_loss_above,
     is_recorded,
     low_noise_draws,
-    single_bound_confidence,
     trials_needed,
 )
 
@@ -96,7 +96,7 @@ def describe_neighbours(audit: Audit) -> str:
         is "".
     """
     # JSON keeps only the name of most mechanisms.
-    pair = inputs_of(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
+    pair = convert_pair(audit.mechanism, audit.pair) if callable(audit.mechanism) else audit.pair
     if inputs_equal(pair.x, pair.x_prime):
         return "the two inputs are equal: whatever is found is a false alarm"
     if audit.neighbour:
@@ -104,13 +104,13 @@ def describe_neighbours(audit: Audit) -> str:
     if audit.claim is None:
         return ""
     apart = "" if audit.pair.distance == 1.0 else f", at distance {audit.pair.distance:g}"
-    own = _claim_max_distance(audit)
+    own = _describe_distance_of_mechanism_claim(audit)
     return f"not given: the claim is tested for these two inputs only{apart}{own}"
 
 
-def _claim_max_distance(audit: Audit) -> str:
+def _describe_distance_of_mechanism_claim(audit: Audit) -> str:
     """Describe the distance that the mechanism's own claim covers, if this claim was tested."""
-    norm, most = (optional_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
+    norm, most = (get_or_default(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
     return f" (the mechanism's claim covers {_NORM_NAMES[norm]} distance at most {most:g})"
@@ -126,11 +126,11 @@ def _format_distances(pair: Pair | None) -> str:
         size = _format_plural_count(apart["size"], apart["unit"])
         parts.append(f"{apart['replaced']:,} of {size} replaced")
     if "added_or_removed" in apart:
-        parts.append(_format_added_or_removed(apart))
+        parts.append(_format_added_or_removed_records(apart))
     return ", ".join(parts)
 
 
-def _format_added_or_removed(changes: dict[str, Any]) -> str:
+def _format_added_or_removed_records(changes: dict[str, Any]) -> str:
     number = changes["added_or_removed"]
     shown = f"{number:,}" if number <= MOST_CHANGES else f"more than {MOST_CHANGES}"
     if "replaced" in changes:
@@ -160,14 +160,14 @@ def describe_next_steps(audit: Audit) -> str:
     if audit.refuted is not False:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
-    pair = _OTHER_ROWS if optional_attribute(audit.mechanism, "log_rows") else pair
+    pair = _OTHER_ROWS if get_or_default(audit.mechanism, "log_rows") else pair
     if is_declared_noise_enough(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
-    other = _list_next_steps(audit, pair)
+    other = _two_best_steps_besides_trials(audit, pair)
     steps = " or ".join(other)
     if audit.pooled:
         return f"{steps}."
-    if is_event_too_weak(audit):
+    if is_event_unable_to_refute_claim(audit):
         sight = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{steps}. {sight}, with any number of trials."
     trials = trials_needed(audit)
@@ -178,7 +178,7 @@ def describe_next_steps(audit: Audit) -> str:
     if audit.bound_counts.k_prime == 0 or trials is None:
         # An event that never happens on the other side already shows the largest loss.
         return f"{more}."
-    if _differs_in_many_entries(audit) or _could_change_more_entries(audit):
+    if _differs_in_many_entries_under_l1(audit) or _could_change_more_entries(audit):
         return f"{other[0]}, or {more}."
     return f"{more}; or {steps}."
 
@@ -206,7 +206,7 @@ def describe_how_to_refute(audit: Audit | OutputsAudit) -> str:
             others = f'attack="coordinatewise" (for independent coordinates), {others}'
     if rows is None or rows > _MAX_DRAWABLE_TRIALS:
         return f"{others}: no machine draws the {unit} that could refute this one."
-    return f"at least {_format_large_number(rows)} {unit} on each side, or {others}."
+    return f"at least {_comma_or_exponent_text(rows)} {unit} on each side, or {others}."
 
 
 def _next_step_below_claim(audit: Audit, steps: str) -> str:
@@ -214,23 +214,23 @@ def _next_step_below_claim(audit: Audit, steps: str) -> str:
 
     That is, even if the frequencies were the true probabilities, the event would not refute it.
     """
-    if is_direction_wrong(audit):
+    if can_swapped_direction_refute(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws per side: it chose the wrong direction"
         return f"{pilot}. Or {steps}."
     if audit.exact is not None:
         # The vote shows more than the claim, whatever these draws show.
         return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
-    return f"{_prepend_more_draws(audit, steps, 'trials')}. {_TOO_WEAK}"
+    return f"{_prepend_more_draws_if_few(audit, steps, 'trials')}. {_TOO_WEAK}"
 
 
-def _prepend_more_draws(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
+def _prepend_more_draws_if_few(audit: Audit | OutputsAudit, steps: str, rows: str) -> str:
     """Put the step "more draws" before other steps, if the audit had too few draws.
 
     With more draws, an attack may choose another event. The attack MajorityVote always has the same
     event, so its steps are returned unchanged.
     """
     planned = low_noise_draws(audit)
-    counts = put_numerator_first(counts_per_side(audit), audit.direction)
+    counts = put_numerator_first(event_counts_and_outputs_per_side(audit), audit.direction)
     is_enough = planned is not None and planned[2] is not None and planned[2] <= counts.n
     is_vote = audit.attack.lower().startswith("majority")
     if is_enough or is_vote or steps.startswith((_ONE_ENTRY, _ALL_PATTERNS[:9])):
@@ -249,10 +249,10 @@ def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     if trials <= audit.trials:
         fresh = 'a fresh audit with bound="clopper_pearson"'
         return f"{fresh} and {audit.trials:,} trials fixed in advance, {same}"
-    return f"about {_format_large_number(trials)} trials on each side, {same}"
+    return f"about {_comma_or_exponent_text(trials)} trials on each side, {same}"
 
 
-def _list_next_steps(audit: Audit, pair: str) -> list[str]:
+def _two_best_steps_besides_trials(audit: Audit, pair: str) -> list[str]:
     """Return the two most promising steps other than more trials; the better step is first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
@@ -260,22 +260,22 @@ def _list_next_steps(audit: Audit, pair: str) -> list[str]:
     if audit.route == "timed":
         left = ["auto, on outputs alone"]
     attacks = f"another attack ({', '.join(left)})"
-    if _differs_in_many_entries(audit):
+    if _differs_in_many_entries_under_l1(audit):
         return [_ONE_ENTRY.format(dim=np.size(audit.pair.x)), pair]
     if _could_change_more_entries(audit):
         return [_ALL_PATTERNS.format(dim=np.size(audit.pair.x)), pair]
     if tried != "auto":
         return [attacks, pair]
-    return [pair, _OWN_SCORE if certifies_little(audit) or not left else attacks]
+    return [pair, _OWN_SCORE if certifies_less_than_half(audit) or not left else attacks]
 
 
-def _format_large_number(number: int) -> str:
+def _comma_or_exponent_text(number: int) -> str:
     return f"{number:,}" if number < 10**10 else f"{number:.2g}"
 
 
-def _differs_in_many_entries(audit: Audit) -> bool:
+def _differs_in_many_entries_under_l1(audit: Audit) -> bool:
     """Return True if the L1 norm defines neighbours and the inputs differ in many entries."""
-    l1 = optional_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
+    l1 = get_or_default(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
@@ -285,7 +285,7 @@ def _could_change_more_entries(audit: Audit) -> bool:
     That is, neighbours are defined by the Linf norm, and the pair is no pattern of `dpcore.pairs`
     in which all entries change.
     """
-    linf = optional_attribute(audit.mechanism, "norm") == "linf"
+    linf = get_or_default(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
     if not linf or audit.searched is not None or np.ndim(audit.pair.x) != 1:
         return False
@@ -293,7 +293,7 @@ def _could_change_more_entries(audit: Audit) -> bool:
     return size > 1 and audit.pair not in patterns(size, "all")
 
 
-def outputs_next_steps(audit: OutputsAudit) -> str:
+def refutation_advice(audit: OutputsAudit) -> str:
     """Return a line on what may help to refute a claim about recorded outputs.
 
     Examples are more rows (recorded outputs), another attack, or other canaries (training examples
@@ -313,23 +313,23 @@ def outputs_next_steps(audit: OutputsAudit) -> str:
         return ""
     if audit.counts is None:
         better = "canaries that stand out more, or scores that separate them better."
-        return better if certifies_little(audit) else ""
+        return better if certifies_less_than_half(audit) else ""
     ordered = put_numerator_first(audit.counts, audit.direction)
     claim = claim_times_distance(audit)
     rows = draws_needed(ordered, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
-    if certifies_little(audit):
+    if certifies_less_than_half(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
     if rows is None and not is_loss_above(ordered, claim, audit.delta):
-        return f"{_prepend_more_draws(audit, other, 'rows')}. {_TOO_WEAK}"
+        return f"{_prepend_more_draws_if_few(audit, other, 'rows')}. {_TOO_WEAK}"
     if rows is None:
         return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
-    more = f"about {_format_large_number(rows)} counted rows on each side"
+    more = f"about {_comma_or_exponent_text(rows)} counted rows on each side"
     more += ", if the frequencies stay the same"
     return f"{more}." if ordered.k_prime == 0 else f"{more}; or {other}."
 
 
-def describe_draws_for_low_noise(audit: Audit | OutputsAudit) -> str:
+def describe_draws_to_detect_low_noise(audit: Audit | OutputsAudit) -> str:
     """State how many draws an audit needs to detect noise that is 10 % too small.
 
     With such noise, the privacy loss is larger than the claimed epsilon. If delta is 0, the
@@ -356,46 +356,46 @@ def describe_draws_for_low_noise(audit: Audit | OutputsAudit) -> str:
     if trials is None:
         return f"{noise} takes more than {power.MOST_TRIALS:.0e} {rows} on each side."
     plan = (
-        f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on "
+        f"{noise} is refuted with 95 % probability by {_comma_or_exponent_text(trials)} {rows} on "
         f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # If the attack showed a small loss, it needs far more trials.
     auto = f" `auto` usually takes up to {power.AUTO_FACTOR} times as many."
-    return plan if certifies_little(audit) else f"{plan}{auto}"
+    return plan if certifies_less_than_half(audit) else f"{plan}{auto}"
 
 
-def list_report_rows(audit: Audit) -> list[Row]:
+def list_report_rows_without_time(audit: Audit) -> list[Row]:
     """Return the report on an audit as rows (label, text), without the row "time"."""
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
         ("certified", NOTHING if audit.checks else _format_bound(audit, bound_method_text(audit))),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, not a bound)"),
-        ("closed form", _describe_closed_form(audit)),
+        ("closed form", _describe_exact_or_infinite_loss(audit)),
         ("exact loss", _declared_noise_loss_text(audit)),
         ("witness", describe_event(audit)),
         *(("inside", str(entry)) for entry in audit.inside),
         ("counts", format_counts(audit.counts)),
         ("reach", _describe_reach(audit)),
-        *_pooled_coordinate_rows(audit),
+        *_pooled_assumption_and_count_rows(audit),
         ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
-        ("search", _describe_pair_search(audit)),
-        ("budget", _describe_time_budget(audit)),
+        ("search", _describe_number_of_searched_pairs(audit)),
+        ("budget", _describe_trials_in_time_budget(audit)),
         ("distances", _format_distances(audit.pair)),
         ("encoded", _format_distances(audit.clean)),
         ("neighbours", describe_neighbours(audit)),
         ("read", _describe_parts_read(audit)),
         ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
-        *_list_floating_point_rows(audit),
+        *_list_last_bits_event_rows(audit),
         ("seed", _describe_seed(audit)),
         ("device", audit.runs_on),
         ("needed", describe_next_steps(audit)),
-        ("plan", describe_draws_for_low_noise(audit)),
+        ("plan", describe_draws_to_detect_low_noise(audit)),
         ("note", propose_trace(audit)),
         ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
         *(
             ("note", entry)
-            for entry in (describe_joint_bounds(audit), audit.power, *audit.notes, *audit.checks)
+            for entry in (joint_confidence_text(audit), audit.power, *audit.notes, *audit.checks)
         ),
     ]
     return [(label, text) for label, text in table if text]
@@ -406,7 +406,7 @@ def has_nan(audit: Audit) -> bool:
     return audit.nan + audit.nan_prime > 0
 
 
-def _describe_closed_form(audit: Audit) -> str:
+def _describe_exact_or_infinite_loss(audit: Audit) -> str:
     if audit.exact is not None:
         return f"{format_epsilon(audit.exact)} (the loss this attack can see)"
     is_explained = is_native(audit.mechanism)
@@ -456,7 +456,7 @@ def _declared_noise_loss_text(audit: Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _describe_pair_search(audit: Audit) -> str:
+def _describe_number_of_searched_pairs(audit: Audit) -> str:
     """Describe how many pairs the search for the pair compared; return "" without a search."""
     search = audit.searched
     if search is None:
@@ -467,7 +467,7 @@ def _describe_pair_search(audit: Audit) -> str:
     return f"{_format_plural_count(search.evaluations, 'pilot')} compared, {rounds}{ended}{change}"
 
 
-def _describe_time_budget(audit: Audit) -> str:
+def _describe_trials_in_time_budget(audit: Audit) -> str:
     """Describe how many trials fit into the budget of seconds; return "" without a budget."""
     if audit.budget is None:
         return ""
@@ -477,7 +477,7 @@ def _describe_time_budget(audit: Audit) -> str:
     )
 
 
-def describe_joint_bounds(audit: Audit | OutputsAudit) -> str:
+def joint_confidence_text(audit: Audit | OutputsAudit) -> str:
     """Return a sentence on the joint confidence of two bounds of an audit.
 
     The first bound is the certified bound. The second bound comes from the last bits of the outputs
@@ -516,7 +516,7 @@ def _used_bound_title(bound: Callable[..., float], counts: Counts) -> str:
     return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
-def _pooled_coordinate_rows(audit: Audit) -> list[Row]:
+def _pooled_assumption_and_count_rows(audit: Audit) -> list[Row]:
     """Return rows on pooled coordinates: the assumption, and the counts of each group.
 
     The list is empty if the event pools no coordinates.
@@ -528,7 +528,7 @@ def _pooled_coordinate_rows(audit: Audit) -> list[Row]:
     return [("assuming", audit.event.assumption), *rows]
 
 
-def _list_floating_point_rows(audit: Audit | OutputsAudit) -> list[Row]:
+def _list_last_bits_event_rows(audit: Audit | OutputsAudit) -> list[Row]:
     """Return rows on the second event of an audit, which is about last bits of floats.
 
     If the event about last bits has the larger bound, it is the main event of the audit. The rows
@@ -539,7 +539,7 @@ def _list_floating_point_rows(audit: Audit | OutputsAudit) -> list[Row]:
         return []
     # If it counts towards the verdict, it gets half of the error probability.
     bound = BOUNDS[audit.bound] if audit.floats else clopper_pearson
-    lower = bound(finding.bound_counts, finding.delta, single_bound_confidence(audit))
+    lower = bound(finding.bound_counts, finding.delta, confidence_of_each_bound(audit))
     counts = f"{finding.event}; {format_counts(finding.counts)}"
     if audit.rounding_won:
         text = f"epsilon >= {format_epsilon(lower)}: {counts}"
@@ -607,7 +607,7 @@ def _describe_seed(audit: Audit) -> str:
     )
 
 
-def _describe_time(audit: Audit) -> str:
+def _describe_time_and_speed(audit: Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
     threads = _format_plural_count(audit.threads, "thread") + _describe_idle_threads(audit)
     speed = f"{audit.draws_per_second:.3g} draws/s on {threads}"
@@ -627,14 +627,12 @@ def _describe_idle_threads(audit: Audit) -> str:
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
         return ""
-    return (
-        f", of which {blocks} had work: block={block_size_per_thread(audit.trials, audit.threads)}"
-    )
+    return f", of which {blocks} had work: block={trials_per_thread(audit.trials, audit.threads)}"
 
 
 def list_all_rows(audit: Audit) -> list[Row]:
     """Return the report on an audit as rows (label, text). The last row states the running time."""
-    return [*list_report_rows(audit), ("time", _describe_time(audit))]
+    return [*list_report_rows_without_time(audit), ("time", _describe_time_and_speed(audit))]
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
@@ -653,17 +651,17 @@ def list_outputs_rows(audit: OutputsAudit) -> list[Row]:
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (not a bound)"),
         ("witness", describe_event(audit)),
         *(("inside", str(entry)) for entry in audit.inside),
-        ("counts", format_outputs_counts(audit)),
+        ("counts", format_hits_or_guesses(audit)),
         ("reach", _describe_reach(audit)),
         ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
-        ("rows", _describe_row_meaning(audit)),
+        ("rows", _describe_stated_row_independence(audit)),
         *(("read from", str(entry)) for entry in audit.files),
         ("read", _describe_parts_read(audit)),
-        *_list_floating_point_rows(audit),
-        ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
-        ("needed", outputs_next_steps(audit)),
-        ("plan", describe_draws_for_low_noise(audit)),
-        *(("note", note) for note in (describe_joint_bounds(audit), *audit.notes)),
+        *_list_last_bits_event_rows(audit),
+        ("seed", f"{audit.seed} ({_describe_role_of_audit_seed(audit)})"),
+        ("needed", refutation_advice(audit)),
+        ("plan", describe_draws_to_detect_low_noise(audit)),
+        *(("note", note) for note in (joint_confidence_text(audit), *audit.notes)),
     ]
     return [(label, text) for label, text in table if text]
 
@@ -687,7 +685,7 @@ def _format_outputs_bound(audit: OutputsAudit) -> str:
     return _format_bound(audit, f"{100 * audit.confidence:g} % confidence, {title}")
 
 
-def format_outputs_counts(audit: OutputsAudit) -> str:
+def format_hits_or_guesses(audit: OutputsAudit) -> str:
     """Return the counts of an audit of recorded outputs as text.
 
     For an audit of one training run with canaries, the text states how many guesses are right.
@@ -730,7 +728,7 @@ def _needed_guess_text(guesses: int | None) -> str:
     return f"{guesses:,} guesses (and canaries) or more, all of them right"
 
 
-def _describe_row_meaning(audit: OutputsAudit) -> str:
+def _describe_stated_row_independence(audit: OutputsAudit) -> str:
     paired = "; rows i of both sides come from one seed" if audit.paired else ""
     order = "; put in this order when the runs were over" if audit.arranged else ""
     meaning = ROWS[audit.rows]
@@ -743,7 +741,7 @@ def _describe_row_meaning(audit: OutputsAudit) -> str:
     return f"{audit.rows.replace('_', ' ')}: {meaning}{paired}{order}"
 
 
-def _describe_seed_use(audit: OutputsAudit) -> str:
+def _describe_role_of_audit_seed(audit: OutputsAudit) -> str:
     if audit.rows == "one_run":
         return "decides ties between scores"
     return f"of the shuffle; {audit.pilot[0]:,} and {audit.pilot[1]:,} rows chose the event"

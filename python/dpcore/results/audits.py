@@ -14,22 +14,22 @@ import numpy.typing as npt
 
 from .. import bounds, exact
 from ..bounds.binomial import find_declaration
-from ..claims.trade_off import Claim, tangent_eps_delta
+from ..claims.trade_off import Claim, choose_refutable_pair
 from ..errors import delta_level, instance, integer, invalid, mistyped
 from ..events import event_of
-from ..mechanisms.declarations import is_native, optional_attribute
+from ..mechanisms.declarations import get_or_default, is_native
 from ..records import Counts
 from ..report.rows import Row
 from ..report.shown import name_of, on_one_line
 from ..sampling.driver import draw_again, unite_ranges
-from ..sampling.rows import event_rate_change_doubts
+from ..sampling.rows import compare_rates_of_audits
 from ..suggestions import explain_argument_errors
 from . import evidence
-from .audit_figures import draw_bounds, profile_figure, tradeoff_figure
+from .audit_figures import draw_bounds, draw_certified_delta_by_epsilon, draw_trade_off_upper_band
 from .audit_json import derive_audit_numbers
 from .audit_page import make_page
 from .audit_text import list_all_rows
-from .need import explain_no_loss, rounded_fewest, single_bound_confidence
+from .need import confidence_of_each_bound, explain_always_or_never_event, rounded_fewest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             (1.96, 1.76)
         """
         delta = delta_level(delta)
-        return evidence.per_distance(self._certified_at(delta), delta, self.pair.distance)
+        return evidence.divide_if_delta_0(self._certified_at(delta), delta, self.pair.distance)
 
     @property
     def delta_lower(self) -> float:
@@ -105,8 +105,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         """
         if self.checks:
             return 0.0
-        level = single_bound_confidence(self)
-        own = self._bound_at(delta, level)
+        level = confidence_of_each_bound(self)
+        own = self._event_bound(delta, level)
         if not self.floats or self.floating_point is None:
             return own
         # The two bounds hold jointly at the audit's confidence, so the larger one may be reported.
@@ -121,7 +121,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         finding = self.floating_point
         if not self.floats or finding is None:
             return self
-        level = single_bound_confidence(self)
+        level = confidence_of_each_bound(self)
         if self._tests_curve:
             alpha = (1.0 - level) / 2.0
             points = [error_limits_of(c, alpha) for c in (self.bound_counts, finding.bound_counts)]
@@ -150,7 +150,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             curve=None,
         )
 
-    def _bound_at(self, delta: float, confidence: float) -> float:
+    def _event_bound(self, delta: float, confidence: float) -> float:
         """Compute the lower bound on the loss of the pair at any delta, from `event` only."""
         if self.slices:
             return self._sequential_bound(delta, confidence)
@@ -169,7 +169,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         if delta != self.delta:
             raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
         bound = 0.0
-        for epsilon in _grid_rising_past_claim((self.claimed_epsilon or 0.0) * self.pair.distance):
+        for epsilon in _epsilons_around_claim((self.claimed_epsilon or 0.0) * self.pair.distance):
             if not self._is_bet_won(epsilon, delta, confidence):
                 break
             bound = epsilon
@@ -229,7 +229,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
                 return self._is_bet_won(epsilon, delta, self.confidence)
             return self._certified_at(delta) > epsilon
 
-        return parameter_on_grid(claim, epsilon, is_refuted)
+        return max_refuted_parameter(claim, epsilon, is_refuted)
 
     @property
     def point(self) -> tuple[float, float, float] | None:
@@ -266,7 +266,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         counts_of_events = [self.bound_counts]
         if self.floats and self.floating_point is not None:
             counts_of_events.append(self.floating_point.bound_counts)
-        alpha = (1.0 - single_bound_confidence(self)) / 2.0
+        alpha = (1.0 - confidence_of_each_bound(self)) / 2.0
         return [error_limits_of(counts, alpha) for counts in counts_of_events]
 
     @property
@@ -303,7 +303,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             return ""
         counts = self.bound_counts
         first, second = ("x", "x'") if self.direction == "x" else ("x'", "x")
-        silent = explain_no_loss(counts)
+        silent = explain_always_or_never_event(counts)
         if silent:
             return f"power: {silent} and cannot refute the claim. Other events were not tested."
         if counts.k == 0:
@@ -316,7 +316,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             # The exact test would take minutes. It nearly always certifies what Clopper-Pearson
             # certifies.
             bound = bounds.clopper_pearson
-        at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_confidence(self)
+        at = counts.n, whole, counts.k / counts.n, bound, self.delta, confidence_of_each_bound(self)
         ratio = bounds.detectable(*at)[1]
         if not math.isfinite(ratio):
             return (
@@ -349,7 +349,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         tangent, delta = self.tangent, self.delta
         if isinstance(self.claim, Claim) and not self._tests_curve:
             # For such an event the pilot would have chosen another tangent.
-            tangent, delta = tangent_eps_delta(self.claim, perfect)
+            tangent, delta = choose_refutable_pair(self.claim, perfect)
         last = (
             replace(self.slices[-1], direction="x", counts=perfect, guess=_PERFECT_GUESS)
             if self.slices
@@ -434,7 +434,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
             loss = abs(float(sum(parts)))
         else:
             loss = evidence.empirical_loss(self.counts)
-        return evidence.per_distance(loss, self.delta, self.pair.distance)
+        return evidence.divide_if_delta_0(loss, self.delta, self.pair.distance)
 
     @property
     def exact(self) -> float | None:
@@ -482,7 +482,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     @property
     def own_claim(self) -> float | None:
         """Epsilon that the mechanism states in its attribute `claim`, or None if it states none."""
-        own = optional_attribute(self.mechanism, "claim")
+        own = get_or_default(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
@@ -641,14 +641,14 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         `ax` is a matplotlib figure or axes, or None for a new figure.
         """
-        return tradeoff_figure(self, ax)
+        return draw_trade_off_upper_band(self, ax)
 
     def plot_profile(self, ax: Any = None) -> Figure:
         """Plot the certified lower bound on delta as a function of epsilon.
 
         `ax` is a matplotlib figure or axes, or None for a new figure.
         """
-        return profile_figure(self, ax)
+        return draw_certified_delta_by_epsilon(self, ax)
 
 
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
@@ -657,7 +657,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
         audit.exchange_findings() if audit.rounding_won else audit for audit in (first, second)
     )
     rules = {field.name: evidence.get_merger(field) for field in fields(first)}
-    for name in (name for name, rule in rules.items() if rule is evidence.require_equal):
+    for name in (name for name, rule in rules.items() if rule is evidence.first_of_equal):
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
@@ -665,7 +665,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     # Fields that can be kept from one audit only are taken from the one with the earlier trials.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
-        if rule not in (evidence.require_equal, evidence.mark_merged):
+        if rule not in (evidence.first_of_equal, evidence.mark_merged):
             values[name] = rule(getattr(early, name), getattr(late, name))
     return replace(first, **values).with_winner()
 
@@ -710,7 +710,7 @@ def _event_rates_differ_note(first: Audit, second: Audit) -> tuple[str, ...]:
         return ()
     own, other = first.counts, second.counts
     sides = [(own.n, own.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (own, other)]
-    return event_rate_change_doubts(sides)
+    return compare_rates_of_audits(sides)
 
 
 def _require_whole_blocks(first: Audit, second: Audit) -> None:
@@ -722,7 +722,7 @@ def _require_whole_blocks(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _grid_rising_past_claim(claim: float) -> Iterator[float]:
+def _epsilons_around_claim(claim: float) -> Iterator[float]:
     """Yield a fixed grid of epsilons: ten steps up to the claim, then steps of 2 % up to 64."""
     if claim > 0.0:
         yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
@@ -748,7 +748,7 @@ def error_limits_of(counts: Counts, alpha: float) -> tuple[float, float]:
     return type_one, 1.0 - bounds.limits(counts.k, counts.n, alpha)[0]
 
 
-def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
+def max_refuted_parameter(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
     """Return the largest parameter up to which all parameters of a fixed grid are refuted.
 
     The parameter is mu of a `GDP` claim, or rho of a `ZCDP` claim. A claim with this parameter
@@ -761,7 +761,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
     """
     largest = 0.0
     for value in itertools.islice(
-        _grid_rising_past_claim(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+        _epsilons_around_claim(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
@@ -771,10 +771,10 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
 
 
 @lru_cache(maxsize=256)
-def max_refuted_mu_rho(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
+def max_refuted_mu_rho(claim: Claim, error_pairs: tuple[tuple[float, float], ...]) -> float:
     """Return the largest mu (for `GDP`) or rho (for `ZCDP`) that at least one point refutes.
 
     A point is a pair of a type I and a type II error. A point refutes a parameter if the claimed
     trade-off curve is above the point.
     """
-    return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in points))
+    return claim.largest(lambda curve: any(two < curve.trade_off(q) for q, two in error_pairs))

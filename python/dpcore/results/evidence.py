@@ -66,7 +66,7 @@ def put_numerator_first(counts: Counts, direction: str | None) -> Counts:
     return counts if direction == "x" else counts.swapped()
 
 
-def per_distance(loss: float, delta: float, distance: float) -> float:
+def divide_if_delta_0(loss: float, delta: float, distance: float) -> float:
     """Return `loss` divided by `distance` if `delta` is 0, and `loss` itself otherwise."""
     return loss / distance if delta == 0.0 else loss
 
@@ -313,14 +313,14 @@ def delta_lower_at_zero(epsilon_lower_at: Callable[[float], float]) -> float:
     return low
 
 
-def merge_findings(early: Finding | None, late: Finding | None) -> Finding | None:
+def merge_or_keep_early(early: Finding | None, late: Finding | None) -> Finding | None:
     """Merge the events on last bits of two audits. If the events differ, return `early`."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
-def merge_curves(early: Scored | None, late: Scored | None) -> Scored | None:
+def add_or_keep_early(early: Scored | None, late: Scored | None) -> Scored | None:
     """Add two audits' counts at several thresholds. If the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
@@ -338,7 +338,7 @@ def unite_smallest_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tup
     return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
-def require_equal(early: Any, late: Any) -> Any:
+def first_of_equal(early: Any, late: Any) -> Any:
     """Return `early`. The function is the merge rule of fields that must be equal in two audits."""
     return early
 
@@ -357,14 +357,14 @@ def first_not_none(early: Any, late: Any) -> Any:
     return late if early is None else early
 
 
-def field_rule(read: Reading = return_unchanged, merge: Merging = require_equal) -> dict[str, Any]:
+def field_rule(read: Reading = return_unchanged, merge: Merging = first_of_equal) -> dict[str, Any]:
     """Make the metadata of a field of an audit: how it is read from a file, and how it is merged.
 
     Args:
         read: function that takes the name of the field and the value in a file. It checks the value
             and returns the value of the field.
         merge: function that takes the values of the field in two audits and returns the value in
-            the merged audit. Examples are `require_equal`, `total`, `larger`, `either` and
+            the merged audit. Examples are `first_of_equal`, `total`, `larger`, `either` and
             `mark_merged`.
 
     Returns:
@@ -375,11 +375,11 @@ def field_rule(read: Reading = return_unchanged, merge: Merging = require_equal)
 
 def get_merger(field: Field[Any]) -> Merging:
     """Return the function that merges the values that two audits have in a field."""
-    merging: Merging = field.metadata.get("merge", require_equal)
+    merging: Merging = field.metadata.get("merge", first_of_equal)
     return merging
 
 
-def make_checked_reader(check: Callable[[Any], Any]) -> Reading:
+def reader_from_check(check: Callable[[Any], Any]) -> Reading:
     """Return a function `(name, value)` that returns the value if `check` raises no error."""
 
     def read(name: str, value: Any) -> Any:
@@ -426,7 +426,7 @@ def make_integer_reader(low: int) -> Reading:
     return lambda name, value: errors.integer(name, value, low)
 
 
-def read_epsilon(name: str, value: Any) -> Any:
+def require_epsilon(name: str, value: Any) -> Any:
     """Return `value` if it is a finite number of at least 0. Otherwise raise an error."""
     errors.real(name, value, low=0.0)
     return value
@@ -434,15 +434,15 @@ def read_epsilon(name: str, value: Any) -> Any:
 
 def check_claim_or_epsilon(name: str, value: Any) -> Claim | float:
     """Return `value` if it is an epsilon or a `Claim` object. Otherwise raise an error."""
-    return value if isinstance(value, Claim) else read_epsilon(name, value)
+    return value if isinstance(value, Claim) else require_epsilon(name, value)
 
 
-def read_float(name: str, value: Any) -> float:
-    """Convert the value of a field in a file to a float. `name` is not used."""
+def read_float(unused_name: str, value: Any) -> float:
+    """Convert the value of a field in a file to a float. `unused_name` is not used."""
     return float(value)
 
 
-def read_seed(name: str, value: Any) -> int:
+def seed_text_to_int(name: str, value: Any) -> int:
     """Convert a seed in a file from a string to an int.
 
     Files contain seeds as strings, because some JSON readers lack 64-bit integers.
@@ -582,7 +582,7 @@ class TableRead(Record, word="TableRead"):
         how = ", ".join(part for part in (f"{self.kind}{header}", sep, self.encoding) if part)
         end = "; columns matched by position" if self.by_position else ""
         end += f"; SHA-256 {self.sha256}" if self.sha256 else ""
-        what = f"{self._format_columns()}{self._format_kinds()}"
+        what = f"{self._format_columns()}{self._describe_cell_types()}"
         return f"{self.name}: {self.rows:,} rows{what}; {how}{end}"
 
     def _format_columns(self) -> str:
@@ -594,7 +594,7 @@ class TableRead(Record, word="TableRead"):
         of = f" of {others}" if self.there else f" of {self.width:,}"
         return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
 
-    def _format_kinds(self) -> str:
+    def _describe_cell_types(self) -> str:
         """Describe the types of the cells; columns of the same type are listed together."""
         names: dict[str, list[str]] = {}
         for name, kind in zip(self.columns, self.kinds, strict=False):
@@ -605,8 +605,8 @@ class TableRead(Record, word="TableRead"):
         return f": {_shorten_name_list(lists, len(lists))}"
 
 
-def _shorten_name_list(names: list[str], size: int) -> str:
-    more = f" ({size:,} in all)" if size > _MAX_SHOWN_NAMES else ""
+def _shorten_name_list(names: list[str], total_count: int) -> str:
+    more = f" ({total_count:,} in all)" if total_count > _MAX_SHOWN_NAMES else ""
     return ", ".join(names[:_MAX_SHOWN_NAMES]) + more
 
 
@@ -701,9 +701,9 @@ class Evidence(Result):
     direction: str = field(metadata=field_rule(word_reader(*SIDES)))
     counts: Counts = field(metadata=field_rule(type_check_reader(Counts), total))
     claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
-    delta: float = field(metadata=field_rule(make_checked_reader(errors.delta_level)))
-    confidence: float = field(metadata=field_rule(make_checked_reader(errors.confidence_level)))
-    seed: int = field(metadata=field_rule(read_seed))
+    delta: float = field(metadata=field_rule(reader_from_check(errors.delta_level)))
+    confidence: float = field(metadata=field_rule(reader_from_check(errors.confidence_level)))
+    seed: int = field(metadata=field_rule(seed_text_to_int))
     block: int = field(metadata=field_rule(make_integer_reader(1)))
     route: str = field(
         metadata=field_rule(word_reader("integer", "sampled", "callable", "timed"), larger)
@@ -728,11 +728,11 @@ class Evidence(Result):
         default=(), metadata=field_rule(tuple_reader(Counts), mark_merged)
     )
     floating_point: Finding | None = field(
-        default=None, metadata=field_rule(none_or(type_check_reader(Finding)), merge_findings)
+        default=None, metadata=field_rule(none_or(type_check_reader(Finding)), merge_or_keep_early)
     )
     floats: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), merge_curves)
+        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), add_or_keep_early)
     )
     slices: tuple[Slice, ...] = field(
         default=(), metadata=field_rule(tuple_reader(Slice), mark_merged)
@@ -747,7 +747,7 @@ class Evidence(Result):
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape))
     clean: Pair | None = field(default=None, metadata=field_rule(none_or(type_check_reader(Pair))))
     declared_loss: float | None = field(default=None, metadata=field_rule(none_or(read_float)))
-    tangent: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
+    tangent: float | None = field(default=None, metadata=field_rule(none_or(require_epsilon)))
     read: PartsRead | None = field(
         default=None,
         compare=False,

@@ -23,7 +23,7 @@ _EXAMPLE_SCALE_FACTOR: Final = 0.9
 _SMALL_CLAIM_SHARE: Final = 0.5
 """Share of the claim below which a report suggests that users write their own score."""
 _WRONG_DIRECTION_FACTOR: Final = 10
-"""Largest factor by which the number of trials may grow in `is_direction_wrong`."""
+"""Largest factor by which the number of trials may grow in `can_swapped_direction_refute`."""
 _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
 """Largest numbers of zeros after two leading digits, in the numbers of draws that are tried."""
 
@@ -116,10 +116,10 @@ def trials_needed(audit: Audit) -> int | None:
         on the input of the numerator, the limit is 10**18 trials.
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_confidence(audit))
+    return draws_needed(audit.bound_counts, claim, audit.delta, confidence_of_each_bound(audit))
 
 
-def single_bound_confidence(audit: Audit | OutputsAudit) -> float:
+def confidence_of_each_bound(audit: Audit | OutputsAudit) -> float:
     """Return the confidence with which an audit computes each single bound.
 
     An audit can test a second event, about the last bits of the outputs. If this event counts
@@ -129,7 +129,7 @@ def single_bound_confidence(audit: Audit | OutputsAudit) -> float:
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
-def explain_no_loss(counts: Counts) -> str:
+def explain_always_or_never_event(counts: Counts) -> str:
     """Return a text if an event always or never happened, and "" otherwise.
 
     The text explains that such an event cannot show a privacy loss.
@@ -149,12 +149,12 @@ def claim_times_distance(audit: Audit | OutputsAudit) -> float:
     return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
 
-def certifies_little(audit: Audit | OutputsAudit) -> bool:
+def certifies_less_than_half(audit: Audit | OutputsAudit) -> bool:
     """Return True if an audit certifies less than half of the claimed epsilon."""
     return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
-def counts_per_side(audit: Audit | OutputsAudit) -> Counts:
+def event_counts_and_outputs_per_side(audit: Audit | OutputsAudit) -> Counts:
     """Return the counts of an audit, with the number of outputs on each input as `n`.
 
     An audit of running times stores the number of calls on both inputs together as `n` and
@@ -178,7 +178,7 @@ def low_noise_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | No
     claim, delta = claim_times_distance(audit), audit.delta
     if not claim:
         return None
-    ordered = put_numerator_first(counts_per_side(audit), audit.direction)
+    ordered = put_numerator_first(event_counts_and_outputs_per_side(audit), audit.direction)
     true = power.scaled_noise_epsilon(claim, _EXAMPLE_SCALE_FACTOR, delta)
     frequency = _assumed_event_frequency(ordered, true)
     return true, *_mass_and_trials(claim, true, frequency, delta, audit.confidence)
@@ -190,7 +190,7 @@ def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
     It is .5 if the event shows no loss. It is limited, because the complement of a more frequent
     event shows a larger loss.
     """
-    if explain_no_loss(frequencies) or frequencies.k == 0:
+    if explain_always_or_never_event(frequencies) or frequencies.k == 0:
         return 0.5
     # If the mass is larger and the ratio is e^true, the complement shows a larger loss.
     return min(frequencies.k / frequencies.n, 1.0 / (1.0 + math.exp(-true_epsilon)))
@@ -207,7 +207,7 @@ def _mass_and_trials(
     """
     rates = mass, mass * math.exp(-true_epsilon)
     if delta:
-        rates = power.gaussian_event(claim, true_epsilon, delta, confidence, 0.95)
+        rates = power.gaussian_event_rates(claim, true_epsilon, delta, confidence, 0.95)
     trials = power.trials_for(claim, [rates], delta, confidence, rough=True)
     if trials is None:
         return rates[0], None
@@ -215,7 +215,7 @@ def _mass_and_trials(
     return rates[0], -(-trials // unit) * unit
 
 
-def is_event_too_weak(audit: Audit) -> bool:
+def is_event_unable_to_refute_claim(audit: Audit) -> bool:
     """Return True if the event of an audit cannot show a loss above the claim.
 
     The result is False if the exact loss that the event can show is not known.
@@ -224,7 +224,7 @@ def is_event_too_weak(audit: Audit) -> bool:
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
-def is_direction_wrong(audit: Audit) -> bool:
+def can_swapped_direction_refute(audit: Audit) -> bool:
     """Return True if an audit should exchange the numerator and the denominator.
 
     An audit bounds epsilon by the ratio of the event's probabilities on the two inputs. The result

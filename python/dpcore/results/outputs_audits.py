@@ -22,24 +22,24 @@ from .audit_figures import draw_bounds
 from .audit_json import derive_outputs_numbers
 from .audit_page import make_page
 from .audit_text import list_outputs_rows
-from .audits import error_limits_of, max_refuted_mu_rho, parameter_on_grid
+from .audits import error_limits_of, max_refuted_mu_rho, max_refuted_parameter
 from .evidence import (
     Finding,
     Provenance,
     TableRead,
     check_claim_or_epsilon,
     delta_lower_at_zero,
+    divide_if_delta_0,
     empirical_loss,
     explain_reach,
     field_rule,
     format_verdict,
     log_ratio,
-    make_checked_reader,
     none_or,
-    per_distance,
     put_numerator_first,
-    read_epsilon,
-    read_seed,
+    reader_from_check,
+    require_epsilon,
+    seed_text_to_int,
     tuple_reader,
     type_check_reader,
     word_reader,
@@ -131,10 +131,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     evidence: Counts | Guesses = field(metadata=field_rule())
     attack: str = field(metadata=field_rule(type_check_reader(str)))
     claim: float | Claim | None = field(metadata=field_rule(none_or(check_claim_or_epsilon)))
-    delta: float = field(metadata=field_rule(make_checked_reader(delta_level)))
-    confidence: float = field(metadata=field_rule(make_checked_reader(confidence_level)))
+    delta: float = field(metadata=field_rule(reader_from_check(delta_level)))
+    confidence: float = field(metadata=field_rule(reader_from_check(confidence_level)))
     bound: str = field(metadata=field_rule())
-    seed: int = field(metadata=field_rule(read_seed))
+    seed: int = field(metadata=field_rule(seed_text_to_int))
     event: Any = field(default=None, metadata=field_rule())
     direction: str | None = field(default=None, metadata=field_rule())
     pair: Pair = field(default=UNKNOWN, metadata=field_rule(type_check_reader(Pair)))
@@ -153,7 +153,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         default=(), compare=False, metadata=field_rule(tuple_reader(SeenOutput))
     )
     auc: float | None = field(default=None, metadata=field_rule(none_or(_read_share)))
-    tangent: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
+    tangent: float | None = field(default=None, metadata=field_rule(none_or(require_epsilon)))
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=field_rule(tuple_reader(Provenance))
     )
@@ -241,7 +241,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if self.point is not None:
             return max_refuted_mu_rho(claim.with_parameter(1.0), (self.point[:2],))
         epsilon = self.tangent or 0.0
-        return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
+        return max_refuted_parameter(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 
     def _bound_at(self, delta: float) -> float:
         """Compute the lower bound on the loss of the pair, or of one run, at any delta."""
@@ -268,7 +268,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         empty. If `delta` is 0, the bound on the loss between the two inputs is divided by their
         distance, `pair.distance`. If `delta` is above 0, it is not divided.
         """
-        return per_distance(self._bound_at(self.delta), self.delta, self.pair.distance)
+        return divide_if_delta_0(self._bound_at(self.delta), self.delta, self.pair.distance)
 
     @property
     def epsilon_hat(self) -> float:
@@ -283,7 +283,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
             return log_ratio(max(wrong, self.evidence.correct), wrong)
-        return per_distance(empirical_loss(self.evidence), self.delta, self.pair.distance)
+        return divide_if_delta_0(empirical_loss(self.evidence), self.delta, self.pair.distance)
 
     def _with_perfect_evidence(self, first: str = "x") -> OutputsAudit:
         """Return this audit with the strongest possible evidence: all guesses right, for one run.
@@ -304,7 +304,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         perfect = Counts(hits[0], evidence.n, hits[1], evidence.n_prime)
         return replace(self, evidence=perfect, direction=first, doubts=())
 
-    def _list_perfect(self) -> tuple[OutputsAudit, ...]:
+    def _copies_with_perfect_evidence(self) -> tuple[OutputsAudit, ...]:
         """Return this audit with the strongest possible evidence, for x and x' as numerator.
 
         The two audits differ if the numbers of rows on x and on x' differ.
@@ -321,7 +321,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         the other input. If `delta` is 0, the value is divided by `pair.distance`, like
         `epsilon_lower`.
         """
-        return max(perfect.epsilon_lower for perfect in self._list_perfect())
+        return max(perfect.epsilon_lower for perfect in self._copies_with_perfect_evidence())
 
     @property
     def parameter_ceiling(self) -> float | None:
@@ -329,7 +329,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         The value is None if the claim is not a `GDP` or `ZCDP` claim.
         """
-        limits = [perfect.parameter_lower for perfect in self._list_perfect()]
+        limits = [perfect.parameter_lower for perfect in self._copies_with_perfect_evidence()]
         return max((limit for limit in limits if limit is not None), default=None)
 
     @property
@@ -344,7 +344,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             return ""
         if self.constant:
             return self.constant
-        if any(perfect._refutes() for perfect in self._list_perfect()):
+        if any(perfect._refutes() for perfect in self._copies_with_perfect_evidence()):
             return ""
         return explain_reach(self.size, self.ceiling, self.claim, self.parameter_ceiling)
 

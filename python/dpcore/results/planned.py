@@ -18,7 +18,7 @@ from ..errors import count, invalid
 from ..records import Counts, Result
 from ..report.figures import annotate_point, axes_of, finish_axes, scale_figure_size, text_colour
 from ..report.rows import Row
-from .evidence import per_distance
+from .evidence import divide_if_delta_0
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,7 +196,7 @@ class Plan(Result, word="dpcore.plan/1"):
             return one_run(self.guesses, self.guesses, self.canaries, *settings)
         most = Counts(round(self.size * median_ratio_rates(self.rates)[0]), self.size, 0, self.size)
         bound = clopper_pearson(most, self.delta, self.confidence)
-        return per_distance(bound, self.delta, self.distance)
+        return divide_if_delta_0(bound, self.delta, self.distance)
 
     def __repr__(self) -> str:
         """Return one line with the size, the claim and the true loss that this size detects."""
@@ -229,7 +229,7 @@ def list_plan_rows(plan: Plan) -> list[Row]:
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
     claim = claim if plan.curve is None else f"{plan.curve}; its tangent {claim}"
     if plan.guesses is None:
-        who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
+        who = ", for an attacker who knows the event" if _assumes_known_event(plan) else ""
         size = [
             ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}"),
             *_list_event_rows(plan),
@@ -261,14 +261,14 @@ def _describe_true_loss(plan: Plan) -> str:
     return f"{loss} at least, as pilots show" if plan.seen else loss
 
 
-def _is_event_known(plan: Plan) -> bool:
+def _assumes_known_event(plan: Plan) -> bool:
     """Return True if the plan assumes that the attacker knows the event without a search."""
     return plan.event is None and plan.guesses is None
 
 
 def _trials_auto_needs(plan: Plan) -> int:
     """Return the number of trials that the attack `auto`, which searches events, usually needs."""
-    return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
+    return plan.size * (AUTO_FACTOR if _assumes_known_event(plan) else 1)
 
 
 def _list_event_rows(plan: Plan) -> list[Row]:

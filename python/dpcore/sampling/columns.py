@@ -159,10 +159,10 @@ def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.
     columns = [
         table[:, place]
         for table in split_by_kind(outputs)
-        for place in _spread_columns(table.shape[1])
+        for place in _up_to_4_spread_columns(table.shape[1])
     ]
     if len(columns) > MOST_COLUMNS:
-        columns = [columns[place] for place in _spread_columns(len(columns))]
+        columns = [columns[place] for place in _up_to_4_spread_columns(len(columns))]
     scores, whole = [], np.zeros(len(outputs), np.intp)
     for number, column in enumerate(columns):
         codes, counts, ordered = _codes_counts_ordered(column)
@@ -175,20 +175,20 @@ def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.
     return scores, whole
 
 
-def few_columns(outputs: Array | Batch) -> Array:
+def few_columns_if_torch_batch(outputs: Array | Batch) -> Array:
     """Return an array with at most four columns of the outputs, if they are in a torch tensor.
 
     Outputs that are already an array are returned unchanged, with all columns.
     """
     if not isinstance(outputs, Batch):
         return outputs
-    return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
+    return outputs.columns(_up_to_4_spread_columns(int(np.prod(outputs.shape[1:]))))
 
 
-def _spread_columns(columns: int) -> list[int]:
+def _up_to_4_spread_columns(column_count: int) -> list[int]:
     """Return the numbers of at most four of the columns, with the first and the last column."""
-    few = min(columns, MOST_COLUMNS)
-    return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
+    few = min(column_count, MOST_COLUMNS)
+    return [place * (column_count - 1) // max(1, few - 1) for place in range(few)]
 
 
 def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
@@ -214,8 +214,8 @@ def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float
     # The first two rows exclude most columns.
     firsts = [[table[:1] for table in both] for both in tables]
     is_constant = all(map(_are_all_rows_equal, tables, [first[:1] * 2 for first in firsts]))
-    if is_constant and _have_one_repr(sides):
-        return PilotFacts(describe_constant(size, sides[0][0]), True)
+    if is_constant and _has_same_repr_for_all_outputs(sides):
+        return PilotFacts(describe_constant_outputs(size, sides[0][0]), True)
     steady = all(map(_are_all_rows_equal, tables, firsts))
     excluded = _is_refuted_by_constants(claim, delta, size)
     notes = _constant_part_lines(sides, pair, excluded)
@@ -224,7 +224,7 @@ def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float
     return PilotFacts("", steady, notes, _list_seed_column_notes(sides))
 
 
-def describe_constant(size: int, output: Any) -> str:
+def describe_constant_outputs(size: int, output: Any) -> str:
     """Return a text for the report that states that all pilot outputs had the same value.
 
     Args:
@@ -247,7 +247,7 @@ def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
     )
 
 
-def _have_one_repr(sides: tuple[Array, Array]) -> bool:
+def _has_same_repr_for_all_outputs(sides: tuple[Array, Array]) -> bool:
     """Return True if outputs that compare as equal also have one text; True and 1 have two."""
     if all(side.dtype != object for side in sides):
         return True
@@ -294,7 +294,7 @@ def _constant_part_lines(sides: tuple[Array, Array], pair: Pair, excluded: bool)
         if values[0] != values[1]:
             end = ": no noise" if excluded else " in the pilot"
             lines.append(f"{name} is always {values[0]} on x and always {values[1]} on x'{end}")
-        elif place is not None and _is_entry_changed(pair, place, sides[0]):
+        elif place is not None and _do_inputs_differ_at_entry(pair, place, sides[0]):
             lines.append(f"{name} was {values[0]} in all pilot outputs")
     more = len(lines) - _MAX_CONSTANT_LINES
     rest = (f"{more:,} more parts of the outputs were constant",) if more > 0 else ()
@@ -358,7 +358,7 @@ def _list_seed_column_notes(sides: tuple[Array, Array]) -> tuple[str, ...]:
     )
 
 
-def _is_entry_changed(pair: Pair, place: int, outputs: Array) -> bool:
+def _do_inputs_differ_at_entry(pair: Pair, place: int, outputs: Array) -> bool:
     """Return True if the inputs are arrays as large as an output and differ in entry `place`."""
     sides = list_to_floats(pair.x), list_to_floats(pair.x_prime)
     inputs = [np.asarray(side) for side in sides if isinstance(side, np.ndarray)]
@@ -485,7 +485,7 @@ def _pair_codes(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> np
     return codes
 
 
-def is_numbering(values: Array) -> bool:
+def is_row_numbers_in_any_order(values: Array) -> bool:
     """Return True if the values of a column look like row numbers, in any order.
 
     The result is True if all values are different whole numbers in a short range. The largest value
@@ -493,9 +493,9 @@ def is_numbering(values: Array) -> bool:
     values, the result is False.
 
     Example:
-        >>> is_numbering(np.random.default_rng(1).permutation(100) + 5)
+        >>> is_row_numbers_in_any_order(np.random.default_rng(1).permutation(100) + 5)
         True
-        >>> is_numbering(np.random.default_rng(1).integers(0, 110, 100))
+        >>> is_row_numbers_in_any_order(np.random.default_rng(1).integers(0, 110, 100))
         False
     """
     if len(values) < FEWEST_NUMBERED_ROWS or values.ndim != 1 or values.dtype.kind not in "uif":
@@ -519,7 +519,7 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
             number (for example, as the second number in each text).
     """
     for place, values in list_columns(rows, titles):
-        if is_numbering(values):
+        if is_row_numbers_in_any_order(values):
             what = f"{place} of {name}" if place else name
             text = f"{what} numbers the rows: leave it out ({_COLUMN_HINT})"
             raise tag_error(ValueError(text), "column")
@@ -588,7 +588,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
                 column = column.astype(np.float64 if is_number else str)
             yield title, column
             if column.dtype.kind in "US":
-                yield from _list_numbers_in_texts(column.tolist(), f" of {title}" if title else "")
+                yield from _iterate_nth_integers(column.tolist(), f" of {title}" if title else "")
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
@@ -597,7 +597,7 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
     Numbers are yielded as an array. Texts are searched for numbers.
     """
     if all(isinstance(item, (str, bytes)) for item in items):
-        yield from _list_numbers_in_texts(items, "")
+        yield from _iterate_nth_integers(items, "")
         return
     keys: list[Any] = []
     if all(isinstance(item, Mapping) for item in items):
@@ -610,10 +610,10 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
         if all(isinstance(item, (int, float, np.number)) for item in values):
             yield name, np.array(values)
         elif all(isinstance(item, str) for item in values):
-            yield from _list_numbers_in_texts(values, f" of {name}")
+            yield from _iterate_nth_integers(values, f" of {name}")
 
 
-def _list_numbers_in_texts(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
+def _iterate_nth_integers(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     """Yield the first integers of all texts, then the second integers, and so on.
 
     An array is yielded only if every text has an integer at this place. `of` ends its name.

@@ -25,9 +25,9 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events import event_of
 from ..events.event import Ballot, Event
-from ..mechanisms.answers import join_outputs, rows_to_objects, types_in_metadata
+from ..mechanisms.answers import join_outputs, noted_row_types, rows_to_objects
 from ..mechanisms.callables import is_unbatched, torch_threads
-from ..mechanisms.declarations import is_native, optional_attribute
+from ..mechanisms.declarations import get_or_default, is_native
 from ..report.shown import name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from . import replay
@@ -242,11 +242,11 @@ class Votes:
         for side in (0, 1):
             what, point, names = draws.core_arguments(task.purpose, side)
             votes, nan = _core.count(what, point, *vote, names, which, self.route, self.threads)
-            sides.append(Tally(trials, (self.ballot.hits_from_votes(votes, trials),), nan))
+            sides.append(Tally(trials, (self.ballot.majorities_for_event(votes, trials),), nan))
         return sides[0], sides[1]
 
 
-def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+def return_outputs_unchanged(outputs: npt.NDArray[Any], unused_start: int) -> npt.NDArray[Any]:
     """Return the outputs of a block unchanged.
 
     This function is used for outputs that are kept, for example to fit an attack.
@@ -254,7 +254,7 @@ def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
     return outputs
 
 
-def digest_bits(draws: Any) -> str:
+def digest_sample_outputs(draws: Any) -> str:
     """Return a hash of some outputs of a mechanism.
 
     If two machines return different hashes, they do not draw the same bits. The hash is "" for
@@ -295,7 +295,7 @@ def list_places(task: Task, block: int) -> list[Place]:
     return places
 
 
-def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
+def run_shard(draws: Any, work: Any, task: Task) -> Shard:
     """Draw the blocks of a shard (consecutive trials), and apply `work` to each block.
 
     Args:
@@ -331,11 +331,11 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
     turns, marks = [0, 0], [replay.NO_MARK, replay.NO_MARK]
     parts: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
-    for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):
+    for turn, (side, outputs) in enumerate(draws.draw_block_by_side(task.purpose, place, held)):
         # The outputs are used before the next call, which may fill the same buffer.
         turns[side] = turn
         if marked:
-            marks[side] = replay.hash_outputs(outputs, task.needed[side], task.purpose != COUNT)
+            marks[side] = replay.hash_prefixes(outputs, task.needed[side], task.purpose != COUNT)
         if not draws.native:
             shard.calls += 1
             same = constant_columns(outputs)
@@ -355,7 +355,7 @@ def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, sha
         shard.steps.append(Step(place.number, (turns[0], turns[1]), (marks[0], marks[1])))
     else:
         for side in (0, 1):
-            digest = marks[side].longest_hash(task.needed[side])
+            digest = marks[side].longest_prefix_hash(task.needed[side])
             if digest is not None and replay.begins_with_zeros(digest, task.zeros):
                 shard.digests.append((digest, side, place.number))
 
@@ -467,7 +467,7 @@ class Source:
 
     @property
     def _draw_advice(self) -> str:
-        way: str = optional_attribute(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
+        way: str = get_or_default(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
         return way
 
     def make_task(self, purpose: int, first: int, end: int) -> Task:
@@ -490,7 +490,7 @@ class Source:
 
         Args:
             work: function that is applied to the outputs of each block, as described in
-                `draw_shard`.
+                `run_shard`.
             purpose: code of the purpose of the draws, such as 2 for counting.
             todo: ranges of trials to draw, each as a pair: number of the first trial, number of the
                 last trial plus 1.
@@ -512,10 +512,10 @@ class Source:
         # Votes use their own threads.
         alone = self.executor is None and isinstance(work, Votes)
         threads = 1 if alone else self.threads
-        with open_workers(self.executor, threads, digest_bits) as workers:
+        with open_workers(self.executor, threads, digest_sample_outputs) as workers:
             yield from run_shards(self, workers, work, purpose, todo)
 
-    def refuse_repetitions(self, purpose: int, shard: Shard) -> None:
+    def refuse_repeated_outputs(self, purpose: int, shard: Shard) -> None:
         """Raise an error if a block of a shard repeats the outputs of an earlier block.
 
         A shard is the result of a worker for consecutive trials, which form blocks.
@@ -525,10 +525,10 @@ class Source:
             # This is done on arrival, so that a run file has the digest of every block that it
             # counts.
             here = (purpose, side, number)
-            self._refuse_equal_block(self.replays.find_and_store_digest(digest, here), here)
+            self._refuse_repeated_block(self.replays.find_and_store_digest(digest, here), here)
         self._waiting.update((step.number, step) for step in shard.steps)
         while self._order and self._order[0] in self._waiting:
-            self._refuse_equal_outputs(purpose, self._waiting.pop(self._order.popleft()))
+            self._refuse_repeat_of_earlier_block(purpose, self._waiting.pop(self._order.popleft()))
         if shard.calls:
             self._calls = self._calls or Calls(self.name, self._draw_advice)
             self._calls.check_and_add_calls(shard.calls, shard.same)
@@ -551,19 +551,19 @@ class Source:
         """Yield digest, side and number of the blocks of `Shard.steps`, for counted draws."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
-                digest = step.marks[side].longest_hash(self.replays.rows_needed(COUNT, side))
+                digest = step.marks[side].longest_prefix_hash(self.replays.rows_needed(COUNT, side))
                 if digest is not None:
                     yield digest, side, step.number
 
-    def _refuse_equal_outputs(self, purpose: int, step: Step) -> None:
+    def _refuse_repeat_of_earlier_block(self, purpose: int, step: Step) -> None:
         for side in sorted((0, 1), key=step.turns.__getitem__):
             here = (purpose, side, step.number)
             there = self.replays.find_earlier_block(here, step.marks[side], step.turns[side])
-            self._refuse_equal_block(there, here)
+            self._refuse_repeated_block(there, here)
 
-    def _refuse_equal_block(self, earlier: replay.Where | None, here: replay.Where) -> None:
+    def _refuse_repeated_block(self, earlier: replay.Where | None, here: replay.Where) -> None:
         if earlier is not None:
-            seeded_by = optional_attribute(self.draws.mechanism, "seeded_by") or replay.SEEDED_BY
+            seeded_by = get_or_default(self.draws.mechanism, "seeded_by") or replay.SEEDED_BY
             raise replay.make_repeated_block_error(self.name, earlier, here, seeded_by)
 
     def probe_independence(self) -> tuple[str, ...]:
@@ -584,7 +584,7 @@ class Source:
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
-        how = self._draw_advice, optional_attribute(draws.mechanism, "seeded_by")
+        how = self._draw_advice, get_or_default(draws.mechanism, "seeded_by")
         return probe_calls(draw, self.name, self.end - self.start, self.block, *how)
 
     def outputs(
@@ -602,7 +602,7 @@ class Source:
             self.course.add_outputs(2 * (stop - start))
             own, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
             return own, other
-        shards = list(self.run(keep_outputs, purpose, [(start, stop)]))
+        shards = list(self.run(return_outputs_unchanged, purpose, [(start, stop)]))
         shards.sort(key=lambda shard: shard.first)
         if not shards:
             return np.empty((0, *self.shape)), np.empty((0, *self.shape))
@@ -622,7 +622,7 @@ class Source:
         """
         draws, sides = self.draws, (outputs, outputs_prime)
         is_alike = (
-            outputs.ndim > 1 or len({(s.dtype == object, types_in_metadata(s)) for s in sides}) == 1
+            outputs.ndim > 1 or len({(s.dtype == object, noted_row_types(s)) for s in sides}) == 1
         )
         in_shape = all(side.shape[1:] == self.shape for side in sides)
         if isinstance(draws, NativeDraws) or (in_shape and is_alike):
@@ -698,7 +698,7 @@ def run_shards(
     Args:
         source: object that makes the tasks and checks the results.
         workers: the workers.
-        work: function that is applied to the outputs of each block, as described in `draw_shard`.
+        work: function that is applied to the outputs of each block, as described in `run_shard`.
         purpose: code of the purpose of the draws, such as 2 for counting.
         todo: ranges of trials, each as a pair: number of the first trial, number of the last plus
             1.
@@ -712,7 +712,7 @@ def run_shards(
             task = again.popleft() if again else next(new, None)
             if task is None:
                 return
-            flying[workers.submit(draw_shard, source.draws, work, task)] = task
+            flying[workers.submit(run_shard, source.draws, work, task)] = task
 
     try:
         while True:
@@ -732,7 +732,7 @@ def run_shards(
                     continue
                 source.pace.record_shard(shard)
                 source.worker_count = workers.count
-                source.refuse_repetitions(purpose, shard)
+                source.refuse_repeated_outputs(purpose, shard)
                 # New shards are handed out before the next result, so that no worker waits.
                 if workers.travels:
                     hand_out()

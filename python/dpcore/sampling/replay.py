@@ -82,7 +82,7 @@ def _entropy_lower_bound(pairs: int, equal: int) -> float:
     return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ENTROPY_LIMIT_LEVEL)[1])
 
 
-def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
+def is_equality_of_blocks_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
     """Return True if two independent blocks of outputs are practically never equal.
 
     Let s be the probability that two outputs are equal. For B blocks of r outputs, the result is
@@ -111,17 +111,17 @@ class Hashes(NamedTuple):
     digests: dict[int, bytes]
     collisions: Collisions
 
-    def longest_hash(self, rows_needed: float) -> bytes | None:
+    def longest_prefix_hash(self, least_rows: float) -> bytes | None:
         """Return the hash of the longest hashed series of outputs.
 
-        The result is None if this series has fewer than `rows_needed` outputs.
+        The result is None if this series has fewer than `least_rows` outputs.
 
         Args:
-            rows_needed: least number of hashed outputs for which equal hashes cannot be due to
-                chance, see `Replays.rows_needed`. If `rows_needed` is 0, the result is None.
+            least_rows: least number of hashed outputs for which equal hashes cannot be due to
+                chance, see `Replays.rows_needed`. If `least_rows` is 0, the result is None.
         """
         rows = max(self.digests, default=0)
-        return self.digests[rows] if rows >= rows_needed > 0.0 else None
+        return self.digests[rows] if rows >= least_rows > 0.0 else None
 
 
 NO_MARK: Final = Hashes(0, {}, Collisions())
@@ -133,7 +133,7 @@ def begins_with_zeros(digest: bytes, zeros: int) -> bool:
     return int.from_bytes(digest[:8], "big") >> (64 - zeros) == 0
 
 
-def hash_outputs(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool) -> Hashes:
+def hash_prefixes(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool) -> Hashes:
     """Compute hashes of the outputs of one call, as a `Hashes`.
 
     Args:
@@ -155,7 +155,7 @@ def hash_outputs(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool) 
     for rung in rungs:
         digest.update(rows[first:rung].tobytes())
         digests[rung], first = digest.copy().digest(), rung
-    return Hashes(size, digests, compare_adjacent_rows(rows[:paired]) if paired else Collisions())
+    return Hashes(size, digests, compare_disjoint_pairs(rows[:paired]) if paired else Collisions())
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
@@ -168,7 +168,7 @@ def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
             return
 
 
-def compare_adjacent_rows(rows: npt.NDArray[np.uint8]) -> Collisions:
+def compare_disjoint_pairs(rows: npt.NDArray[np.uint8]) -> Collisions:
     """Compare the first row with the second, the third with the fourth, and so on.
 
     The result is the number of compared pairs and the number of equal pairs.
@@ -220,12 +220,12 @@ def _hash_rows_of_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]
     """
     mixed = words >> np.uint64(32)
     mixed ^= words
-    folded: npt.NDArray[np.uint64] = mixed @ _make_hash_multipliers(words.shape[1])
+    folded: npt.NDArray[np.uint64] = mixed @ _fixed_odd_hash_multipliers(words.shape[1])
     return folded.reshape(-1, 1)
 
 
 @functools.lru_cache(maxsize=8)
-def _make_hash_multipliers(width: int) -> npt.NDArray[np.uint64]:
+def _fixed_odd_hash_multipliers(width: int) -> npt.NDArray[np.uint64]:
     """Return fixed random odd numbers, which are the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
@@ -329,7 +329,7 @@ class _BlockOrder:
         """
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
-        rows, there = self._find_longest_prefix_match(here, mark)
+        rows, there = self._find_block_sharing_first_rows(here, mark)
         self._remember_block(here, mark, whole)
         if there is None:
             if self.block_of and whole is not None:
@@ -343,11 +343,11 @@ class _BlockOrder:
             # Two different distributions do not collide more often: sum p q <= sqrt(sum p^2 sum
             # q^2).
             entropy = (entropies[here[1]] + entropies[place[1]]) / 2.0
-            if is_collision_negligible(entropy, run.rows_in_disjoint_pairs, self._blocks):
+            if is_equality_of_blocks_negligible(entropy, run.rows_in_disjoint_pairs, self._blocks):
                 return place
         return None
 
-    def _find_longest_prefix_match(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
+    def _find_block_sharing_first_rows(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
         """Find the earlier block with the most equal first rows, and the number of these rows."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)

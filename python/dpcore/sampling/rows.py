@@ -6,9 +6,9 @@ independent, but it can find dependence that is not due to chance. There are thr
 - *calls* (`constant_columns`, `probe_calls`): all rows of a call are equal, and all rows of another
   call are equal, but the two calls differ. A few extra short calls are also tested for columns that
   vary more between calls than within calls;
-- *neighbours* (`compare_near_rows`): rows at distance 1, 2, 3 ... in a call are more (or less)
+- *neighbours* (`compare_at_lags`): rows at distance 1, 2, 3 ... in a call are more (or less)
   similar than rows in a random order;
-- *dispersion* (`dispersion_p_value`): the number of hits (outputs in the event) varies too much
+- *dispersion* (`rate_change_p_value`): the number of hits (outputs in the event) varies too much
   between parts of the draws.
 
 The short calls are made first, because a long call may take an hour. So an error is reported early.
@@ -165,10 +165,10 @@ def constant_columns(outputs: Array | Batch) -> Constants | None:
     equal = tuple(map(_constant_column_mask, tables))
     if not any(map(np.any, equal)):
         return None
-    return Constants(len(outputs), equal, tuple(map(_first_row_copy, tables)))
+    return Constants(len(outputs), equal, tuple(map(_copy_first_row, tables)))
 
 
-def _first_row_copy(table: Array) -> Array:
+def _copy_first_row(table: Array) -> Array:
     """Return the first row, with copies of objects, because a later call may change the objects."""
     row: Array = table[0].copy()
     for place, value in enumerate(row.tolist()) if row.dtype == object else ():
@@ -242,9 +242,9 @@ class Calls:
                         raise one_noise_in_call_error(self.name, same, place, self.way_to_draw)
             self._first.setdefault((side, same.rows), same)
 
-    def _is_chance_excluded(self, rows: int, same: Constants) -> bool:
+    def _is_chance_excluded(self, rows: int, constants: Constants) -> bool:
         """Return True if two constant calls with different values cannot be due to chance."""
-        pairs = 2 * math.log(self._seen) + math.log(sum(map(len, same.columns)))
+        pairs = 2 * math.log(self._seen) + math.log(sum(map(len, constants.columns)))
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
@@ -264,7 +264,7 @@ def differing_column_index(calls: Sequence[Constants], slack: float | None = Non
     return None
 
 
-def constant_column_chance(calls: Sequence[Constants], column: int) -> float:
+def constant_within_calls_p_value(calls: Sequence[Constants], column: int) -> float:
     """Compute the probability that a column is constant in each call if outputs are independent.
 
     Args:
@@ -317,7 +317,7 @@ def one_noise_in_call_error(
     return tag_error(error, what)
 
 
-def count_rows_to_test(start: int, rows: int) -> int:
+def count_lag_test_rows(start: int, rows: int) -> int:
     """Return how many outputs of a call are tested for dependence on nearby outputs.
 
     Only the first outputs of an audit, and some outputs in every 2^19 trials, are tested.
@@ -326,12 +326,12 @@ def count_rows_to_test(start: int, rows: int) -> int:
     return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
-def compare_near_rows(outputs: Array | Batch, answers: npt.NDArray[np.bool_]) -> Sums | None:
+def compare_at_lags(outputs: Array | Batch, in_event: npt.NDArray[np.bool_]) -> Sums | None:
     """Compare each output of a call with the outputs at distances 1, 2, 3 ... in the same call.
 
     Args:
         outputs: outputs of one call, any dtype, shape `(size, ...)`.
-        answers: True for each output that is in the event.
+        in_event: True for each output that is in the event.
 
     Returns:
         Sums for the test, which may be added over calls. None if the call has fewer than 8 outputs.
@@ -339,11 +339,11 @@ def compare_near_rows(outputs: Array | Batch, answers: npt.NDArray[np.bool_]) ->
     rows = len(outputs)
     if rows < _MIN_ORDERED_ROWS:
         return None
-    ranks, codes = columns.ranks_and_codes(columns.few_columns(outputs))
-    scores = np.array([answers, *ranks], dtype=np.float64)
+    ranks, codes = columns.ranks_and_codes(columns.few_columns_if_torch_batch(outputs))
+    scores = np.array([in_event, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + columns.MOST_COLUMNS, _MAX_LAG))
     _add_lagged_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
-    _add_equal_pair_counts(sums[:, 0], codes)
+    _set_equal_pair_deviations(sums[:, 0], codes)
     return np.rint(sums / _SUM_UNIT).astype(np.int64)
 
 
@@ -365,7 +365,7 @@ def _add_lagged_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.f
     sums[2, :, :lags] = (fourth**2 / n)[:, None]
 
 
-def _add_equal_pair_counts(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
+def _set_equal_pair_deviations(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
     """Add the number of pairs of equal rows at each distance (lag) of `_EQUAL_LAGS`."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
@@ -387,7 +387,7 @@ def _add_equal_pair_counts(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.
             sums[:, lag - 1] = equal - mean, max(variance, 0.0), variance_bound
 
 
-def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
+def lag_z_scores(sums: Sums) -> npt.NDArray[np.float64]:
     """Compute z-scores of the similarity of outputs: for each compared quantity and each lag.
 
     A lag is the distance of two outputs. The z-score is 0 if too few pairs are expected.
@@ -401,18 +401,18 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     return np.where(is_usable, excess / np.sqrt(np.where(is_usable, variance, 1.0)), 0.0)
 
 
-def most_dependent_lag_and_z(sums: Sums) -> tuple[int, float] | None:
+def significant_lag_and_z(sums: Sums) -> tuple[int, float] | None:
     """Find the distance (lag) at which outputs of a call depend most strongly on each other.
 
     Args:
-        sums: results of `compare_near_rows`, added up over all calls.
+        sums: results of `compare_at_lags`, added up over all calls.
 
     Returns:
         The lag and the z-score at this lag. If the z-score is positive, outputs are more similar
         than independent outputs. If it is negative, outputs are less similar. The result is None if
         the dependence may be due to chance.
     """
-    sigmas = lag_deviations(sums)
+    sigmas = lag_z_scores(sums)
     beyond = np.abs(sigmas) / _LAG_THRESHOLDS
     sequence, place = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
     if beyond[sequence, place] < 1.0:
@@ -438,18 +438,19 @@ class Pieces:
     single: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of_block(cls, number: int, edges: Sequence[int], hits: Sequence[int]) -> Pieces:
+    def of_block(cls, number: int, piece_edges: Sequence[int], hits: Sequence[int]) -> Pieces:
         """Return the sums of the hits in the pieces of one block of draws.
 
         Args:
             number: number of the block. The first counted block of the audit is 0.
-            edges: positions in the block at which the pieces begin and end, see `list_piece_edges`.
+            piece_edges: positions in the block at which the pieces begin and end, see
+                `list_piece_edges`.
             hits: number of outputs in the event, for each piece. The number of pieces is a power of
                 two.
         """
         pieces = cls()
         level = (_EARLY_SUB_BLOCKS // len(hits)).bit_length() - 1
-        for piece, (first, end) in enumerate(itertools.pairwise(edges)):
+        for piece, (first, end) in enumerate(itertools.pairwise(piece_edges)):
             pieces.add(level, number * len(hits) + piece, end - first, hits[piece])
         return pieces
 
@@ -500,26 +501,26 @@ class Pieces:
         return values
 
 
-def list_piece_edges(rows: int, start: int = 0) -> list[int]:
+def list_piece_edges(rows: int, rows_before: int = 0) -> list[int]:
     """Return the positions at which the pieces of a block of `rows` draws begin and end.
 
     Each of the first sixteen blocks has 16 pieces, and each later block has 4. A block with few
     draws has fewer pieces, so that each piece has at least 64 draws.
     """
-    most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
+    most = _EARLY_SUB_BLOCKS if rows_before < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
     pieces = 1 << (max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS)).bit_length() - 1)
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
-def dispersion_p_value(strata: Sequence[Pieces]) -> float:
+def rate_change_p_value(pieces_by_event: Sequence[Pieces]) -> float:
     """Compute a p-value for the hypothesis that an event has the same probability in all draws.
 
     The draws are cut into pieces of equal length. Pearson's test compares the numbers of outputs in
     the event. The test is repeated for pieces of 2, 4, ... times the length, to find slow changes.
 
     Args:
-        strata: sums of the pieces for each event. An audit may count several events, one after
-            another.
+        pieces_by_event: sums of the pieces for each event. An audit may count several events, one
+            after another.
 
     Returns:
         The smallest p-value of all lengths, or 1 if there are fewer than two long enough pieces.
@@ -527,7 +528,7 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
     from scipy.special import chdtrc
 
     levels: dict[int, tuple[float, int]] = {}
-    for pieces in strata:
+    for pieces in pieces_by_event:
         for level, (statistic, freedom) in (pieces.chi_squared() if pieces.single else {}).items():
             level_sums = levels.get(level, (0.0, 0))
             levels[level] = level_sums[0] + statistic, level_sums[1] + freedom
@@ -535,12 +536,12 @@ def dispersion_p_value(strata: Sequence[Pieces]) -> float:
 
 
 @dataclass(slots=True, eq=False)
-class Evidence:
+class IndependenceSums:
     """Sums from which tests decide if outputs on one input are independent, for one event.
 
     Args:
         pieces: numbers of outputs in the event, in short and long pieces of the draws.
-        near: sums of `compare_near_rows`, or None if no outputs were compared.
+        near: sums of `compare_at_lags`, or None if no outputs were compared.
     """
 
     pieces: Pieces = field(default_factory=Pieces)
@@ -554,7 +555,7 @@ class Evidence:
         number: int,
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
-    ) -> Evidence:
+    ) -> IndependenceSums:
         """Compute the sums for the tests of independence from one block (one call).
 
         Args:
@@ -568,13 +569,13 @@ class Evidence:
         """
         edges = list_piece_edges(len(outputs), start)
         pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
-        rows = count_rows_to_test(start, len(outputs))
-        return cls(pieces, compare_near_rows(outputs[:rows], answers(rows)) if rows else None)
+        rows = count_lag_test_rows(start, len(outputs))
+        return cls(pieces, compare_at_lags(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
     def of_answers(
         cls, outputs: Array | Batch, start: int, number: int, answers: npt.NDArray[np.bool_]
-    ) -> Evidence:
+    ) -> IndependenceSums:
         """Compute the sums for the tests of independence from one block, with a known event.
 
         The array `answers` is True for each output that is in the event.
@@ -585,7 +586,7 @@ class Evidence:
 
         return cls.of(outputs, start, number, hits, lambda end: answers[:end])
 
-    def __iadd__(self, other: Evidence) -> Evidence:
+    def __iadd__(self, other: IndependenceSums) -> IndependenceSums:
         """Add the sums of other blocks, in place."""
         self.pieces += other.pieces
         if other.near is not None:
@@ -593,7 +594,7 @@ class Evidence:
         return self
 
 
-def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
+def evidence_to_dict(evidence: IndependenceSums) -> dict[str, Any]:
     """Convert the sums for the tests of independence to a dictionary that can be stored as JSON."""
     near, pieces = evidence.near, evidence.pieces
     return {
@@ -603,7 +604,7 @@ def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
+def evidence_from_dict(record: Mapping[str, Any]) -> IndependenceSums:
     """Read the sums for the tests of independence from the result of `evidence_to_dict`.
 
     Raises:
@@ -626,7 +627,7 @@ def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
         shape = 3, 2 + columns.MOST_COLUMNS, _MAX_LAG
         if near.shape != shape:
             raise invalid("near", f"sums of shape {shape}", near.shape)
-    return Evidence(pieces, near)
+    return IndependenceSums(pieces, near)
 
 
 def _read_integer_lists(record: Mapping[str, Any], name: str, width: int) -> list[list[int]]:
@@ -640,11 +641,11 @@ def _read_integer_lists(record: Mapping[str, Any], name: str, width: int) -> lis
     return rows
 
 
-def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
+def list_doubts(sides: Sequence[Sequence[IndependenceSums]]) -> tuple[str, ...]:
     """Test if all outputs on an input are independent and have the same distribution.
 
     Args:
-        sides: for x and for x': a list of sums (`Evidence`), one for each counted event.
+        sides: for x and for x': a list of sums (`IndependenceSums`), one for each counted event.
 
     Returns:
         A sentence for the report for each test that rejects this assumption.
@@ -652,14 +653,14 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
         compared = [part.near for part in parts if part.near is not None]
-        apart = most_dependent_lag_and_z(np.sum(compared, axis=0)) if compared else None
+        apart = significant_lag_and_z(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
             doubts.append(_describe_likeness(side, *apart))
         doubts += _list_excess_variation(side, [part.pieces for part in parts], "block to block")
     return tuple(doubts)
 
 
-def event_rate_change_doubts(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+def compare_rates_of_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     """Test if an event has the same probability in two or more audits.
 
     The probabilities on x are tested for equality. The probabilities on x' are tested separately.
@@ -688,7 +689,7 @@ def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
 
 def _list_excess_variation(side: str, strata: Sequence[Pieces], where: str) -> list[str]:
     """Return a sentence if counts vary too much for independent draws, else an empty list."""
-    chance = dispersion_p_value(strata)
+    chance = rate_change_p_value(strata)
     text = (
         f"counts on {side} vary more from {where} than those of independent draws would "
         f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
@@ -730,17 +731,17 @@ def probe_calls(
     rows = min(longest, max(_MIN_PROBE_ROWS, trials // _TRIALS_PER_PROBE_ROW))
     first = [[draw(side, number, rows) for number in range(_PROBE_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
-        if seeded_by is not None and _chance_of_equal_calls(outputs) < _CALL_VARIATION_LEVEL:
+        if seeded_by is not None and _equal_calls_p_value(outputs) < _CALL_VARIATION_LEVEL:
             calls_made = (
                 f"the same varying outputs in {_PROBE_CALLS} calls on {'x_prime' if side else 'x'}"
             )
             raise invalid(
                 f"outputs of {name}", f"drawn anew in every call from {seeded_by}", calls_made
             )
-        if _refuse_differing_constants(outputs, name, way_to_draw):
+        if _are_calls_constant_raise_if_unequal(outputs, name, way_to_draw):
             more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
             calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
-            _refuse_differing_constants(calls, name, way_to_draw)
+            _are_calls_constant_raise_if_unequal(calls, name, way_to_draw)
     chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
     if chance >= _CALL_VARIATION_LEVEL:
         return ()
@@ -750,19 +751,19 @@ def probe_calls(
     )
 
 
-def _refuse_differing_constants(outputs: list[Array], name: str, way_to_draw: str) -> bool:
+def _are_calls_constant_raise_if_unequal(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Raise an error if calls are constant but differ; return True if all calls are constant."""
     calls = [call for call in map(constant_columns, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
         return False
     column = differing_column_index(calls)
-    if column is not None and constant_column_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
+    if column is not None and constant_within_calls_p_value(calls, column) < _CONSTANT_CALLS_LEVEL:
         raise one_noise_in_call_error(name, calls[0], column, way_to_draw)
     return True
 
 
-def _chance_of_equal_calls(calls: list[Array]) -> float:
+def _equal_calls_p_value(calls: list[Array]) -> float:
     """Return the p-value of equal calls: the probability under a random order of all rows.
 
     The p-value is 1 if the calls differ. For `G` equal calls of `n` rows, in which value `j` occurs

@@ -39,7 +39,7 @@ from ..mechanisms.answers import (
 )
 from ..mechanisms.callables import (
     Repeated,
-    call_on_device,
+    call_tensor_mechanism,
     explain_failures,
     is_unbatched,
     make_generator,
@@ -47,7 +47,7 @@ from ..mechanisms.callables import (
     rows_of_one_call,
     torch_threads,
 )
-from ..mechanisms.declarations import inputs_of, is_native
+from ..mechanisms.declarations import convert_pair, is_native
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..progress import Progress
 from ..records import Array, Flags, Floats, Ints, Pair
@@ -94,7 +94,7 @@ class Timed(NamedTuple):
     latencies: Ints
     outputs: list[Any]
 
-    def to_rows(self, like: Array | None = None) -> Array:
+    def to_output_latency_rows(self, like: Array | None = None) -> Array:
         """Return an array with a row for each call: its output, and its duration (latency).
 
         Args:
@@ -305,7 +305,7 @@ class CallableDraws:
 
     def __post_init__(self) -> None:
         """Convert the inputs to the type with which the mechanism is called."""
-        object.__setattr__(self, "pair", inputs_of(self.mechanism, self.pair))
+        object.__setattr__(self, "pair", convert_pair(self.mechanism, self.pair))
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """Draw the requested outputs of a block on one input.
@@ -333,7 +333,7 @@ class CallableDraws:
             return 1
         return max(1, min(_PIECES_PER_BLOCK, size // _MIN_PIECE_ROWS))
 
-    def draw_both(
+    def draw_block_by_side(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Batch]]:
         """Yield the pairs (0, outputs on x) and (1, outputs on x') of a block, in a random order.
@@ -363,7 +363,7 @@ class CallableDraws:
             yield from self._join_pieces_per_side(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
-            call = call_on_device if held and makes_tensors(mechanism) else rows_of_one_call
+            call = call_tensor_mechanism if held and makes_tensors(mechanism) else rows_of_one_call
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, self._draw_side(call, purpose, side, place)
 
@@ -381,7 +381,7 @@ class CallableDraws:
         both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _ANSWERS_PER_TURN)
         for side in orders[0]:
             outputs = to_outputs(name, both[side], place.size, self.shape, self.fields)
-            yield side, self._arrange_outputs(outputs)[place.first : place.end]
+            yield side, self._to_audit_shape(outputs)[place.first : place.end]
 
     def _join_pieces_per_side(
         self, purpose: int, place: Place, pieces: int
@@ -397,7 +397,7 @@ class CallableDraws:
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
                 piece = inputs[side], rows, rngs[side], self.shape, self.fields
-                parts[side].append(self._arrange_outputs(rows_of_one_call(self.mechanism, *piece)))
+                parts[side].append(self._to_audit_shape(rows_of_one_call(self.mechanism, *piece)))
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
@@ -410,9 +410,9 @@ class CallableDraws:
         seeded = nullcontext() if seeds is None else seeded_globals(seeds)
         with seeded, torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)
-        return self._arrange_outputs(outputs)[place.first : place.end]
+        return self._to_audit_shape(outputs)[place.first : place.end]
 
-    def _arrange_outputs(self, outputs: Any) -> Any:
+    def _to_audit_shape(self, outputs: Any) -> Any:
         """Return the outputs in the shape of the audit, or as objects if some rows differ in shape.
 
         Raises:
@@ -482,7 +482,7 @@ class TimeLog:
         self._step = name
         self._spent.setdefault(name, [0.0, 0])
         if label:
-            self.bar.begin(label, total)
+            self.bar.reset(label, total)
 
     def add_outputs(self, outputs: int) -> None:
         """Add the number `outputs` to the number of outputs of the current step of the audit."""
@@ -592,7 +592,7 @@ class NativeDraws:
         _core.sample(description, point, out, draws, start, threads)
         return out
 
-    def draw_both(
+    def draw_block_by_side(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
         """Yield the pair (0, outputs on x), and then the pair (1, outputs on x'), of a block."""

@@ -24,7 +24,7 @@ from ..events.event import (
     scores_of,
 )
 from ..records import Floats, Record, frozen_array
-from .rows import Evidence
+from .rows import IndependenceSums
 
 _TAIL_VALUES: Final = 2048
 """Expected number of values in a tail."""
@@ -67,14 +67,14 @@ class Curve(Record, word="Curve"):
         A score that is NaN is not counted.
         """
         scores = score_held(self.score, outputs) if isinstance(outputs, Batch) else None
-        return self.count_scores(
+        return self.count_scores_at_least(
             scores_of(self.score, move_to_host(outputs)) if scores is None else scores
         )
 
-    def count_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
+    def count_scores_at_least(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
         """Count the scores that are at least as large as a threshold, for each threshold."""
         if isinstance(scores, DeviceScores):
-            return scores.count_above(self.thresholds)
+            return scores.count_at_or_above(self.thresholds)
         counts = count_bins(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
 
@@ -92,7 +92,7 @@ class Hits:
         return (hits_of(evaluate_event(self.event, outputs)),)
 
 
-def make_further_count(
+def count_apart_from_main_event(
     tally: Curve | Hits,
     outputs: npt.NDArray[Any] | Batch,
     score: Score | None,
@@ -108,7 +108,7 @@ def make_further_count(
             `tally` is a `Curve` with the same score function.
     """
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
-        return tally.count_scores(scores)
+        return tally.count_scores_at_least(scores)
     return tally(outputs)
 
 
@@ -131,7 +131,7 @@ class Tally:
     nan: int = 0
     watched: tuple[tuple[int, ...], ...] = ()
     watched_rows: tuple[int, ...] = ()
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: IndependenceSums = field(default_factory=IndependenceSums)
 
     def __iadd__(self, other: Tally) -> Tally:
         """Add the counts of later trials."""
@@ -196,23 +196,23 @@ class TallyRows:
                 some = outputs[: max(0, watch.limit - start)]
                 scores = None if scores is None else scores[: len(some)]
             facts = watch.tally, some, event.own_score, scores
-            watched.append(make_further_count(*facts) if len(some) else ())
+            watched.append(count_apart_from_main_event(*facts) if len(some) else ())
             rows.append(len(some))
-        evidence = Evidence()
+        evidence = IndependenceSums()
         if self.origin is not None:
-            evidence = self._collect_evidence(event, outputs, start - self.origin, answers)
+            evidence = self._collect_independence_sums(event, outputs, start - self.origin, answers)
         return Tally(len(outputs), answers.hits, answers.nan, tuple(watched), tuple(rows), evidence)
 
-    def _collect_evidence(
+    def _collect_independence_sums(
         self, event: EventRecord, outputs: npt.NDArray[Any] | Batch, since: int, event_answers: Seen
-    ) -> Evidence:
+    ) -> IndependenceSums:
         """Collect the sums for tests of independence in a block.
 
         If it is known which outputs are in the event, the event is not evaluated again.
         """
         number = since // self.block
         if event_answers.answers is not None:
-            return Evidence.of_answers(outputs, since, number, event_answers.answers)
+            return IndependenceSums.of_answers(outputs, since, number, event_answers.answers)
 
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]
@@ -220,7 +220,7 @@ class TallyRows:
         def answers(end: int) -> npt.NDArray[np.bool_]:
             return event(move_to_host(outputs[:end]))
 
-        return Evidence.of(outputs, since, number, hits, answers)
+        return IndependenceSums.of(outputs, since, number, hits, answers)
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
@@ -254,19 +254,19 @@ class Frame(NamedTuple):
     high: float = -np.inf
 
     @classmethod
-    def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
+    def of(cls, edges: Floats, pilot_values: tuple[Floats, Floats], later_size: int) -> Frame:
         """Choose the two tail limits of a histogram before its values are known.
 
         The limits are chosen from other values, which are called the first values here.
 
         Args:
             edges: increasing edges of the bins.
-            sides: sorted first values on x, and sorted first values on x'.
-            size: number of values on each input that the histogram will count later.
+            pilot_values: sorted first values on x, and sorted first values on x'.
+            later_size: number of values on each input that the histogram will count later.
         """
-        values, values_prime = sides
+        values, values_prime = pilot_values
         fewest = min(values.size, values_prime.size)
-        rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)
+        rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, later_size)
         if 2 * rank >= fewest:
             return cls(edges)
         low = min(values[rank], values_prime[rank])

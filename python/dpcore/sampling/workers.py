@@ -228,7 +228,7 @@ class Processes(Threads):
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         sent = [(key, held if whole or key not in large else None) for key, held in parts]
-        handle = self._submit_call(_run_task, function, sent, task, self._introduce)
+        handle = self._submit_call(_run_task_if_parts_known, function, sent, task, self._introduce)
         if whole:
             self._wanted -= 1
             self._bringing.add(handle)
@@ -388,7 +388,7 @@ _loaded_parts: OrderedDict[str, Any] = OrderedDict()
 """Objects that this process has received as a worker, by their digests."""
 
 
-def _run_task(
+def _run_task_if_parts_known(
     function: Callable[..., Any],
     parts: list[tuple[str, bytes | None]],
     task: Any,
@@ -403,7 +403,7 @@ def _run_task(
         if key not in _loaded_parts:
             if held is None:
                 return Answer(worker, None, None)
-            _loaded_parts[key] = _load_part(held)
+            _loaded_parts[key] = _unpickle_part(held)
             is_new |= number == 0
         _loaded_parts.move_to_end(key)
         parts_done.append(_loaded_parts[key])
@@ -414,7 +414,7 @@ def _run_task(
     return Answer(worker, introduction, function(draws, work, task))
 
 
-def _load_part(held: bytes) -> Any:
+def _unpickle_part(held: bytes) -> Any:
     try:
         return pickle.loads(held)
     except ModuleNotFoundError:
@@ -455,12 +455,12 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _describe_worker(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
+def _describe_worker(draws: Any, hash_outputs: Callable[[Any], str]) -> Introduction:
     from importlib.metadata import version
 
     versions = f"dpcore {version('dpcore')}", f"numpy {np.__version__}"
     python = f"Python {platform.python_version()}"
-    return Introduction(platform.node(), (*versions, python), introduce(draws))
+    return Introduction(platform.node(), (*versions, python), hash_outputs(draws))
 
 
 def _compare_introductions(mine: Introduction, other: Introduction) -> None:

@@ -14,8 +14,11 @@ from .domains import (
     Sphere,
 )
 from .refutation import SEARCH_METHODS, Refutation, SensitivityError, assert_sensitivity, refute
-from .refutation import members_of as members_of
-from .refutation import pairs_of as pairs_of
+from .refutation import member_strategy as member_strategy
+from .refutation import pair_strategy as pair_strategy
+
+# Scripts may still use the earlier names of the two strategies.
+members_of, pairs_of = member_strategy, pair_strategy
 
 __all__ = [
     "SEARCH_METHODS", "Ball", "Box", "Clip", "Declaration", "HistogramCounts", "MinMax",

@@ -198,7 +198,7 @@ def _box_sensitivity(domain: Box, norm: Norm) -> _SensitivityForm:
     return width * _norm_of_ones(domain.dim, norm), low, high
 
 
-def _min_max_rows_sensitivity(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
+def _min_max_scaled_rows_sensitivity(domain: domains.MinMaxRows, norm: Norm) -> _SensitivityForm:
     x = domains.unit_vector(domain.dim)
     return _norm_of_ones(domain.dim, norm), x, 1.0 - x
 
@@ -257,7 +257,7 @@ def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) ->
 
 _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
     Box: _box_sensitivity,
-    domains.MinMaxRows: _min_max_rows_sensitivity,
+    domains.MinMaxRows: _min_max_scaled_rows_sensitivity,
     domains.Ball: _ball_extreme_pair,
     domains.Simplex: _unit_vector_distance,
     # The opposite ends of the ball lie on its surface.

@@ -165,7 +165,7 @@ class Members(CheckedRecord):
         """
         slack = real("slack", slack, low=0.0)
         member = as_possible_vector(x, self.dim)
-        return member is not None and self._distance_outside(member) <= max(slack, self.rounding)
+        return member is not None and self._distance_from_set(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
         """Return x if x is in this set of vectors, otherwise a vector of the set close to x.
@@ -181,7 +181,7 @@ class Members(CheckedRecord):
             ValueError: if x is not a vector of `dim` finite numbers.
         """
         x = vector("x", x, self.dim)
-        return x if self._distance_outside(x) <= self.rounding else self._clip_to_member(x)
+        return x if self._distance_from_set(x) <= self.rounding else self._clip_to_member(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """Draw a random vector from this set of vectors.
@@ -204,7 +204,7 @@ class Members(CheckedRecord):
         """Draw a random member."""
         raise NotImplementedError
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         """Return the distance of x from the domain, relative to its size; 0 for a member."""
         raise NotImplementedError
 
@@ -267,7 +267,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _clip_to_member(self, x: Floats) -> Floats:
@@ -320,7 +320,7 @@ class Ball(Members, word="Ball"):
         share = rng.uniform() ** (1.0 / self.dim)
         return self.clip(_draw_direction(self.norm, self.dim, rng) * (share * self.radius))
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         return max((norm_of_vector(x, self.norm) - self.radius) / self.radius, 0.0)
 
     def _clip_to_member(self, x: Floats) -> Floats:
@@ -360,7 +360,7 @@ class Sphere(Members, word="Sphere"):
         """
         return _draw_direction(self.norm, self.dim, rng)
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         return abs(norm_of_vector(x, self.norm) - 1.0)
 
     def _clip_to_member(self, x: Floats) -> Floats:
@@ -405,7 +405,7 @@ class Simplex(Members, word="Simplex"):
         """Draw a probability vector uniformly, shape `(dim,)`."""
         return np.abs(_draw_direction("l1", self.dim, rng))
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         below, above = float(x.min()), float(x.max())
         if below < -1.0 or above > 2.0:
             # The vector is far outside, and its sum could overflow.
@@ -450,7 +450,7 @@ class OneHot(Members, word="OneHot"):
         """Draw a member uniformly, shape `(dim,)`."""
         return unit_vector(self.dim, int(rng.integers(self.dim)))
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         with np.errstate(over="ignore"):
             return float(np.abs(x - self._clip_to_member(x)).max())
 
@@ -548,7 +548,7 @@ class HistogramCounts(Members, word="Histogram"):
         whole = self.neighbours == "add_remove" or float(gaps.sum()) == 0.0
         return whole and float(np.abs(gaps).sum()) <= most
 
-    def _distance_outside(self, x: Floats) -> float:
+    def _distance_from_set(self, x: Floats) -> float:
         return float(np.abs(x - self._clip_to_member(x)).max())
 
     def _clip_to_member(self, x: Floats) -> Floats:

@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show
 from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm, format_changes
-from ..pairs.neighbours import NeighbourArgument, attr_or_none, check_domain, format_neighbour
-from ..progress import is_second_interrupt
+from ..pairs.neighbours import NeighbourArgument, attr_or_none, check_domain, neighbour_python_call
+from ..progress import record_interrupt_and_check_second
 from ..records import Answer, Pair, Record
 from ..report.shown import on_one_line
 from ..streams import Rng, to_seed
@@ -108,7 +108,7 @@ class Refutation(Answer, Record, word="Refutation"):
             f"claimed {self.claimed:.10g}, attained {self.attained:.10g} by this pair (a lower "
             f"bound on the sensitivity{verdict}), x -> x': {format_changes(self.pair)}; "
             f"{self.norm} norm of {self.f}, found by {self.found_by} in {self.evaluations} calls, "
-            f"seed {self.seed}{ended}; searched: {on_one_line(format_neighbour(self.domain))}"
+            f"seed {self.seed}{ended}; searched: {on_one_line(neighbour_python_call(self.domain))}"
             f"{relation}; inputs outside of it were not tried"
         )
 
@@ -209,18 +209,18 @@ def refute(
     except search.Done:
         pass
     except KeyboardInterrupt:
-        if probe.best is None or is_second_interrupt():
+        if probe.best is None or record_interrupt_and_check_second():
             raise
         partial = True
     return _make_refutation(probe, space, claimed, seed, partial)
 
 
-def make_space(domain: Any, neighbour: Any, rows: Any) -> search.Pairs:
+def make_space(domain: Any, neighbour: Any, is_rowwise: Any) -> search.Pairs:
     """Check arguments of a search, and return the `Pairs`: the set of pairs to search."""
     check_domain(domain)
-    flag("rows", rows)
-    if rows and attr_or_none(domain, "clip") is None:
-        raise invalid("rows", "False for inputs that are no vectors", rows)
+    flag("rows", is_rowwise)
+    if is_rowwise and attr_or_none(domain, "clip") is None:
+        raise invalid("rows", "False for inputs that are no vectors", is_rowwise)
     if neighbour is None and attr_or_none(domain, "neighbouring"):
         neighbour = search.OneRecord()
     return search.Pairs(domain, neighbour)
@@ -303,7 +303,7 @@ def _closed_form_sensitivity_pairs(space: search.Pairs, f: Any, norm: Norm) -> l
             # The domain has no closed form.
             continue
         fitted = (
-            space.fit(pair.x, pair.x_prime) if space.are_all_neighbours else (pair.x, pair.x_prime)
+            space.fit(pair.x, pair.x_prime) if space.is_any_pair_allowed else (pair.x, pair.x_prime)
         )
         if fitted is not None and space.holds(*fitted):
             witnesses.append(fitted)
@@ -319,8 +319,8 @@ def _make_refutation(
     return Refutation(
         probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
         probe.evaluations, found_by, seed, partial,
-        "" if space.are_all_neighbours or isinstance(space.neighbour, search.OneRecord)
-        else format_neighbour(space.neighbour),
+        "" if space.is_any_pair_allowed or isinstance(space.neighbour, search.OneRecord)
+        else neighbour_python_call(space.neighbour),
     )  # fmt: skip
 
 
@@ -369,7 +369,7 @@ def assert_sensitivity(
     raised, this does not prove the bound.
 
     If you call this function in a test with hypothesis's `@given`, only `refute` runs, because
-    hypothesis tests cannot be nested. In such a test, use the strategy `pairs_of`.
+    hypothesis tests cannot be nested. In such a test, use the strategy `pair_strategy`.
 
     Args:
         f: function without noise. The argument of f is one input. The result is a number or an
@@ -429,11 +429,11 @@ def assert_sensitivity(
         smaller = [
             _PairSimplifier(probe(_SIMPLIFICATION_CALLS), space, limit)(pair) for pair in pairs
         ]
-        _raise_sensitivity_error(probe(), min(smaller, key=_pair_size), bound)
+        _raise_sensitivity_error(probe(), min(smaller, key=_size_sort_key), bound)
 
 
 @explain_argument_errors
-def members_of(domain: Domain) -> Any:
+def member_strategy(domain: Domain) -> Any:
     """Return a strategy of the package hypothesis that generates inputs from a set.
 
     If a test fails on an input, hypothesis simplifies ("shrinks") this input.
@@ -452,14 +452,14 @@ def members_of(domain: Domain) -> Any:
     Example:
         >>> from dpcore.pairs import Box
         >>> from hypothesis import find
-        >>> find(members_of(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
+        >>> find(member_strategy(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
         (3,)
     """
-    return _make_member_strategy(make_space(domain, None, False))
+    return _make_domain_member_strategy(make_space(domain, None, False))
 
 
 @explain_argument_errors
-def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
+def pair_strategy(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
     """Return a strategy of the package hypothesis that generates pairs of neighbouring inputs.
 
     If a test fails on a pair, hypothesis simplifies ("shrinks") this pair.
@@ -481,11 +481,12 @@ def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
     Example:
         >>> from dpcore.pairs import Box
         >>> from hypothesis import find
-        >>> pair = find(pairs_of(Box(0, 1, 2)), lambda pair: bool((pair.x > pair.x_prime).all()))
+        >>> pairs = pair_strategy(Box(0, 1, 2))
+        >>> pair = find(pairs, lambda pair: bool((pair.x > pair.x_prime).all()))
         >>> Box(0, 1, 2).contains(pair.x)
         True
     """
-    return _make_pairs(make_space(domain, neighbour, False)).map(lambda pair: Pair(*pair))
+    return _make_pair_strategy(make_space(domain, neighbour, False)).map(lambda pair: Pair(*pair))
 
 
 def _import_hypothesis() -> Any:
@@ -497,7 +498,7 @@ def _import_hypothesis() -> Any:
     return hypothesis
 
 
-def _make_member_strategy(space: search.Pairs) -> Any:
+def _make_domain_member_strategy(space: search.Pairs) -> Any:
     st = _import_hypothesis().strategies
     if attr_or_none(space.domain, "clip") is None:
         seeds = st.integers(0, 2**32 - 1)
@@ -507,7 +508,7 @@ def _make_member_strategy(space: search.Pairs) -> Any:
     else:
         low, high = _entry_limits(space.domain)
         elements, base = _make_entry_strategy(low, high), min(max(0.0, low), high)
-    return _vector_strategy(space.domain.dim, elements, base).map(space.clip)
+    return _sparse_or_dense(space.domain.dim, elements, base).map(space.clip)
 
 
 def _make_entry_strategy(low: float, high: float) -> Any:
@@ -521,13 +522,13 @@ def _make_entry_strategy(low: float, high: float) -> Any:
     return st.integers(first, last).map(float) | anything if first <= last else anything
 
 
-def _vector_strategy(dim: int, elements: Any, base: float) -> Any:
-    """Return a strategy for sparse vectors (few entries differ from `base`) and dense vectors.
+def _sparse_or_dense(dim: int, elements: Any, fill_value: float) -> Any:
+    """Return a strategy for sparse vectors (few entries differ from `fill_value`) or dense ones.
 
-    hypothesis simplifies entries to `base` if the example remains a counterexample.
+    hypothesis simplifies entries to `fill_value` if the example remains a counterexample.
     """
     st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
-    sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
+    sparse = arrays(np.float64, dim, elements=elements, fill=st.just(fill_value))
     return sparse | arrays(np.float64, dim, elements=elements)
 
 
@@ -538,13 +539,13 @@ def _entry_limits(domain: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _make_pairs(space: search.Pairs) -> Any:
-    st, members = _import_hypothesis().strategies, _make_member_strategy(space)
-    if space.are_all_neighbours:
+def _make_pair_strategy(space: search.Pairs) -> Any:
+    st, members = _import_hypothesis().strategies, _make_domain_member_strategy(space)
+    if space.is_any_pair_allowed:
         return st.tuples(members, members)
     if space.can_move:
         radius = float(attr_or_none(space.neighbour, "radius") or 1.0)
-        changes = _vector_strategy(space.domain.dim, _make_entry_strategy(-radius, radius), 0.0)
+        changes = _sparse_or_dense(space.domain.dim, _make_entry_strategy(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
         return built.filter(lambda pair: pair is not None)
     if attr_or_none(space.domain, "neighbouring"):
@@ -590,7 +591,7 @@ def _falsify_bound(
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     try:
-        profile(hypothesis.given(_make_pairs(space))(check))()
+        profile(hypothesis.given(_make_pair_strategy(space))(check))()
     except Falsified:
         return last
     return []
@@ -611,7 +612,7 @@ class _PairSimplifier:
             for tried in self._iterate_simpler_pairs(here):
                 # `_iterate_simpler_pairs` reads the same two arrays, so it continues from each pair
                 # that is accepted here.
-                if _pair_size(tried) < _pair_size(here) and self._is_counterexample(tried):
+                if _size_sort_key(tried) < _size_sort_key(here) and self._is_counterexample(tried):
                     here[0][:], here[1][:] = tried
         return here
 
@@ -655,7 +656,7 @@ class _PairSimplifier:
         return x, x_prime
 
 
-def _pair_size(pair: search.Inputs) -> tuple[int, int]:
+def _size_sort_key(pair: search.Inputs) -> tuple[int, int]:
     """Return the size of a pair for a reader: its numbers of non-zero entries and of characters."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)

@@ -183,7 +183,7 @@ class Probe:
         self._keep_if_largest(float(gaps[place]), *pairs[place])
         return gaps
 
-    def keep_farthest_pair(self, points: Sequence[Any]) -> None:
+    def keep_pair_with_farthest_outputs(self, points: Sequence[Any]) -> None:
         """Find the two inputs with the largest norm(f(x) - f(x')); keep the best pair so far."""
         values = self.outputs(points)
         # If differences of two outputs are slow to compute, fewer points are compared.
@@ -226,7 +226,7 @@ class Probe:
     def _call(self, inputs: list[Any]) -> list[Floats | None]:
         self.evaluations += len(inputs)
         if not self.batched or not inputs:
-            return [self._call_without_batch(x) for x in inputs]
+            return [self._call_on_one_input(x) for x in inputs]
         if len(set(map(np.shape, inputs))) > 1:
             # Inputs of different sizes do not fit into one array.
             return [self._call_on_batch_of_one(x) for x in inputs]
@@ -246,7 +246,7 @@ class Probe:
         self.evaluations -= 1
         return self._call([x])[0]
 
-    def _call_without_batch(self, x: Any) -> Floats | None:
+    def _call_on_one_input(self, x: Any) -> Floats | None:
         try:
             answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
@@ -345,7 +345,7 @@ class Pairs:
         self._ball = tuple(attr_or_none(self.neighbour, name) for name in ("norm", "radius"))
 
     @property
-    def are_all_neighbours(self) -> bool:
+    def is_any_pair_allowed(self) -> bool:
         """True if any two inputs in the set of inputs are neighbours."""
         return self.neighbour is None
 
@@ -356,7 +356,7 @@ class Pairs:
         This requires a method `clip` of the set of inputs. Also, any two inputs must be neighbours,
         or the neighbour relation must be a limit on the distance in a norm.
         """
-        return self._clip is not None and (self.are_all_neighbours or None not in self._ball)
+        return self._clip is not None and (self.is_any_pair_allowed or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
         """Return an input near x from the set of inputs, or x if the set has no `clip`."""
@@ -387,16 +387,16 @@ class Pairs:
         kept = (pair for pair in proposed if self.neighbour.holds(pair, self.domain))
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
-    def lows_and_widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def estimate_lows_and_widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Estimate the smallest value of each coordinate, and its width (largest minus smallest).
 
         The estimates come from random and extreme inputs. A width of 0 is replaced by 1.
         """
-        rows = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.list_extremes(rng, 16)])
+        rows = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.far_inputs(rng, 16)])
         low, high = (end(rows, axis=0).astype(np.float64) for end in (np.min, np.max))
         return low, np.where(high > low, high - low, 1.0)
 
-    def list_extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
+    def far_inputs(self, rng: np.random.Generator, most: int) -> list[Any]:
         """Return at most `most` extreme inputs: far points, clipped to the set of inputs."""
         if self._clip is None:
             return []
@@ -420,8 +420,8 @@ class Pairs:
         A walk is a number of steps, and a function from the index of a step to the dataset.
         """
         pairs = itertools.combinations(self._list_constant_datasets(rng), 2)
-        walks = [walk for ends in pairs for walk in self._list_walks(*ends)]
-        if self.are_all_neighbours:
+        walks = [walk for ends in pairs for walk in self._list_replacement_sequences(*ends)]
+        if self.is_any_pair_allowed:
             # Every second walk changes the number of records. These walks are left out.
             return walks[::2]
         return [
@@ -434,7 +434,7 @@ class Pairs:
         """Return datasets that repeat one record: the lowest, the highest, or another record."""
         if self._clip is not None:
             # The first two extreme members are constant: the highest and the lowest.
-            high, low = self.list_extremes(rng, 2)
+            high, low = self.far_inputs(rng, 2)
             return [] if np.array_equal(low, high) else [low, high]
         example = self.domain.draw(rng)
         if not isinstance(example, (list, tuple, np.ndarray)):
@@ -449,7 +449,7 @@ class Pairs:
         convert: Any = {list: list, np.ndarray: np.asarray}.get(type(example), tuple)
         return [convert([values[place]] * len(example)) for place in places]
 
-    def _list_walks(self, low: Any, high: Any) -> Iterator[Walk]:
+    def _list_replacement_sequences(self, low: Any, high: Any) -> Iterator[Walk]:
         """Yield sequences of datasets that replace one record after another.
 
         A further sequence adds and removes records in turn.
@@ -460,7 +460,7 @@ class Pairs:
         yield len(low), lambda n: _concatenate_records(high[:n], low[n:])
         lows, highs = _concatenate_records(low[:1], low), _concatenate_records(high[:1], high)
         yield 2 * len(lows), lambda n: _concatenate_records(highs[: n // 2], lows[(n + 1) // 2 :])
-        if self.are_all_neighbours or not (self.can_move or isinstance(self.neighbour, OneRecord)):
+        if self.is_any_pair_allowed or not (self.can_move or isinstance(self.neighbour, OneRecord)):
             return
         width = np.asarray(high, dtype=np.float64) - low
         size, sign, radius = np.abs(width), np.sign(width), self._ball[1] or 1.0
@@ -495,19 +495,19 @@ def try_extremes(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     """
     # A separate random stream is used, so later draws do not depend on the corners.
     walks = space.dataset_walks(rng.spawn(1)[0])
-    if not space.are_all_neighbours:
+    if not space.is_any_pair_allowed:
         for place, walk in enumerate(walks):
             with probe.limit_calls(probe.method, 1.0 / (len(walks) - place)):
                 _bisect_walk(probe, space, *walk)
         return
     most = min(_MAX_COMPARED_MEMBERS, probe.calls_left - probe.calls_left // 3)
-    points = space.list_extremes(rng, most) if probe.calls_left > 1 else []
+    points = space.far_inputs(rng, most) if probe.calls_left > 1 else []
     each = min(_MAX_COMPARED_MEMBERS, probe.calls_left - len(points)) // max(1, len(walks))
     for steps, point in walks:
         members = map(point, np.linspace(0, steps, min(each, steps + 1)).astype(int).tolist())
         points += [x for x in members if space.domain.contains(x)]
     if points:
-        probe.keep_farthest_pair(points)
+        probe.keep_pair_with_farthest_outputs(points)
 
 
 def _bisect_walk(probe: Probe, space: Pairs, steps: int, point: Callable[[int], Any]) -> None:
@@ -538,7 +538,7 @@ def try_random(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
     random pairs of neighbours are compared. The object `probe` calls f and stores the best pair.
     """
     most = max(2, min(_MAX_COMPARED_MEMBERS, probe.calls_left))
-    if not space.are_all_neighbours:
+    if not space.is_any_pair_allowed:
         return try_pairs(probe, space.draw_pairs(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
     if space.can_move:
@@ -547,7 +547,7 @@ def try_random(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
         for place in range(0, most, 4):
             share = 10.0 ** rng.uniform(-3.0, 0.0)
             points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
-    probe.keep_farthest_pair(points)
+    probe.keep_pair_with_farthest_outputs(points)
     return None
 
 
@@ -561,7 +561,7 @@ def climb_coordinates(probe: Probe, space: Pairs, rng: np.random.Generator, star
     """
     if not space.can_move:
         return _try_random_moves(probe, space, rng, start)
-    width = np.minimum(space.lows_and_widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
+    width = np.minimum(space.estimate_lows_and_widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
     here, step = start, _COARSEST_STEP
     value = float(probe.distances([here])[0])
     while step >= _FINEST_STEP:
@@ -614,7 +614,7 @@ def _move_pair(space: Pairs, here: Inputs, moves: list[Move]) -> Inputs | None:
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together: moving x also moves x'. Other pairs move one side only.
-        for moved in sides[side:] if not space.are_all_neighbours else sides[side : side + 1]:
+        for moved in sides[side:] if not space.is_any_pair_allowed else sides[side : side + 1]:
             moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
     pair = space.fit(*sides)
     if pair is None or all(map(np.array_equal, pair, here)):
@@ -650,7 +650,7 @@ class _Objective:
 
     def __init__(self, probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
-        self.low, self.width = space.lows_and_widths(rng)
+        self.low, self.width = space.estimate_lows_and_widths(rng)
 
     def point_to_pair(self, scaled: Floats) -> Inputs | None:
         """Return the neighbours (x, x') at a point of the optimiser, or None for other points."""
@@ -723,7 +723,7 @@ def try_torch(
 
     The object `probe` calls f and stores the best pair.
     """
-    width = space.lows_and_widths(rng)[1]
+    width = space.estimate_lows_and_widths(rng)[1]
     for here in [start, *space.draw_pairs(rng, _RANDOM_STARTS)]:
         _ascend_gradient(probe, space, module, here, width)
 

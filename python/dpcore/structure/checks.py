@@ -23,12 +23,12 @@ from ..records import Answer, Floats, Record
 from .outputs import (
     Sample,
     binomial_tail,
-    collision_probability,
+    collision_probability_upper,
     correlation_test,
-    dependence_p,
     hash_rows,
     rank_sum_test,
     sign_test_p_values,
+    spearman_test,
 )
 
 DETERMINISTIC = ("no_noise", "rank")
@@ -243,7 +243,7 @@ def run_check(name: str, sample: Sample, level: float) -> Check:
     return (next(missing, None) or find(sample)).judge(name, level)
 
 
-def check_noise_signs(sample: Sample) -> CheckOutcome:
+def check_one_sided_noise(sample: Sample) -> CheckOutcome:
     """Check if the noise is never below, or never above, the vector to which it is added.
 
     The fault is found only if this holds at all tested inputs.
@@ -274,7 +274,7 @@ def check_off_centre(sample: Sample) -> CheckOutcome:
     noises = sample.noises()
     d = noises[0].shape[1]
     # If the noise is off-centre to different sides at different inputs, x is not the clean vector.
-    sides = np.stack([_sign_p_values(noise) for noise in noises])
+    sides = np.stack([_one_sided_sign_p_values_by_column(noise) for noise in noises])
     p = float(min(sides.max(axis=0).min() * 2 * (d + 1), 1.0))
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
     bad = f"the median of the noise is not 0: {share:.1%} of it is above the clean vector"
@@ -282,7 +282,7 @@ def check_off_centre(sample: Sample) -> CheckOutcome:
     return CheckOutcome(bad, good, p, above=share)
 
 
-def _sign_p_values(noise: Floats) -> Floats:
+def _one_sided_sign_p_values_by_column(noise: Floats) -> Floats:
     """Compute p-values that noise is too often above 0 or below 0.
 
     They are one-sided, for each coordinate and for the sum of each row.
@@ -303,7 +303,7 @@ def check_atom(sample: Sample) -> CheckOutcome:
     modes, mixed = _column_mode_is_atom(noises[0])
     # Other values occur twice at most on average, and rounded ones as often as rounding explains.
     chance = np.maximum(
-        8.0 / n, np.minimum(1.0, 4.0 * sample.float_spacing / np.maximum(sample.half_iqr, 1e-300))
+        8.0 / n, np.minimum(1.0, 4.0 * sample.column_spacing / np.maximum(sample.half_iqr, 1e-300))
     )
     # 0 is always tested. The p-value gets a factor, because the same draws chose the most frequent
     # value.
@@ -347,23 +347,23 @@ def _is_at_other_inputs(sample: Sample, noises: list[Floats], column: int, value
     for noise, other in zip(noises, (o for o in sample.others if o.clean is not None), strict=True):
         # Adding and subtracting the clean vector causes a few rounding steps.
         step = sample.precision * float(np.abs(other.outputs[:, column]).max())
-        near = 4 * (step + float(sample.float_spacing[column])) if value else 0.0
+        near = 4 * (step + float(sample.column_spacing[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
             return True
     return not noises
 
 
-def check_grid(sample: Sample) -> CheckOutcome:
+def check_repeated_large_noise(sample: Sample) -> CheckOutcome:
     """Check if large values of the noise repeat.
 
     Large values repeat, for example, if the noise is computed from a uniform number with few bits.
     """
-    size = _noise_magnitudes(sample)
+    size = _unrepeated_noise_magnitudes(sample)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
         return CheckOutcome(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
-    step = float(sample.float_spacing[sample.varying].max())
+    step = float(sample.column_spacing[sample.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
     if tail * _SMALL_GAP_STEPS * step > span / 2:
         steps = float(np.median(sample.half_iqr[sample.varying])) / step
@@ -390,7 +390,7 @@ def _noise_centre_suffix(sample: Sample) -> str:
     return f" (measured from {sample.around})" if sample.around else ""
 
 
-def _noise_magnitudes(sample: Sample) -> Floats:
+def _unrepeated_noise_magnitudes(sample: Sample) -> Floats:
     """Return absolute values of the noise of both calls, without repeated rows.
 
     Values that several coordinates share are also left out.
@@ -405,7 +405,7 @@ def _noise_magnitudes(sample: Sample) -> Floats:
         both = both[new]
     size = np.sort(np.abs(both - centre[sample.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
-    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.float_spacing[sample.varying].max())
+    fresh[:, 1:] = np.diff(size, axis=1) > float(sample.column_spacing[sample.varying].max())
     return size[fresh]
 
 
@@ -415,7 +415,7 @@ def _is_discrete(sample: Sample) -> bool:
     return bool(mixed.mean() < 0.5)
 
 
-def check_largest_noise(sample: Sample) -> CheckOutcome:
+def check_noise_is_unbounded(sample: Sample) -> CheckOutcome:
     """Check if the noise has a largest possible absolute value, with many draws near this value."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
@@ -430,16 +430,16 @@ def check_largest_noise(sample: Sample) -> CheckOutcome:
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
-    allowed = 0.5 / _first_half_share(k, n)
+    allowed = 0.5 / _gaussian_first_half_spacing_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _describe_tails(noise) + _noise_centre_suffix(sample)
+    figures = _describe_largest_draw_vs_fits(noise) + _noise_centre_suffix(sample)
     bad = (
         f"the noise has a largest possible value: {figures}; the {k} largest draws are close to it"
     )
     return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 
-def _first_half_share(spacings: int, n: int) -> float:
+def _gaussian_first_half_spacing_share(spacings: int, draw_count: int) -> float:
     """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
 
     The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
@@ -447,13 +447,13 @@ def _first_half_share(spacings: int, n: int) -> float:
     """
     from scipy.special import log_ndtr, ndtri
 
-    q = (np.arange(1, spacings + 1) - 0.5) / n / 2
+    q = (np.arange(1, spacings + 1) - 0.5) / draw_count / 2
     z = -ndtri(q)
     mills = np.exp(log_ndtr(-z) + z * z / 2)
     return float(mills[: spacings // 2].sum() / mills.sum())
 
 
-def _describe_tails(noise: Floats) -> str:
+def _describe_largest_draw_vs_fits(noise: Floats) -> str:
     """Describe the largest draw and its expected value under fitted distributions."""
     n, top = noise.size, float(noise.max())
     laplace = n * math.exp(-top / float(noise.mean()))
@@ -464,7 +464,7 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-def no_noise(sample: Sample) -> CheckOutcome:
+def check_coordinates_without_noise(sample: Sample) -> CheckOutcome:
     """Check if coordinates of the outputs have the same value in all draws of two calls.
 
     If the vector to which the noise is added is known, the value must also be equal to the entry of
@@ -488,11 +488,11 @@ def no_noise(sample: Sample) -> CheckOutcome:
     return CheckOutcome(f"{noisy} noise", **evidence)
 
 
-def shared_rows(sample: Sample) -> CheckOutcome:
+def check_repeats_within_call(sample: Sample) -> CheckOutcome:
     """Check if outputs of one call are repeated in the call, or depend on earlier outputs."""
     n = len(sample.first)
     if sample.varying.size == 0:
-        if no_noise(sample).flagged:
+        if check_coordinates_without_noise(sample).flagged:
             return CheckOutcome("no noise to compare")
         text = f"one draw of the noise is used for all {n:,} rows of a call"
         return CheckOutcome(text, flagged=True, distinct=1)
@@ -503,7 +503,7 @@ def shared_rows(sample: Sample) -> CheckOutcome:
     half = n // 2
     # Neighbouring rows, and rows half a call apart. No row is in two pairs.
     pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
-    following = [dependence_p(first, second, sample.rng)[0] for first, second in pairs]
+    following = [spearman_test(first, second, sample.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -527,25 +527,25 @@ def _repeat_lag_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     starts = np.arange(n - lag)
     starts = starts[starts // lag % 2 == 0]
     hits = int((ids[starts] == ids[starts + lag]).sum())
-    return min(1.0, n * binomial_tail(hits, len(starts), collision_probability(ids))), lag
+    return min(1.0, n * binomial_tail(hits, len(starts), collision_probability_upper(ids))), lag
 
 
-def shared_calls(sample: Sample) -> CheckOutcome:
+def check_repeats_between_calls(sample: Sample) -> CheckOutcome:
     """Check if outputs of a second call of the mechanism also occur in the first call."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if not (sample.first[0] == sample.second[0]).all():
             return CheckOutcome("two calls differ")
-        if no_noise(sample).flagged:
+        if check_coordinates_without_noise(sample).flagged:
             return CheckOutcome("no noise to compare")
         return CheckOutcome("two calls with fresh generators used the same noise", flagged=True)
     # Both calls use the same weights, so equal rows have equal hashes.
     both = np.concatenate([sample.first, sample.second])[:, sample.varying]
     ids = hash_rows(both, sample.rng)
-    chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
+    chance = max(collision_probability_upper(ids[:n]), collision_probability_upper(ids[n:]))
     equal = int((ids[:n] == ids[n:]).sum())
     repeated = int(np.isin(ids[n:], ids[:n]).sum())
-    following = dependence_p(both[:n], both[n:], sample.rng)[0]
+    following = spearman_test(both[:n], both[n:], sample.rng)[0]
     p = 3 * min(
         binomial_tail(equal, n, chance), binomial_tail(repeated, n, min(1.0, n * chance)), following
     )
@@ -571,7 +571,7 @@ def check_rank(sample: Sample) -> CheckOutcome:
     text = f"noise in {rank} of {d} directions: {d - rank} combinations of outputs are exact"
     if rank == 1:
         text = f"one draw of noise for all {sample.varying.size} coordinates (rank 1)"
-        error = _error_without_row_min(sample)
+        error = _row_min_error_if_noise_removed(sample)
         if error is not None:
             whole = sample.clean is not None and float(sample.clean.min()) == 0.0
             returned = "the clean vector" if whole else "the clean vector up to one constant"
@@ -599,7 +599,7 @@ def _noise_rank(sample: Sample, columns: npt.NDArray[np.intp]) -> int:
     d = len(columns)
     # Rounding errors are noise in every direction, of this size.
     rounding = float(
-        (_EMPTY_DIRECTION_STEPS * np.ldexp(sample.float_spacing[columns], power) / size).max()
+        (_EMPTY_DIRECTION_STEPS * np.ldexp(sample.column_spacing[columns], power) / size).max()
     )
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
@@ -617,7 +617,7 @@ def _noise_rank(sample: Sample, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _error_without_row_min(sample: Sample) -> float | None:
+def _row_min_error_if_noise_removed(sample: Sample) -> float | None:
     """Return the largest error after the minimum of each row is subtracted from the row.
 
     None if the subtraction does not remove the noise.
@@ -625,7 +625,7 @@ def _error_without_row_min(sample: Sample) -> float | None:
     bare = sample.first - sample.first.min(axis=1, keepdims=True)
     clean = bare[0] if sample.clean is None else sample.clean - sample.clean.min()
     error = float(np.abs(bare - clean).max())
-    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.float_spacing.max()) else None
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(sample.column_spacing.max()) else None
 
 
 def check_correlation(sample: Sample) -> CheckOutcome:
@@ -633,7 +633,7 @@ def check_correlation(sample: Sample) -> CheckOutcome:
     return _check_correlations(sample, sample.first, "the noise", "")
 
 
-def shared_size(sample: Sample) -> CheckOutcome:
+def check_size_correlation(sample: Sample) -> CheckOutcome:
     """Check if the absolute values of the noise are correlated between coordinates."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
@@ -648,7 +648,7 @@ def _check_correlations(sample: Sample, columns: Floats, subject: str, meant: st
     return CheckOutcome(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_input_dependence(sample: Sample) -> CheckOutcome:
+def check_scale_depends_on_input(sample: Sample) -> CheckOutcome:
     """Check if the scale of the noise depends on the input of the mechanism.
 
     The check compares differences of two outputs, because the vector to which the noise is added
@@ -673,7 +673,7 @@ def check_input_dependence(sample: Sample) -> CheckOutcome:
     return CheckOutcome(bad, good, best * len(sample.others), at=label, ratio=ratio)
 
 
-def column_scale(sample: Sample) -> CheckOutcome:
+def check_column_with_little_noise(sample: Sample) -> CheckOutcome:
     """Check if a coordinate has less than a tenth of the noise of most other coordinates."""
     columns = sample.varying
     outputs = sample.first[:, columns]
@@ -742,19 +742,19 @@ _COLUMNS: _Need = (
 """Requirement of a check: a test that is True if the outputs lack it, and a sentence for this."""
 
 _FINDERS: dict[str, tuple[Any, ...]] = {
-    "no_noise": (no_noise,),
-    "shared_rows": (shared_rows,),
-    "shared_calls": (shared_calls,),
+    "no_noise": (check_coordinates_without_noise,),
+    "shared_rows": (check_repeats_within_call,),
+    "shared_calls": (check_repeats_between_calls,),
     "rank": (check_rank, _COLUMNS),
     "correlation": (check_correlation, _COLUMNS),
-    "shared_size": (shared_size, _COLUMNS),
-    "one_sided": (check_noise_signs, _CLEAN, _NOISE),
+    "shared_size": (check_size_correlation, _COLUMNS),
+    "one_sided": (check_one_sided_noise, _CLEAN, _NOISE),
     "atom": (check_atom, _CLEAN, _NOISE),
     "off_centre": (check_off_centre, _CLEAN, _NOISE),
-    "scale": (check_input_dependence, _NOISE),
-    "column_scale": (column_scale, _COLUMNS),
-    "grid": (check_grid, _NOISE, _CONTINUOUS),
-    "range": (check_largest_noise, _NOISE, _CONTINUOUS),
+    "scale": (check_scale_depends_on_input, _NOISE),
+    "column_scale": (check_column_with_little_noise, _COLUMNS),
+    "grid": (check_repeated_large_noise, _NOISE, _CONTINUOUS),
+    "range": (check_noise_is_unbounded, _NOISE, _CONTINUOUS),
     "modes": (check_train_and_eval,),
 }
 """Function of each check, and its requirements."""

@@ -32,8 +32,8 @@ import numpy.typing as npt
 
 from .. import errors
 from ..adapters import TorchModule, TorchNoise
-from ..mechanisms.callables import Repeated, rows_of_one_call, stack_answers
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.callables import Repeated, answers_to_array, rows_of_one_call
+from ..mechanisms.declarations import get_or_default
 from ..packages import has_all, imported_module, is_tensor
 from ..records import Floats, Pair
 from ..streams import Rng, to_seed
@@ -47,7 +47,7 @@ from .outputs import (
     as_finite_array,
     binomial_tail,
     collect_outputs,
-    collision_probability,
+    collision_probability_upper,
     hash_rows,
     sign_test_p_values,
 )
@@ -139,19 +139,19 @@ def fork_reuse(
     timeout = errors.real("timeout", timeout, low=0.0, high=_MAX_TIMEOUT_SECONDS, open_low=True)
     false_alarm = errors.confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, to_seed(rng), None)
-    point = _read_input(layer.mechanism, x)
+    point = _input_or_default(layer.mechanism, x)
     if not has_all(os, "fork"):
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
     draw = _drop_reseeding(layer.mechanism)
-    _as_rows(layer, draw(point, draws, _make_generator(layer, 0)))
+    _outputs_to_float_rows(layer, draw(point, draws, _make_generator(layer, 0)))
     answers = _draw_parent_first(layer, draw, point, draws, children, timeout)
-    outputs = [_as_rows(layer, answer) for answer in answers]
+    outputs = [_outputs_to_float_rows(layer, answer) for answer in answers]
     return _check_forked_noise(outputs, layer.seed).judge("fork", false_alarm)
 
 
-def _read_input(mechanism: Any, x: Any) -> Any:
+def _input_or_default(mechanism: Any, x: Any) -> Any:
     if x is None:
-        pair = optional_attribute(mechanism, "default_pair")
+        pair = get_or_default(mechanism, "default_pair")
         own_pair = pair() if callable(pair) else None
         x = own_pair.x if isinstance(own_pair, Pair) else np.zeros(1)
     return x if is_tensor(x) else as_finite_array("x", x)
@@ -165,7 +165,7 @@ def _drop_reseeding(mechanism: Any) -> Callable[[Any, int, np.random.Generator],
     """Return the mechanism without the code that seeds the global generators in each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
-        return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
+        return lambda x, size, rng: answers_to_array([fn(x) for _ in range(size)], mechanism.name)
     if isinstance(mechanism, TorchNoise):
         noise = mechanism.distribution
         is_whole = bool((*noise.batch_shape, *noise.event_shape))
@@ -183,7 +183,7 @@ def _draw_from_module(mechanism: TorchModule, x: Any, size: int, rng: np.random.
         return mechanism.module(batch).detach().cpu().double().numpy()
 
 
-def _as_rows(layer: Layer, outputs: Any) -> Floats:
+def _outputs_to_float_rows(layer: Layer, outputs: Any) -> Floats:
     name = f"outputs of {layer.name}"
     rows = as_finite_array(name, outputs)
     if rows.size == 0:
@@ -280,7 +280,7 @@ def _check_forked_noise(outputs: list[Floats], seed: int) -> CheckOutcome:
         return CheckOutcome("the outputs do not vary: nothing to compare", seed=seed)
     names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
     ids = hash_rows(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
-    chance = max(map(collision_probability, ids))
+    chance = max(map(collision_probability_upper, ids))
     pairs = list(itertools.combinations(range(len(ids)), 2))
     equal = [int((ids[a] == ids[b]).sum()) for a, b in pairs]
     worst = int(np.argmax(equal))
@@ -291,7 +291,7 @@ def _check_forked_noise(outputs: list[Floats], seed: int) -> CheckOutcome:
     return CheckOutcome(bad, good, p, seed=seed)
 
 
-def find_output_centre(layer: Layer, x: Any, sample: Sample) -> Sample:
+def recentre_sample(layer: Layer, x: Any, sample: Sample) -> Sample:
     """Choose the vector (the centre) to subtract from outputs in checks of large noise values.
 
     The mechanism may change the input before it adds noise, for example by a clip. The input is
@@ -481,7 +481,7 @@ def inspect(
         tails = {"grid", "range"}
         tail = sample
         if layer.guessed and not tails <= set(skip):
-            tail = find_output_centre(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
+            tail = recentre_sample(layer, x if is_tensor(x) else as_finite_array("x", x), sample)
         names = [name for name in CHECKS if name not in skip]
         # The number of checks does not depend on the outputs: a check without a result still
         # counts.

@@ -37,7 +37,7 @@ _COMPARISON_DRAWS = 2**14
 Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
-def rank_entries(values: Floats, rng: np.random.Generator) -> Floats:
+def scaled_column_ranks(values: Floats, rng: np.random.Generator) -> Floats:
     """Compute the ranks of the n entries of each of d columns, shape `(d, n)`.
 
     The ranks of a column are centred and scaled to L2 norm 1. Ties are broken at random.
@@ -70,13 +70,13 @@ def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
     return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
-def dependence_p(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+def spearman_test(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
     """Test if the rows of `first` depend on the rows of `second` with the same index.
 
     For each column, the test computes Spearman's correlation between the two arrays. The result is
     the p-value and the index of the column with the largest correlation.
     """
-    r = np.einsum("ij,ij->i", rank_entries(first, rng), rank_entries(second, rng))
+    r = np.einsum("ij,ij->i", scaled_column_ranks(first, rng), scaled_column_ranks(second, rng))
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
@@ -86,7 +86,7 @@ def rank_sum_test(first: Floats, second: Floats, rng: np.random.Generator) -> tu
     The result is the p-value and the index of the column with the largest difference.
     """
     m, n = len(first), len(second)
-    ranks = rank_entries(np.concatenate([first, second]), rng)
+    ranks = scaled_column_ranks(np.concatenate([first, second]), rng)
     # Variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
     sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
     return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
@@ -107,7 +107,7 @@ def correlation_test(values: Floats, rng: np.random.Generator) -> tuple[float, f
     from scipy.special import gammaincc
 
     n, d = values.shape
-    ranks = rank_entries(values, rng)
+    ranks = scaled_column_ranks(values, rng)
     r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
     square = float(r @ r)
     p_value, place = largest_deviate_p_value(r * math.sqrt(n - 1))
@@ -146,7 +146,7 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
     return np.asarray((bits * weights).sum(axis=1, dtype=np.uint64))
 
 
-def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
+def collision_probability_upper(rows: npt.NDArray[np.uint64]) -> float:
     """Estimate the probability that two independent rows are equal, and add a margin.
 
     `rows` holds a hash of each row. The result is 1.5 times the frequency of equal pairs among
@@ -246,7 +246,7 @@ class Sample:
         return np.where(half > 0, half, self.first.std(axis=0))
 
     @property
-    def float_spacing(self) -> Floats:
+    def column_spacing(self) -> Floats:
         """Rounding error of each coordinate: the gap between floats near its largest value."""
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
@@ -314,22 +314,22 @@ class Layer:
         self._shape = outputs.shape[1:]
         return rows
 
-    def clean(self, x: Any, here: bool) -> Floats | None:
+    def clean(self, x: Any, is_given_input: bool) -> Floats | None:
         """Return the vector to which the mechanism adds its noise at the input x, or None.
 
         The vector is rounded to the dtype of the outputs. None means that it is not known.
 
         Args:
             x: the input.
-            here: True if x is the input that the user gave. If the user also gave the vector, the
-                vector is known only at this input.
+            is_given_input: True if x is the input that the user gave. If the user also gave the
+                vector, the vector is known only at this input.
         """
         clean = self._clean
         if callable(clean):
             clean = clean(x)
         elif clean is None:
             clean = _noiseless_output(self.mechanism, x)
-        elif clean is False or not here:
+        elif clean is False or not is_given_input:
             return None
         vector = as_finite_array("clean", clean)
         if self._shape is not None and vector.size != int(np.prod(self._shape, dtype=np.int64)):
@@ -385,7 +385,7 @@ def collect_outputs(
     aside = min(size, _COMPARISON_DRAWS)
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
     there, refused = _draw_at_new_inputs(layer, point, first, aside, others) if needed else ([], [])
-    mode = None if "modes" in skip else _other_mode(layer, point, aside)
+    mode = None if "modes" in skip else _draw_in_other_mode(layer, point, aside)
     # The calls of the layer use keys that count up from 0. This key is not used by them.
     rng = make_generator(layer.seed, SAMPLE, 1, 0)
     return Sample(first, second, clean, precision, tuple(there), tuple(refused), mode, rng)
@@ -418,7 +418,7 @@ def _draw_at_new_inputs(
     return outputs, refused
 
 
-def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
+def _draw_in_other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
     inner = layer.inner
     if not has_all(inner, "train", "eval", "training") or not isinstance(inner.training, bool):
         return None

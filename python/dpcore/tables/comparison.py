@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import invalid, mistyped, numeric, real, show, tag_error, vector
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import (
     NORM_BALLS,
     SLACK,
-    format_neighbour,
     neighbour_of,
+    neighbour_python_call,
     refuse_non_neighbours,
 )
 from ..progress import Progress
@@ -91,7 +91,7 @@ class Neighbours:
         self.name, self._among = name, among
 
     @property
-    def are_all(self) -> bool:
+    def has_all_row_pairs(self) -> bool:
         """True if any two different rows of the table are neighbours."""
         return self._among is None
 
@@ -177,7 +177,7 @@ def _neighbours_from_relation(pair_relation: Any) -> Neighbours:
     A row number is an input with one entry.
     """
     pair_relation = neighbour_of(pair_relation)
-    name = f"{format_neighbour(pair_relation)} on the numbers of rows"
+    name = f"{neighbour_python_call(pair_relation)} on the numbers of rows"
     if type(pair_relation) in (L1, L2, Linf):
         most = pair_relation.most * (1.0 + SLACK)
 
@@ -299,7 +299,7 @@ class Table:
         if isinstance(table, type):
             raise mistyped("table", "a matrix, or an object with shape and log_rows", table)
         self.threads = threads
-        self.owner: Any = table if optional_attribute(table, "log_rows") else None
+        self.owner: Any = table if get_or_default(table, "log_rows") else None
         self.sparse = self.owner is None and _is_sparse(table)
         if self.sparse and log:
             raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
@@ -316,14 +316,14 @@ class Table:
             if log:
                 raise invalid("log", "False for a table of exact numbers", log)
             self._entries, self.log = self.exact.logs, True
-        self.single = _is_single(table)
+        self.single = _is_below_float64(table)
         self.tiny = False
         self._checked = np.zeros(self.inputs, dtype=bool)
         self._kept: Floats | None = None
         self._distances = self._read_distances(distances)
 
     @property
-    def in_memory(self) -> bool:
+    def has_all_row_logarithms_in_memory(self) -> bool:
         """True if the logarithms of all rows of this table are in memory."""
         entries = self._entries
         return self._kept is not None or (
@@ -335,11 +335,11 @@ class Table:
         )
 
     @property
-    def has_distances(self) -> bool:
+    def has_input_distances(self) -> bool:
         """True if this table has distances between inputs, by which privacy losses are divided."""
-        return bool(self._distances is not None or optional_attribute(self.owner, "distance_rows"))
+        return bool(self._distances is not None or get_or_default(self.owner, "distance_rows"))
 
-    def claim_round_error(self, claim: float | None) -> float:
+    def claim_float_spacing(self, claim: float | None) -> float:
         """Return the rounding error of `claim * (largest distance)`: one unit in the last place."""
         apart = self.distance_rows(0, self.inputs)
         return float(np.spacing((claim or 0.0) * (1.0 if apart is None else float(apart.max()))))
@@ -363,7 +363,7 @@ class Table:
         """
         if self._distances is not None:
             return self._distances[start:stop].astype(np.float64, copy=False)
-        if not self.has_distances:
+        if not self.has_input_distances:
             return None
         rows = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
         _require_shape("distance_rows", rows, (stop - start, self.inputs))
@@ -423,7 +423,7 @@ class Table:
         if self.owner is not None:
             part: Any = numeric("log_rows", "a matrix", self.owner.log_rows(start, stop))
             _require_shape("log_rows", part, (stop - start, self.outputs))
-            self.single |= _is_single(part)
+            self.single |= _is_below_float64(part)
         else:
             part = self._entries[start:stop]
             part = part.toarray() if self.sparse else part
@@ -462,7 +462,7 @@ def _is_sparse(table: Any) -> bool:
     return module is not None and bool(module.issparse(table))
 
 
-def _is_single(array: Any) -> bool:
+def _is_below_float64(array: Any) -> bool:
     """Return True for a floating-point dtype with less precision than float64."""
     return has_all(array, "dtype") and array.dtype.kind == "f" and bool(array.dtype.itemsize < 8)
 
@@ -491,10 +491,10 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
         raise _make_value_error("distances", "the same from x to x' and from x' to x", problem)
 
 
-def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
+def input_and_output_names(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     """Return the names of the inputs and of the outputs of a table; None if names are missing."""
     inputs, outputs, words = (
-        optional_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
+        get_or_default(table.owner, name) for name in ("input_names", "output_names", "words")
     )
     inputs = words if inputs is None else inputs
     outputs = inputs if outputs is None else outputs
@@ -553,7 +553,7 @@ class Tally:
         top = float(highest.max())
         if top == np.inf:
             self.infinite += int(np.count_nonzero(ratios == np.inf))
-        self._set_excess(losses, at, apart, mask)
+        self._update_largest_excess(losses, at, apart, mask)
         if top == -np.inf or top < self.best[0]:
             return False
         row = int(np.argmax(highest))
@@ -575,7 +575,7 @@ class Tally:
             ratios[at_zero] = np.where(losses[at_zero] > self.tolerance, np.inf, 0.0)
         return ratios
 
-    def _set_excess(
+    def _update_largest_excess(
         self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
     ) -> None:
         if self.claim is None:
@@ -617,12 +617,12 @@ class Comparison:
         """
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
-        if table.exact is not None or optional_attribute(table.owner, "loss_rows"):
+        if table.exact is not None or get_or_default(table.owner, "loss_rows"):
             output = self._add_losses_find_worst_output(tally)
             if table.exact is not None and claim is not None:
-                tally.excess = self._largest_loss_over_claim(table.exact, Fraction(claim))
+                tally.excess = self._largest_excess_and_pair(table.exact, Fraction(claim))
         else:
-            for tile, (rows, others) in self._map_tiles("comparing rows", table.log_rows):
+            for tile, (rows, others) in self._read_tiles("comparing rows", table.log_rows):
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
                 _core.table_ratios(rows, others, ahead, back, self.table.threads)
                 tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
@@ -651,10 +651,10 @@ class Comparison:
                     output = int(outputs[tally.best[1] - start, tally.best[2]])
                 bar.advance(stop - start)
                 if not start:
-                    self._announce_duration(bar, (time.monotonic() - begun) * table.inputs / stop)
+                    self._announce_long_wait(bar, (time.monotonic() - begun) * table.inputs / stop)
         return output
 
-    def _largest_loss_over_claim(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
+    def _largest_excess_and_pair(self, exact: ExactRows, claim: Fraction) -> tuple[float, int, int]:
         """Return the exact largest value of loss minus claim x distance, and its two inputs."""
         size = self.table.inputs
         apart = self.table.distance_rows(0, size)
@@ -673,7 +673,7 @@ class Comparison:
         """Return the largest hockey-stick divergence of neighbours at `exp(epsilon * distance)`."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
-        for tile, (rows, others) in self._map_tiles("divergences", self.table.rows):
+        for tile, (rows, others) in self._read_tiles("divergences", self.table.rows):
             powers = np.full(tile.shape, epsilon)
             if tile.apart is not None:
                 powers *= tile.apart.T
@@ -682,14 +682,14 @@ class Comparison:
             _core.table_sticks(rows, others, factors, ahead, back, self.table.threads)
             beyond = powers > _LARGEST_EXPONENT
             if beyond.any():
-                self._correct_overflow(tile, powers, beyond, ahead, back)
+                self._recompute_overflowed_divergences(tile, powers, beyond, ahead, back)
             greater = np.maximum(ahead, back)
             if tile.mask is not None:
                 greater = greater[tile.mask.T]
             worst = max(worst, float(greater.max(initial=0.0)))
         return min(worst, 1.0)
 
-    def _correct_overflow(
+    def _recompute_overflowed_divergences(
         self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
     ) -> None:
         """Compute divergences again from logarithms for pairs for which e^power overflows."""
@@ -714,7 +714,7 @@ class Comparison:
         if not (orders > 1.0).all():
             raise invalid("alphas", "orders above 1, finite", alphas)
         worst = np.zeros(orders.size)
-        for tile, (rows, others) in self._map_tiles("divergences", self.table.log_rows):
+        for tile, (rows, others) in self._read_tiles("divergences", self.table.log_rows):
             for place, alpha in enumerate(orders.tolist()):
                 for a, b, turned in ((rows, others, False), (others, rows, True)):
                     sums = _log_sums(a, b, alpha)
@@ -724,14 +724,14 @@ class Comparison:
                     worst[place] = max(worst[place], top)
         return worst
 
-    def _map_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
+    def _read_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
         """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
         table = self.table
         # This reads and checks the whole of a small table.
         table.log_rows(0, 1)
         step = min(_MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, table.inputs // 16))
         many = _MAX_TILE_PAIRS // step
-        if not (table.in_memory and read == table.log_rows):
+        if not (table.has_all_row_logarithms_in_memory and read == table.log_rows):
             many = max(1, min(many, _MAX_READ_LOGARITHMS // table.outputs))
         total, is_forecast = table.inputs * (table.inputs + step) / 2, False
         with Progress(label, total, self.progress) as bar:
@@ -751,14 +751,14 @@ class Comparison:
                     # If only some pairs are neighbours, only a whole block has a typical share of
                     # them.
                     if not is_forecast and (
-                        is_whole or (self.neighbours.are_all and taken >= _TIMED_SECONDS)
+                        is_whole or (self.neighbours.has_all_row_pairs and taken >= _TIMED_SECONDS)
                     ):
                         done = (rows[1] - rows[0]) * (others[1] - rows[0])
                         reading = (compared - begun) * table.inputs / (rows[1] - rows[0])
                         is_forecast = True
-                        self._announce_duration(bar, reading + taken * total / done)
+                        self._announce_long_wait(bar, reading + taken * total / done)
 
-    def _announce_duration(self, bar: Progress, seconds: float) -> None:
+    def _announce_long_wait(self, bar: Progress, seconds: float) -> None:
         """Report the expected duration if it is long."""
         inputs, outputs = self.table.inputs, self.table.outputs
         bar.forecast(f"{inputs * (inputs - 1) // 2:,} pairs of rows of {outputs:,}", seconds)

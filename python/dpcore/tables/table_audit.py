@@ -14,27 +14,27 @@ import numpy as np
 
 from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real
-from ..mechanisms.declarations import optional_attribute
-from ..pairs.neighbours import format_neighbour
+from ..mechanisms.declarations import get_or_default
+from ..pairs.neighbours import neighbour_python_call
 from ..records import Floats, Result, frozen_array
 from ..report import figures
-from ..report.page import AUDIT_KIND, embed_json, make_plain_page
+from ..report.page import AUDIT_KIND, embed_visible_and_script_json, make_plain_page
 from ..report.rows import Row, format_epsilon
 from ..report.shown import on_one_line
-from ..results.audit_page import make_provenance_section
+from ..results.audit_page import make_run_provenance_section
 from ..results.evidence import (
     Provenance,
     field_rule,
     make_integer_reader,
     none_or,
-    read_epsilon,
     read_float,
+    require_epsilon,
     tuple_reader,
     type_check_reader,
 )
 from ..streams import threads_of
 from ..suggestions import explain_argument_errors
-from .comparison import Comparison, Table, Tally, labels_of, read_neighbours
+from .comparison import Comparison, Table, Tally, input_and_output_names, read_neighbours
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,8 +122,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
     infinite_pairs: int = field(metadata=field_rule(make_integer_reader(0)))
     neighbours: str = field(metadata=field_rule(type_check_reader(str)))
     tolerance: float = field(metadata=field_rule(read_float))
-    claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
-    own_claim: float | None = field(default=None, metadata=field_rule(none_or(read_epsilon)))
+    claim: float | None = field(default=None, metadata=field_rule(none_or(require_epsilon)))
+    own_claim: float | None = field(default=None, metadata=field_rule(none_or(require_epsilon)))
     excess: float | None = field(default=None, metadata=field_rule(none_or(read_float)))
     excess_pair: tuple[int, int] | None = field(
         default=None, metadata=field_rule(none_or(tuple_reader(int, 2)))
@@ -236,7 +236,7 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         return list_rows(self)
 
     def _plot(self, ax: Any) -> Figure:
-        return draw_figure(self, ax)
+        return draw_sorted_input_losses(self, ax)
 
     def _to_page(self) -> str:
 
@@ -250,8 +250,8 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         picture = "Worst loss of every input", f"Exact epsilon {exact}, claim {claim}."
         meaning = _TABLE_VERDICT_SENTENCES[self.refuted]
         parts = [
-            ("How this was made", make_provenance_section(self.provenance)),
-            ("Data", embed_json(self)),
+            ("How this was made", make_run_provenance_section(self.provenance)),
+            ("Data", embed_visible_and_script_json(self)),
         ]
         return make_plain_page(self, self.name, AUDIT_KIND, meaning, key_figures, picture, parts)
 
@@ -357,8 +357,8 @@ def audit_table(
         ('refuted', 1.098612, (0, 1, 0))
     """
     flag("log", log)
-    has_rows = optional_attribute(table, "log_rows") is not None
-    own = optional_attribute(table, "claim") if has_rows else None
+    has_rows = get_or_default(table, "log_rows") is not None
+    own = get_or_default(table, "claim") if has_rows else None
     own = None if own is None else real("claim of the table", own, low=0.0)
     claim = own if claim is None else real("claim", claim, low=0.0)
     tolerance = None if tolerance is None else real("tolerance", tolerance, low=0.0)
@@ -367,7 +367,7 @@ def audit_table(
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # The first row shows which type of floats an object computes.
     read.log_rows(0, 1)
-    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.claim_round_error(claim)
+    usual = _CLAIM_TOLERANCE[read.single] if read.exact is None else read.claim_float_spacing(claim)
     settled = usual if tolerance is None else tolerance
     tally, output = comparison.max_losses_and_output(claim, settled)
     output = _largest_loss_output(read, tally, output)
@@ -375,14 +375,14 @@ def audit_table(
     doubtful = tally.infinite and not read.log and (read.single or read.tiny)
     if doubtful:
         warnings.warn(_UNDERFLOW_DOUBT, AssumptionWarning, stacklevel=3)
-    note = optional_attribute(read.owner, "infinite_loss_note") if tally.infinite else None
+    note = get_or_default(read.owner, "infinite_loss_note") if tally.infinite else None
     remarks = (*((note,) if note else ()), *((_UNDERFLOW_DOUBT,) if doubtful else ()))
     epsilon, x, x_prime, loss, distance = tally.best
     return TableAudit(
         name=_name_table(read),
         inputs=read.inputs,
         outputs=read.outputs,
-        metric=read.has_distances,
+        metric=read.has_input_distances,
         # If rows add up to a little less than 1, the largest logarithm can be a little below 0.
         epsilon=max(0.0, epsilon),
         witness=(x, x_prime, output),
@@ -425,12 +425,12 @@ def _largest_loss_output(table: Table, tally: Tally, stated_output: int) -> int:
 
 def _name_table(table: Table) -> str:
     if table.owner is not None:
-        return on_one_line(format_neighbour(table.owner), 80)
+        return on_one_line(neighbour_python_call(table.owner), 80)
     return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
 
 
 def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
-    inputs, outputs = labels_of(table)
+    inputs, outputs = input_and_output_names(table)
     if inputs is None or outputs is None:
         return ()
     x, x_prime, output = witness
@@ -471,7 +471,7 @@ def _format_witness(audit: TableAudit) -> str:
     return f"x = {names[0]}, x' = {names[1]}, output {names[2]}"
 
 
-def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
+def draw_sorted_input_losses(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the largest privacy loss of each input in decreasing order, and the claim."""
     axes = figures.axes_of(ax, figures.scale_figure_size(1.0, 0.7))
     losses = np.sort(audit.per_input)[::-1]

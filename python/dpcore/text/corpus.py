@@ -35,7 +35,7 @@ _UNKNOWN_TOKEN: Final = "<unk>"
 _WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
-def training_texts(value: Any) -> tuple[str, ...]:
+def all_or_training_texts(value: Any) -> tuple[str, ...]:
     """Return the texts in `value`. For a `Corpus` with a split, return only the training texts."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
@@ -76,7 +76,7 @@ def _check_column(name: str, values: Any, size: int, *, fractions: bool = False)
     return column
 
 
-def _list_values(column: Column) -> str:
+def _values_or_count(column: Column) -> str:
     values = np.unique(column).tolist()
     shown = " ".join(map(str, values))
     return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
@@ -155,7 +155,7 @@ class Corpus(Shown):
             attributes[name] = _check_column(f"attributes[{name!r}]", column, size, fractions=True)
         others = {
             name: None if value is None else _check_column(name, value, size)
-            for name, value in self._column_fields().items()
+            for name, value in self._fields_per_text().items()
         }
         for row, part in enumerate([] if others["split"] is None else others["split"].tolist()):
             choice(f"split[{row}]", part, SPLITS)
@@ -184,7 +184,7 @@ class Corpus(Shown):
         if self.split is None:
             raise invalid("split", f"known to have a {name!r} part (see dpcore.text.split)", None)
         if name not in self.split:
-            raise invalid("split", f"a split with a {name!r} part", _list_values(self.split))
+            raise invalid("split", f"a split with a {name!r} part", _values_or_count(self.split))
         part: Corpus = self[self.split == name]
         return part
 
@@ -219,18 +219,18 @@ class Corpus(Shown):
             raise invalid("rows", "a choice of at least one text", rows)
         texts = [self.texts[row] for row in kept]
         attributes = {name: column[kept] for name, column in self._attributes()}
-        fields = self._column_fields().items()
+        fields = self._fields_per_text().items()
         others: Any = {name: None if entries is None else entries[kept] for name, entries in fields}
         return replace(self, texts=texts, attributes=attributes, **others)
 
-    def _column_fields(self) -> dict[str, Any]:
+    def _fields_per_text(self) -> dict[str, Any]:
         return {"labels": self.labels, "split": self.split, "groups": self.groups}
 
     def _attributes(self) -> Sequence[tuple[str, Column]]:
         return sorted(self.attributes.items()) if self.attributes else []
 
     def _content(self) -> tuple[object, ...]:
-        columns = [*self._column_fields().values(), *(column for _, column in self._attributes())]
+        columns = [*self._fields_per_text().values(), *(column for _, column in self._attributes())]
         listed = [None if column is None else tuple(column.tolist()) for column in columns]
         return tuple(self.texts), *listed, *(name for name, _ in self._attributes())
 
@@ -254,11 +254,11 @@ class Corpus(Shown):
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
-            parts.append(f"labels {_list_values(self.labels)}")
+            parts.append(f"labels {_values_or_count(self.labels)}")
         if names:
             parts.append(f"attribute{'s' if len(names) > 1 else ''} {' '.join(names)}")
         if self.groups is not None:
-            parts.append(f"groups {_list_values(self.groups)}")
+            parts.append(f"groups {_values_or_count(self.groups)}")
         if self.split is not None:
             sizes = {name: int(np.sum(self.split == name)) for name in SPLITS}
             parts.append(", ".join(f"{name} {size:,}" for name, size in sizes.items() if size))
@@ -326,7 +326,7 @@ def split(
     """
     instance("corpus", corpus, Corpus)
     fractions, seed = _read_shares(shares), to_seed(rng)
-    groups = _group_column(corpus, group)
+    groups = _group_of_each_text_or_none(corpus, group)
     part = part_names(corpus.texts, fractions, np.random.default_rng(seed), groups)
     shown = "/".join(f"{share:g}" for share in fractions)
     origin = f"{corpus.origin}; " if corpus.origin else ""
@@ -334,7 +334,7 @@ def split(
     return replace(corpus, split=part, origin=f"{origin}split {shown}{how}, seed {seed}")
 
 
-def _group_column(corpus: Corpus, group: Any) -> Any:
+def _group_of_each_text_or_none(corpus: Corpus, group: Any) -> Any:
     """Return the group of each text, or None if the texts have no groups."""
     if group is None:
         return corpus.groups
@@ -537,7 +537,7 @@ class Vocabulary(Shown):
         if max_size is not None:
             integer("max_size", max_size, 1)
         empty = cls((), unknown, reserved, ngrams, tokenise)
-        each = map(empty._split_words, training_texts(texts))
+        each = map(empty._split_words, all_or_training_texts(texts))
         counts = Counter(unit for words in each for unit, _ in empty._iterate_ngrams(words))
         often = [w for w, times in counts.items() if times >= min_count and w not in empty]
         often.sort(key=lambda word: (-counts[word], word))

@@ -71,7 +71,7 @@ def format_measured(figure: Measured, mark: str = "") -> tuple[str, str]:
     return f"{figure.value:.3f}{mark}", f"{figure.low:.2f}-{figure.high:.2f}"
 
 
-def format_attack(attack: Inference | None) -> tuple[str, str]:
+def format_attack_score(attack: Inference | None) -> tuple[str, str]:
     """Return two strings for a table: the score of an attack, and the interval of the score.
 
     If the attack beats all baselines (guesses that do not use the vectors), "!" follows the score.

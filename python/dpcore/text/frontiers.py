@@ -23,7 +23,7 @@ from . import figure_tables
 from .corpus import Corpus
 from .inference import Inference, Measured
 from .rewriter_frontiers import measure_rewriters, read_rewriters
-from .studies import Study, read_certificate, read_public_texts, read_study
+from .studies import Study, read_certificate, read_study, require_public_texts_not_among
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -414,11 +414,11 @@ def frontier(
     delta = _check_delta_for_noise(noise, delta)
     limits = require_module("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
-        vectors, rows = _encode_texts(encoder, study.corpus, public, widths[-1:], bar)
+        vectors, rows = _encode_corpus_and_public(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
         chains = [fit_public_transforms(rows, dim, directions, seed) for dim in widths]
         cells, partial = figure_tables.collect_until_interrupt(
-            _measure_cells(study, vectors, chains, claims, (noise, delta), seed, bar)
+            _measure_clean_noisy_cells(study, vectors, chains, claims, (noise, delta), seed, bar)
         )
     return Frontier(
         tuple(cells), attribute, cells[0].utility.sizes, len(rows), directions, delta,
@@ -426,15 +426,15 @@ def frontier(
     )  # fmt: skip
 
 
-def _measure_cells(
-    study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
-    noise: tuple[str, float], seed: int, bar: Progress,
+def _measure_clean_noisy_cells(
+    study: Study, vectors: dict[str, Any], transform_chains: Sequence[Any],
+    epsilons: Sequence[float], noise: tuple[str, float], seed: int, bar: Progress,
 ) -> Iterator[FrontierCell]:  # fmt: skip
     """Yield the cells for each number of dimensions: without noise, then for each epsilon."""
     from ..torch import PrivateEncoder
 
     kind, delta = noise
-    for place, chain in enumerate(chains):
+    for place, chain in enumerate(transform_chains):
         farthest: dict[str, Any] = {}
         for row, epsilon in enumerate([np.inf, *epsilons]):
             sequence = np.random.SeedSequence([seed, place, row])
@@ -538,7 +538,7 @@ def _read_dim(name: str, value: Any) -> int:
     return errors.integer(name, value, 1)
 
 
-def _encode_texts(
+def _encode_corpus_and_public(
     encoder: Any, corpus: Corpus, public: Any, most: Sequence[int | None], bar: Progress
 ) -> tuple[dict[str, Any], Any]:
     """Encode every text of the corpus once, and also the public texts, if `public` is not vectors.
@@ -558,7 +558,7 @@ def _encode_texts(
     source = encoder_of(encoder)
     source.array_dtype = torch.float32
     texts = list(dict.fromkeys(corpus.texts))
-    others = read_public_texts(public, texts)
+    others = require_public_texts_not_among(public, texts)
     check_batches(source, probe_texts(source, None), None, refuse_state=True)
     if probe_randomness(source, texts[0], None).is_random:
         raise errors.invalid("encoder", "the same in every call (eval mode)", source.name)
@@ -599,7 +599,7 @@ def _format_cell_as_table_row(cell: FrontierCell) -> tuple[str, ...]:
     return (
         str(cell.dim), f"{cell.epsilon:g}", cell.noise.partition("Noise")[0],
         f"{100.0 * cell.signal:.3g} %", *figure_tables.format_measured(cell.utility.accuracy),
-        *figure_tables.format_attack(cell.attack),
+        *figure_tables.format_attack_score(cell.attack),
         figure_tables.format_number(cell.certified, 2), f"{cell.worst_loss:.4g}",
     )  # fmt: skip
 
@@ -607,7 +607,7 @@ def _format_cell_as_table_row(cell: FrontierCell) -> tuple[str, ...]:
 def _draw_frontier(report: Frontier, ax: Any) -> Figure:
     """Plot the utility, the score of the attack (if any) and the worst loss against epsilon."""
     with_attack = report.attribute is not None
-    picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
+    picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(report.dims):
         # The cell without noise is measured first, so it always exists.

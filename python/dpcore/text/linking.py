@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import errors
 from ..calibration import L2Laplace
 from ..mechanisms import DPTextNoise, Gaussian, Laplace
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..mechanisms.texts import Rewriter, as_texts, bound_object
 from ..packages import has_all, is_tensor
 from ..records import Floats, Ints, Result
@@ -26,8 +26,8 @@ from ..report.shown import name_of
 from ..suggestions import explain_argument_errors
 from .corpus import words_of
 from .linkage import LinkedOutputs, Score, list_first_rows, rank_truth, read_truth
-from .redaction.masking import MASK, matching_rows_function, split_words
-from .words.mechanism import WordMechanism, read_word_numbers, text_score_matrix
+from .redaction.masking import MASK, all_matching_rows_function, split_words
+from .words.mechanism import WordMechanism, look_up_word_numbers, text_likelihood_score_matrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -263,7 +263,7 @@ class _LinkingAttacker:
         errors.choice("by", method, get_args(LinkageMethod))
         if method in ("likelihood", "encoding"):
             if isinstance(self.mechanism, WordMechanism):
-                return self._prepare_word_mechanism(method)
+                return self._prepare_word_keys_and_score(method)
             return self.keys, self._prepare_vectors(method)
         if not self.is_text:
             requirement = "'likelihood', 'encoding' or a function, for the outputs are vectors"
@@ -272,15 +272,15 @@ class _LinkingAttacker:
             return self.keys, _common_words_function(self.different, self.outputs)
         return self.keys, _mask_match_function(self.different, self.outputs, method)
 
-    def _prepare_word_mechanism(self, method: str) -> tuple[Sequence[Hashable], Score]:
+    def _prepare_word_keys_and_score(self, method: str) -> tuple[Sequence[Hashable], Score]:
         mechanism, is_likelihood = self.mechanism, method == "likelihood"
         if is_likelihood and not mechanism.has_table:
             requirement = f"'encoding' or 'words', for {type(mechanism).__name__} has no table here"
             raise errors.invalid("by", requirement, method)
         if not self.is_text:
             raise errors.mistyped("outputs", "texts of a word mechanism", "vectors")
-        originals = read_word_numbers("candidates", mechanism, self.texts, "error")
-        answers = read_word_numbers("outputs", mechanism, list(self.outputs), "error")
+        originals = look_up_word_numbers("candidates", mechanism, self.texts, "error")
+        answers = look_up_word_numbers("outputs", mechanism, list(self.outputs), "error")
         keys = [tuple(numbers) for numbers in originals]
         different = list(dict.fromkeys(keys))
         sizes = np.array([len(key) for key in different])
@@ -294,7 +294,7 @@ class _LinkingAttacker:
                 here, there = np.flatnonzero(lengths == length), np.flatnonzero(sizes == length)
                 drawn = np.array([answers[rows[place]] for place in here])
                 differences = np.array([different[place] for place in there])
-                scores[np.ix_(here, there)] = text_score_matrix(
+                scores[np.ix_(here, there)] = text_likelihood_score_matrix(
                     mechanism, differences, drawn, by_table=is_likelihood
                 )
             return scores
@@ -303,7 +303,7 @@ class _LinkingAttacker:
 
     def _prepare_vectors(self, method: str) -> Score:
         model = self.mechanism
-        if optional_attribute(model, "clean") is None:
+        if get_or_default(model, "clean") is None:
             requirement = (
                 "'words' or a function (output, candidate) -> score, for "
                 f"{_name_mechanism(model)} has no clean vectors"
@@ -424,7 +424,7 @@ def _number_copies(words: list[str]) -> list[tuple[str, int]]:
 
 
 def _mask_match_function(candidates: Sequence[str], outputs: Any, method: Any) -> Score:
-    find_rows = matching_rows_function([split_words(text) for text in candidates], method)
+    find_rows = all_matching_rows_function([split_words(text) for text in candidates], method)
 
     def score(rows: Ints) -> Floats:
         scores = np.full((len(rows), len(candidates)), -np.inf)

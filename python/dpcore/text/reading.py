@@ -125,7 +125,7 @@ class File:
         return value.strip()
 
 
-def read_file(path: Path, origin: str = "") -> File:
+def load_text_file(path: Path, origin: str = "") -> File:
     """Read a text file into memory, and return its content with its name.
 
     Raises:
@@ -146,14 +146,14 @@ def missing_file(path: Path, requirement: str) -> FileNotFoundError:
     return tag_error(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
-def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
+def _convert_if_all_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
     """Convert values to numbers if every value is a number; otherwise return the given values.
 
     Args:
         values: strings and numbers from a file.
         fractions: True converts all numbers. False converts only whole numbers.
     """
-    numbers = list(map(_read_number, values))
+    numbers = list(map(_read_number_or_none, values))
     if any(value is None for value in numbers):
         return list(values)
     if all(isinstance(x, int) or (abs(x) < _MAX_EXACT_INTEGER and x % 1 == 0) for x in numbers):
@@ -161,7 +161,7 @@ def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[
     return numbers if fractions else list(values)
 
 
-def _read_number(value: Any) -> Any:
+def _read_number_or_none(value: Any) -> Any:
     """Return the number that a value contains, or None if the value is not a number."""
     if not isinstance(value, str):
         return value
@@ -171,7 +171,7 @@ def _read_number(value: Any) -> Any:
     return int(value) if value.removeprefix("-").isdigit() else number if isfinite(number) else None
 
 
-def _drop_empty(
+def _drop_or_reject_rows_with_empty_cells(
     rows: list[tuple[str | None, Row]], missing: str, origin: str
 ) -> list[tuple[str | None, Row]]:
     """Return the rows that have no empty cell, or raise an error if a row has an empty cell.
@@ -199,7 +199,7 @@ def corpus_from_rows(
     the rows out.
     """
     every = [(name, row) for name, part_rows in parts for row in part_rows]
-    kept = _drop_empty(every, missing, origin)
+    kept = _drop_or_reject_rows_with_empty_cells(every, missing, origin)
     if not kept:
         raise invalid("path", "a file with at least one text", origin)
     split, rows = zip(*kept, strict=True)
@@ -209,14 +209,14 @@ def corpus_from_rows(
         raise invalid("path", f"of files that all have labels, or none ({origin})", lacking)
     return Corpus(
         [row.text for row in rows],
-        None if labels.count(None) == len(labels) else _convert_numbers(labels),
+        None if labels.count(None) == len(labels) else _convert_if_all_numbers(labels),
         {
-            name: _convert_numbers([row.attributes[name] for row in rows], fractions=True)
+            name: _convert_if_all_numbers([row.attributes[name] for row in rows], fractions=True)
             for name in rows[0].attributes
         },
         None if None in split else split,
         origin,
-        None if rows[0].group is None else _convert_numbers([row.group for row in rows]),
+        None if rows[0].group is None else _convert_if_all_numbers([row.group for row in rows]),
         len(every) - len(rows),
     )
 
@@ -287,7 +287,9 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     yield from rows_of_cells(file.name_and_origin, layout, rows)
 
 
-def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
+def rows_of_cells(
+    name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]
+) -> Iterator[Row]:
     """Yield the text, label, attributes and group of each row of a table, from its cells.
 
     Args:
@@ -307,7 +309,7 @@ def rows_of_cells(name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[A
     if rows:
         _require_columns(name, layout, columns)
     for place, values in rows:
-        yield _make_row(place, values, layout)
+        yield _read_text_and_attributes(place, values, layout)
 
 
 def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
@@ -341,7 +343,7 @@ def _read_json_lines(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
         yield number, value
 
 
-def _make_row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
+def _read_text_and_attributes(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
     cells = {column: values.get(column) for _, column in layout.named if column is not None}
     for column, cell in cells.items():
         if _is_empty(cell):
@@ -381,7 +383,7 @@ def _is_empty(cell: Any) -> bool:
     return str(cell) in ("None", "nan", "<NA>", "NaT")
 
 
-def read_lines(file: File) -> Iterator[Row]:
+def nonblank_lines(file: File) -> Iterator[Row]:
     """Yield one text for each non-blank line of a file."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
@@ -414,9 +416,9 @@ def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterab
         if entry.is_dir():
             yield part, _read_class_folders(entry)
         elif (suffix := _strip_compression_ending(entry).suffix) in SUFFIXES:
-            yield part, read_table_rows(read_file(entry), SUFFIXES[suffix], layout)
+            yield part, read_table_rows(load_text_file(entry), SUFFIXES[suffix], layout)
         else:
-            yield part, read_lines(read_file(entry))
+            yield part, nonblank_lines(load_text_file(entry))
     if not files:
         yield None, _read_class_folders(path)
 
@@ -435,7 +437,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
         if others:
             raise _folder_error(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
-        file = read_file(name)
+        file = load_text_file(name)
         yield Row(file.text(1, "\n".join(line for _, line in file.lines())), label)
 
 
@@ -514,8 +516,8 @@ def read(
         if not place.is_dir():
             raise missing_file(place, "a folder")
         return corpus_from_rows(read_folder(place, layout), origin, missing)
-    file = read_file(place)
-    rows = read_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
+    file = load_text_file(place)
+    rows = nonblank_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
     return corpus_from_rows([(None, rows)], origin, missing)
 
 

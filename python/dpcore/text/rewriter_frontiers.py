@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..mechanisms.texts import Rewriter, bound_object
 from ..packages import has_all, require_module
 from ..progress import Progress
@@ -28,7 +28,7 @@ from .linking import link
 from .redaction.attackers import ESTIMATOR_ANSWERS, NGramRegression, TextEstimator
 from .redaction.masking import MASK, PolicyMechanism, policy_name, redact
 from .redaction.policies import FrozenPolicy
-from .studies import Study, read_certificate, read_public_texts
+from .studies import Study, read_certificate, require_public_texts_not_among
 from .words.mechanism import WordMechanism
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
                 row.name, row.claim or "-", *figure_tables.format_measured(row.utility.accuracy),
                 f"{row.bleu:.3f}", f"{row.similarity:.3f}",
                 "-" if row.perplexity is None else f"{row.perplexity.value:.1f}",
-                *figure_tables.format_attack(row.attack), certified, *shares, *(own or ["-"]),
+                *figure_tables.format_attack_score(row.attack), certified, *shares, *(own or ["-"]),
             ))  # fmt: skip
         return rows
 
@@ -166,7 +166,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
         return _list_rewriter_notes(self)
 
     def _plot(self, ax: Any) -> Figure:
-        picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6, 0.62))
+        picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6, 0.62))
         panels = picture.subplots(1, 2 + (self.attribute is not None), sharey=True).ravel()
         heights, dotted = -np.arange(len(self.rows)), {"color": drawing.text_colour(), "ls": ":"}
         tasks = [row.utility.accuracy for row in self.rows]
@@ -224,10 +224,10 @@ def read_rewriters(value: Any) -> dict[str, Any] | None:
     encoder (from texts to vectors), and the result is None.
     """
     if isinstance(value, Mapping):
-        is_table = not all(callable(entry) or _is_rewriter(entry) for entry in value.values())
+        is_table = not all(callable(entry) or _can_rewrite(entry) for entry in value.values())
         return None if is_table or not value else dict(value)
     entries = value if isinstance(value, (list, tuple)) else [value]
-    if not entries or (entries is not value and not _is_rewriter(value)):
+    if not entries or (entries is not value and not _can_rewrite(value)):
         return None
     named: dict[str, Any] = {}
     for entry in entries:
@@ -237,7 +237,7 @@ def read_rewriters(value: Any) -> dict[str, Any] | None:
     return named
 
 
-def _is_rewriter(value: Any) -> bool:
+def _can_rewrite(value: Any) -> bool:
     kinds = Rewriter, WordMechanism, PolicyMechanism, FrozenPolicy
     return isinstance(value, kinds) or has_all(value, "rewrite", "rewriter")
 
@@ -247,7 +247,7 @@ def _name_rewriter(value: Any) -> str:
         return f"{policy_name(value.policy)} {value.level:g}"
     if isinstance(value, FrozenPolicy):
         return policy_name(value)
-    if not isinstance(value, Rewriter) and _is_rewriter(value):
+    if not isinstance(value, Rewriter) and _can_rewrite(value):
         variant = f" {value.variant}" if has_all(value, "variant") else ""
         return f"{type(value).__name__}{variant} {value.epsilon:g}"
     rewriter = value if isinstance(value, Rewriter) else Rewriter(value)
@@ -274,14 +274,14 @@ def _read_source(name: str, value: Any) -> _RewriterSource:
     rewriter: Rewriter = value
     method: str | None = None
     if not isinstance(value, Rewriter):
-        rewriter = value.rewriter if _is_rewriter(value) else Rewriter(value)
-        method = "encoding" if optional_attribute(value, "clean") is not None else None
+        rewriter = value.rewriter if _can_rewrite(value) else Rewriter(value)
+        method = "encoding" if get_or_default(value, "clean") is not None else None
     if rewriter.claim is None:
         return _RewriterSource(value, rewriter, method)
     claim, true = f"{rewriter.claim:g}", value.true_epsilon if has_all(value, "true_epsilon") else 0
     if true > rewriter.claim * (1.0 + 1e-9):
         claim = f"{claim} (true {true:.4g})"
-    delta = float(optional_attribute(value, "delta"))
+    delta = float(get_or_default(value, "delta"))
     return _RewriterSource(value, rewriter, method, claim, rewriter.claim, delta)
 
 
@@ -306,7 +306,7 @@ def measure_rewriters(
     sources = {ORIGINALS: _RewriterSource(None, Rewriter(list))}
     for name, value in rewriters.items():
         sources[name] = _read_source(f"encoder[{name!r}]", value)
-    model = _read_model(public, study, seed)
+    model = _given_or_fitted_public_model(public, study, seed)
     encode = None if similarity is None else encoder_of(similarity)
     texts = study.corpus.texts
 
@@ -340,11 +340,11 @@ def _rewrite_texts(
     return rewrites
 
 
-def _read_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None:
+def _given_or_fitted_public_model(public: Any, study: Study, seed: int) -> lm.NextWordModel | None:
     """Return the public language model of the user, or fit a model on public texts."""
     if public is None or isinstance(public, lm.NextWordModel):
         return public
-    texts = read_public_texts(public, study.corpus.texts)
+    texts = require_public_texts_not_among(public, study.corpus.texts)
     if len(texts) < 2:
         raise errors.invalid("public", "texts, at least two, or a text.lm.NextWordModel", public)
     cut = max(1, len(texts) // 10)
@@ -376,11 +376,11 @@ class _RewrittenTexts:
     def measure(self, name: str, source: _RewriterSource) -> RewriterRow:
         """Compute all measurements of the rewritten texts."""
         study, attack = self.study, None
-        classifiers = self._list_attackers(is_number=False)
+        classifiers = self._list_word_and_char_ngram_attackers(is_number=False)
         if study.attribute is not None:
             column = study.corpus.attribute(study.attribute)
             if study.attackers is None:
-                attackers = self._list_attackers(column.dtype.kind == "f")
+                attackers = self._list_word_and_char_ngram_attackers(column.dtype.kind == "f")
                 if len(set(column.tolist())) == 2:
                     attackers.append(
                         self._make_text_attacker(NGramRegression(), "runs and places of masks")
@@ -400,7 +400,7 @@ class _RewrittenTexts:
             sum(not text.strip() for text in self.rewrites),
         )  # fmt: skip
 
-    def _list_attackers(self, is_number: bool) -> list[Attacker]:
+    def _list_word_and_char_ngram_attackers(self, is_number: bool) -> list[Attacker]:
         """Return two attackers: a linear model on word n-grams, and one on character n-grams."""
         extraction, linear, pipeline = (
             require_module(f"sklearn.{name}", "frontier")

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, mistyped, real
 from ..mechanisms import positive
-from ..records import Record, get_optional
+from ..records import Record, get_attribute
 from ..report.shown import name_of
 from ..suggestions import explain_argument_errors
 
@@ -35,7 +35,7 @@ Every = Literal["epoch", "batch"]
 _REDRAW_PERIODS: Final[tuple[Every, ...]] = get_args(Every)
 
 
-class _FixedSchedule(Record):
+class _DeterministicSchedule(Record):
     """Base class of schedules that are not random. All their fields are positive numbers."""
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class _FixedSchedule(Record):
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Constant(_FixedSchedule, word="text.schedules.Constant"):
+class Constant(_DeterministicSchedule, word="text.schedules.Constant"):
     """Schedule that sets the same epsilon in every epoch of a training with noise.
 
     A schedule gives the epsilon of the training noise in each epoch.
@@ -89,7 +89,7 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
+class OverEpochs(_DeterministicSchedule, word="text.schedules.OverEpochs"):
     """Schedule that sets the epsilon of the training noise to ``start / n`` in epoch n.
 
     A schedule gives the epsilon of the training noise in each epoch. With this schedule, the noise
@@ -123,7 +123,7 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
+class Stretched(_DeterministicSchedule, word="text.schedules.Stretched"):
     """Schedule that changes the epsilon of the training noise from `start` to `end`.
 
     The first epoch has the epsilon `start`, and the last epoch has the epsilon `end`.
@@ -289,7 +289,7 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
     return real(name, schedule(epoch, epochs, rng), low=0.0, open_low=True)
 
 
-def every_of(schedule: Schedule) -> str:
+def batch_or_epoch(schedule: Schedule) -> str:
     """Return how often a schedule gives a new epsilon: for each "batch" or for each "epoch".
 
     The result is the attribute `every` of the schedule. If the schedule has no such attribute, the
@@ -300,11 +300,11 @@ def every_of(schedule: Schedule) -> str:
         ValueError: if `every` is neither "epoch" nor "batch".
 
     Example:
-        >>> every_of(UniformEpsilon(2.0, 10.0, every="batch")), every_of(Constant(5.0))
+        >>> batch_or_epoch(UniformEpsilon(2.0, 10.0, every="batch")), batch_or_epoch(Constant(5.0))
         ('batch', 'epoch')
     """
     _check_schedule(schedule)
-    every = get_optional(_FixedSchedule, schedule, "every")
+    every = get_attribute(_DeterministicSchedule, schedule, "every")
     return choice(f"every of {title_of(schedule)}", every, _REDRAW_PERIODS)
 
 

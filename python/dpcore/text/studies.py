@@ -14,7 +14,7 @@ from ..packages import has_all, require_module
 from .corpus import SPLITS, Corpus, fold_case_and_blanks
 from .inference import Attacker, Inference, infer
 from .inference.attackers import attackers_of
-from .inference.likelihood import noise_law_attacker, split_attackers
+from .inference.likelihood import noise_law_attacker, split_likelihood
 from .inference.targets import target_parts
 
 _LABEL_BOOSTING_ROUNDS: Final = 30
@@ -65,7 +65,7 @@ class Study:
         )  # fmt: skip
 
     def infer_attribute(
-        self, rows: Any, delta: float, seed: int, *, private: Any = None, attackers: Any = None
+        self, vectors: Any, delta: float, seed: int, *, private: Any = None, attackers: Any = None
     ) -> Inference:
         """Train and test attackers that infer the private attribute of texts from released vectors.
 
@@ -73,27 +73,27 @@ class Study:
         the attribute has many values, no lower bound on epsilon can be certified.
 
         Args:
-            rows: released vectors, one for each text.
+            vectors: released vectors, one for each text.
             delta: delta of the certified lower bound on epsilon.
             seed: seed of the attack.
             private: encoder that added the noise to the vectors. With None, the likelihood attacker
                 is not used.
             attackers: attackers to use in this call. None means the attackers of this study.
         """
-        attackers = attackers or self._list_attackers(rows, private)
+        attackers = attackers or self._list_vector_and_likelihood_attackers(vectors, private)
         return infer(
-            None, self.corpus, self.attribute, vectors=rows, attackers=attackers, delta=delta,
+            None, self.corpus, self.attribute, vectors=vectors, attackers=attackers, delta=delta,
             neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
 
-    def _list_attackers(self, rows: Any, private: Any) -> Any:
+    def _list_vector_and_likelihood_attackers(self, rows: Any, encoder: Any) -> Any:
         """Return the attackers that receive vectors, with the likelihood attacker if it applies."""
-        others, is_requested = split_attackers(self.attackers)
-        if private is None or not (is_requested or self.attackers is None):
+        others, is_requested = split_likelihood(self.attackers)
+        if encoder is None or not (is_requested or self.attackers is None):
             return others
         target, parts = target_parts(self.corpus, self.attribute, None)
         texts, places = parts.texts[0], parts.rows[0].tolist()
-        likelihood = noise_law_attacker(private, texts, places, rows.shape[1], target)
+        likelihood = noise_law_attacker(encoder, texts, places, rows.shape[1], target)
         return (*attackers_of(others, len(texts), target.count), *likelihood)
 
 
@@ -143,13 +143,13 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
     for name in SPLITS:
         getattr(corpus, name)
     labelled = replace(corpus, labels=None, attributes={_MAIN_LABEL_NAME: corpus.labels})
-    if attribute is not None and split_attackers(attackers) == ([], True):
+    if attribute is not None and split_likelihood(attackers) == ([], True):
         need = "others, too: there is no 'likelihood' without noise"
         raise errors.invalid("attackers", need, attackers)
     return Study(corpus, labelled, attribute, attackers, level)
 
 
-def read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
+def require_public_texts_not_among(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
     """Check and return public texts, which must not be in `texts`.
 
     If `public` contains vectors, the result is an empty tuple.

@@ -64,7 +64,7 @@ class Drawn:
             self.attributes.setdefault(name, []).append(value)
 
 
-def read_words(kind: str) -> Any:
+def read_templates_and_words(kind: str) -> Any:
     """Read the templates and words for one kind of text from the file templates.json.
 
     Args:
@@ -126,7 +126,7 @@ def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) 
     return (value + 1 + int(rng.integers(kinds - 1))) % kinds
 
 
-_INTENT_LISTS: Final = read_words("intents")
+_INTENT_LISTS: Final = read_templates_and_words("intents")
 _QUESTION_TEMPLATES: Final[dict[str, list[str]]] = _INTENT_LISTS["questions"]
 _INTENT_WORDS: Final[Words] = {
     **_INTENT_LISTS["words"],
@@ -135,7 +135,7 @@ _INTENT_WORDS: Final[Words] = {
 }
 
 
-def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_timetable_questions(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random questions about a timetable. The label of a text is the intent of the question.
 
     The attributes of a text are `destination` and `day`.
@@ -157,10 +157,10 @@ def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
     return drawn
 
 
-TOPICS: Final = read_words("topics")
+TOPICS: Final = read_templates_and_words("topics")
 """Sentence templates for each topic, and the words for their blanks."""
 
-_PARENT_PHRASES: Final = read_words("parents")
+_PARENT_PHRASES: Final = read_templates_and_words("parents")
 """Phrases of people without and with children, and the words for their blanks."""
 
 
@@ -221,7 +221,7 @@ def draw_texts_with_repeated_texts(rows: int, rng: np.random.Generator) -> Drawn
 
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "topics": draw_by_topic,
-    "intents": draw_intents,
+    "intents": draw_timetable_questions,
     "repeats": draw_texts_with_repeated_texts,
 }
 """Function that draws the texts, for each kind of corpus."""

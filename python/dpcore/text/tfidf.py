@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import flag, integer, invalid, message, tag_error
 from ..mechanisms.texts import as_texts
 from ..packages import load_arrays, require_module
-from ..paths import write_file
+from ..paths import write_file_or_keep_old
 from ..records import Floats
 from ..report.shown import Shown
 from ..suggestions import explain_argument_errors
-from .corpus import training_texts
+from .corpus import all_or_training_texts
 
 _CLASS_WORD: Final = "text.TfidfSVD"
 _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
@@ -98,7 +98,7 @@ class TfidfSVD(Shown):
                 texts or words and `allow_fewer` is False.
         """
         allow_fewer = flag("allow_fewer", allow_fewer)
-        texts = training_texts(corpus)
+        texts = all_or_training_texts(corpus)
         weights = self._vectoriser()
         try:
             rows = weights.fit_transform(texts)
@@ -205,8 +205,8 @@ class TfidfSVD(Shown):
             "fitted_on": self.fitted_on, "words": list(self.words),
         }  # fmt: skip
         arrays = {"idf": np.ascontiguousarray(self._weights.idf_), "directions": self._directions}
-        write_file(place / "model.safetensors", numpy_files.save(arrays), "folder")
-        write_file(place / "config.json", json.dumps(config, indent=1), "folder")
+        write_file_or_keep_old(place / "model.safetensors", numpy_files.save(arrays), "folder")
+        write_file_or_keep_old(place / "config.json", json.dumps(config, indent=1), "folder")
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> TfidfSVD:

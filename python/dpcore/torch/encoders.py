@@ -28,15 +28,15 @@ from ..mechanisms.texts import (
     as_texts,
     choose_by_length,
     compare_batches,
-    is_hf_pipeline,
+    is_hf_feature_extraction_pipeline,
     look_up_vectors,
     relative_gaps,
     relative_tolerance,
 )
 from ..packages import has_all, imported_attribute, torch
-from ..records import get_optional
+from ..records import get_attribute
 from ..report.shown import Shown, qualname_of
-from ..streams import Generators, seed_quietly
+from ..streams import Generators, seed_and_hide_warnings
 from ..suggestions import explain_argument_errors
 from .module_calls import eval_mode
 from .transforms import zeroed_rows
@@ -113,7 +113,7 @@ class Encoder:
     @property
     def modules(self) -> list[Any]:
         """List with the torch module of this encoder; empty if the encoder is a plain function."""
-        if is_hf_pipeline(self.model):
+        if is_hf_feature_extraction_pipeline(self.model):
             return [self.model.model]
         return [self.model] if isinstance(self.model, torch.nn.Module) else []
 
@@ -123,7 +123,7 @@ class Encoder:
 
         The declaration is an attribute ``random = True`` of the model.
         """
-        return get_optional(ModelAttributes, self.model, "random") is True
+        return get_attribute(ModelAttributes, self.model, "random") is True
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class Encoder:
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
 
-    def with_transform(self, transform: Any) -> Encoder:
+    def with_added_transform(self, transform: Any) -> Encoder:
         """Return a copy of this encoder that also applies `transform` to each vector."""
         changed = copy.copy(self)
         changed.inside, changed.transform = self, transform
@@ -150,7 +150,7 @@ class Encoder:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many of the texts this encoder truncates, or 0 if the number is unknown."""
-        count = get_optional(ModelAttributes, self.model, "truncated")
+        count = get_attribute(ModelAttributes, self.model, "truncated")
         if callable(count):
             return int(count(texts))
         if self.tokenizer is None or self.longest is None or not texts:
@@ -162,7 +162,7 @@ class Encoder:
     @property
     def longest(self) -> int | None:
         """Largest number of tokens that this encoder reads from a text, or None if unknown."""
-        limit = get_optional(ModelAttributes, self.model, self._longest_name)
+        limit = get_attribute(ModelAttributes, self.model, self._longest_name)
         return limit if isinstance(limit, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
@@ -188,20 +188,20 @@ class Encoder:
         shape = tuple(encoded.shape)
         if len(shape) != 2 or shape[0] != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
-            raise invalid(self._vector_label, requirement, shape)
+            raise invalid(self._vectors_of_encoder, requirement, shape)
         if shape[1] == 0:
-            raise invalid(self._vector_label, "at least one number wide", shape)
+            raise invalid(self._vectors_of_encoder, "at least one number wide", shape)
         if self.width not in (None, shape[1]):
-            raise invalid(self._vector_label, f"of width {self.width} in every call", shape)
+            raise invalid(self._vectors_of_encoder, f"of width {self.width} in every call", shape)
         wrong = torch.nonzero(~torch.isfinite(encoded).all(dim=1)).flatten().tolist()
         if wrong:
             requirement = f"finite for every text, such as {texts[wrong[0]][:60]!r}"
-            raise invalid(self._vector_label, requirement, encoded[wrong[0]].tolist()[:4])
+            raise invalid(self._vectors_of_encoder, requirement, encoded[wrong[0]].tolist()[:4])
         self.width, self.dtype = int(shape[1]), encoded.dtype
         return encoded
 
     @property
-    def _vector_label(self) -> str:
+    def _vectors_of_encoder(self) -> str:
         return f"vectors of {self.name}"
 
     def _encode(self, texts: list[str]) -> Any:
@@ -211,24 +211,24 @@ class Encoder:
         """Convert the encoder's output to a tensor of floats, detached from its graph."""
         if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
-            raise mistyped(self._vector_label, requirement, answer)
+            raise mistyped(self._vectors_of_encoder, requirement, answer)
         if not isinstance(answer, torch.Tensor):
             if isinstance(answer, tuple):
-                raise mistyped(self._vector_label, "one tensor or array, no tuple", answer)
+                raise mistyped(self._vectors_of_encoder, "one tensor or array, no tuple", answer)
             if isinstance(answer, list) and len({np.shape(row) for row in answer}) > 1:
                 shapes = [np.shape(row) for row in answer[:4]]
-                raise invalid(self._vector_label, "of one width for all texts", shapes)
+                raise invalid(self._vectors_of_encoder, "of one width for all texts", shapes)
             if isinstance(answer, list) and answer and isinstance(answer[0], torch.Tensor):
                 answer = torch.stack(answer)
             else:
                 array = np.asarray(answer)
                 if array.dtype.kind not in "fiu":
-                    raise mistyped(self._vector_label, "real numbers", array.dtype)
+                    raise mistyped(self._vectors_of_encoder, "real numbers", array.dtype)
                 wide = array.dtype.kind != "f" or array.itemsize > self.array_dtype.itemsize
                 answer = torch.from_numpy(np.array(array, np.float64 if wide else None))
                 answer = answer.to(self.array_dtype) if wide else answer
         if answer.is_complex() or answer.dtype == torch.bool:
-            raise mistyped(self._vector_label, "real numbers", answer.dtype)
+            raise mistyped(self._vectors_of_encoder, "real numbers", answer.dtype)
         tensor = answer.detach()
         # Integers, such as counts of words, cannot hold noise.
         return tensor if tensor.is_floating_point() else tensor.to(self.array_dtype)
@@ -251,7 +251,7 @@ class Sentences(Encoder):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.tokenizer = get_optional(ModelAttributes, model, "tokenizer")
+        self.tokenizer = get_attribute(ModelAttributes, model, "tokenizer")
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
@@ -298,10 +298,10 @@ class Pooled(Encoder):
     @property
     def longest(self) -> int | None:
         """Largest number of tokens that model and tokenizer both allow, or None if unknown."""
-        config = get_optional(ModelAttributes, self.model, "config")
+        config = get_attribute(ModelAttributes, self.model, "config")
         limits = (
-            get_optional(ModelAttributes, self.tokenizer, "model_max_length"),
-            get_optional(ModelAttributes, config, "max_position_embeddings"),
+            get_attribute(ModelAttributes, self.tokenizer, "model_max_length"),
+            get_attribute(ModelAttributes, config, "max_position_embeddings"),
         )
         # Tokenizers without a limit report 10^30.
         lengths = [length for length in limits if isinstance(length, int) and 0 < length < 2**24]
@@ -340,7 +340,7 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
         ValueError: if a module is in train mode and `random` is False, or a module contains a batch
             norm that mixes the texts of a batch.
     """
-    wrapped = _make_encoder(encoder)
+    wrapped = _wrap_encoder_object(encoder)
     if isinstance(wrapped, Sentences):
         # Its `encode` switches to eval mode itself, so eval mode changes no result.
         wrapped.model.eval()
@@ -352,7 +352,7 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
     return wrapped
 
 
-def _make_encoder(encoder: Any) -> Encoder:
+def _wrap_encoder_object(encoder: Any) -> Encoder:
     if isinstance(encoder, Encoder):
         return encoder
     if isinstance(encoder, dict):
@@ -422,7 +422,7 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     encodings, moved = [], False
     for number in range(_PROBE_CALLS):
         # Seeds depend on the text; with equal seeds, means over atoms would be equal for two texts.
-        with seed_quietly(number, zlib.crc32(text.encode(errors="replace"))):
+        with seed_and_hide_warnings(number, zlib.crc32(text.encode(errors="replace"))):
             rows, drew = generators.moved_by(lambda: encoder([text] * copies))
         moved |= drew
         encodings.append(rows.double().cpu())
@@ -437,10 +437,10 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     return Randomness(is_random, is_seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean)
 
 
-def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
-    if limit == 0.0:
+def _rows_differ(rows: Any, others: Any, relative_limit: float) -> bool:
+    if relative_limit == 0.0:
         return not torch.equal(rows, others)
-    return bool((relative_gaps(rows.numpy(), others.numpy()) > limit).any())
+    return bool((relative_gaps(rows.numpy(), others.numpy()) > relative_limit).any())
 
 
 def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
@@ -497,12 +497,12 @@ def check_batches(
     def limit() -> float:
         return relative_tolerance(rounding, str(encoder.dtype))
 
-    encode = partial(_encode_probe_texts, encoder)
+    encode = partial(_encode_probe_with_error_note, encoder)
     with ExitStack() as stack:
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
         if is_known:
-            with seed_quietly(0):
+            with seed_and_hide_warnings(0):
                 return compare_batches(encode, texts, limit())
         random = f"the encoder is random{' in eval mode, too' if encoder.modules else ''}"
         reason = random if encoder.random else ""
@@ -518,7 +518,7 @@ def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
     return array
 
 
-def _encode_probe_texts(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
+def _encode_probe_with_error_note(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
     """Encode probe texts; an error of the encoder gets a note on the texts and on `probe=`."""
     try:
         return tensor_to_array(encoder(texts))
@@ -528,7 +528,7 @@ def _encode_probe_texts(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.fl
         raise
 
 
-def check_rowwise(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
+def check_rowwise_mapping(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
     """Check that a transform maps each row of a batch independently of the other rows.
 
     Args:
@@ -539,7 +539,7 @@ def check_rowwise(encoder: Encoder, transform: Any, texts: Sequence[str]) -> Non
     Raises:
         ValueError: if a transformed row depends on the other rows of the batch.
     """
-    with torch.no_grad(), seed_quietly(0):
+    with torch.no_grad(), seed_and_hide_warnings(0):
         rows_of_texts = dict(zip(texts, encoder(list(texts)), strict=True))
 
         def encode(some: list[str]) -> npt.NDArray[np.float64]:

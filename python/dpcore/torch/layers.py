@@ -87,13 +87,13 @@ def move_float64(value: Any, move: Any) -> Any:
     return moved if moved.dtype == torch.float64 else value.to(device)
 
 
-def require_tensor(x: Any) -> Any:
+def require_float_tensor(x: Any) -> Any:
     """Return x if x is a tensor of float64, float32, bfloat16 or float16.
 
     Otherwise raise a TypeError.
 
     Example:
-        >>> require_tensor(torch.zeros(2, dtype=torch.bfloat16))
+        >>> require_float_tensor(torch.zeros(2, dtype=torch.bfloat16))
         tensor([0., 0.], dtype=torch.bfloat16)
     """
     requirement = "a tensor of float64, float32, bfloat16 or float16"
@@ -104,7 +104,7 @@ def require_tensor(x: Any) -> Any:
     return x
 
 
-def check_saved_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
+def check_state_tensor(module: Any, state: Any, own: Any, what: str) -> list[Any]:
     """Check that a saved state fits a torch module, and return the numbers in the state.
 
     Args:
@@ -141,7 +141,7 @@ def as_float64_rows(x: Any) -> Any:
         >>> as_float64_rows(torch.zeros(2, dtype=torch.bfloat16))
         tensor([0., 0.], dtype=torch.float64)
     """
-    if require_tensor(x).ndim == 0 or x.shape[-1] == 0:
+    if require_float_tensor(x).ndim == 0 or x.shape[-1] == 0:
         raise invalid("x", "of a shape (..., dim) with dim >= 1", tuple(x.shape))
     return x.to(float64_device(x.device)).to(torch.float64)
 
@@ -413,15 +413,15 @@ class NoiseLayer(torch.nn.Module):
         if scale is not None:
             if sensitivity is not None or epsilon is not None or trainable:
                 raise mistyped(self._called, "left out where sensitivity and epsilon say it", scale)
-            self._numbers: tuple[float, ...] = (_check_number(self._called, scale),)
+            self._numbers: tuple[float, ...] = (_check_positive_number(self._called, scale),)
             return
         if sensitivity is None or epsilon is None:
             raise mistyped(self._called, "given, or else sensitivity and epsilon", scale)
-        sensitivity = _check_number("sensitivity", sensitivity)
-        epsilon = _check_number("epsilon", epsilon)
+        sensitivity = _check_positive_number("sensitivity", sensitivity)
+        epsilon = _check_positive_number("epsilon", epsilon)
         self._numbers = (laplace_scale(epsilon, sensitivity),)
         if trainable:
-            limit = math.inf if cap is None else _check_number("cap", cap)
+            limit = math.inf if cap is None else _check_positive_number("cap", cap)
             if epsilon > limit:
                 raise invalid("epsilon", f"at most the cap, {limit:g}", epsilon)
             self._numbers = (sensitivity, limit)
@@ -517,7 +517,7 @@ class NoiseLayer(torch.nn.Module):
                 number above 0; or if x has no dimensions although the layer draws noise for whole
                 rows.
         """
-        device = float64_device(require_tensor(x).device)
+        device = float64_device(require_float_tensor(x).device)
         if generator is not None:
             if not has_all(generator, "device"):
                 raise mistyped("generator", "a torch.Generator or None", generator)
@@ -547,7 +547,7 @@ class NoiseLayer(torch.nn.Module):
         Raise an error if they do not fit.
         """
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
-        first, *rest = check_saved_state(self, state, self.get_extra_state(), f"a layer of {kind}")
+        first, *rest = check_state_tensor(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(bound if bound == math.inf else positive("cap", bound) for bound in rest)
         self._numbers = (positive(self._called, first), *cap)
         if self.scaling is not None:
@@ -661,7 +661,7 @@ class GaussianNoise(NoiseLayer):
     _called = "sigma"
 
     def __init__(self, sigma: float) -> None:
-        super().__init__(_check_number("sigma", sigma))
+        super().__init__(_check_positive_number("sigma", sigma))
 
     @property
     def sigma(self) -> float:
@@ -680,7 +680,7 @@ class GaussianNoise(NoiseLayer):
         return draw_gaussian(shape, device, generator)
 
 
-def _check_number(name: str, value: Any) -> float:
+def _check_positive_number(name: str, value: Any) -> float:
     """Check that a scale, sensitivity or epsilon is a positive number and not a tensor."""
     if isinstance(value, torch.Tensor):
         learnt = "sensitivity=, epsilon=, trainable=True of a Laplace layer"

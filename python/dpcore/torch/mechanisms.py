@@ -16,7 +16,7 @@ from ..events.event import numpy_of
 from ..mechanisms.texts import BatchCheck, as_texts, check_text, relative_gaps, relative_tolerance
 from ..packages import torch
 from ..records import Pair
-from ..streams import Rng, check_size, seed_quietly, seeded_globals, seeded_torch, to_seed
+from ..streams import Rng, check_size, seed_and_hide_warnings, seeded_globals, seeded_torch, to_seed
 from ..suggestions import explain_argument_errors
 from . import encoders
 from .layers import NoiseLayer
@@ -139,12 +139,12 @@ class EncoderMechanism:
         """
         parts = (self.encoder.transform, *self.encoder.modules)
         digest = encoders.state_digest(part for part in parts if isinstance(part, torch.nn.Module))
-        if digest != self._digest or self._has_stored_vector_changed():
+        if digest != self._digest or self._is_stored_vector_outdated():
             self._learnt.clear()
         self._digest = digest
         return self
 
-    def _has_stored_vector_changed(self) -> bool:
+    def _is_stored_vector_outdated(self) -> bool:
         """Return True if encodings of a stored text are random or differ from its vector."""
         if not self._learnt:
             return False
@@ -152,7 +152,7 @@ class EncoderMechanism:
         if learnt.randomness.is_random:
             return True
         both = [
-            encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._run(text))
+            encoders.tensor_to_array(vector)[None] for vector in (learnt.vector, self._encode(text))
         ]
         limit = relative_tolerance(self.rounding, str(learnt.vector.dtype))
         return bool(relative_gaps(*both)[0] > limit)
@@ -175,7 +175,7 @@ class EncoderMechanism:
                 # `notes_on` reports rows that became zeros; do not warn in every block.
                 warnings.simplefilter("ignore", AssumptionWarning)
                 return self._apply_noise(self.encoder([text] * size))
-        rows = self._examine_text(text).vector.expand(size, -1)
+        rows = self._encode_and_check_text(text).vector.expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
             # A user's module may write to its input.
             rows = rows.clone()
@@ -213,9 +213,9 @@ class EncoderMechanism:
         The encoder counts as random if two encodings of the text differ, if a call draws random
         numbers, or if the model has the attribute `random = True`.
         """
-        return self._examine_text(text).randomness.is_random
+        return self._encode_and_check_text(text).randomness.is_random
 
-    def _examine_text(self, text: str) -> _TextMemory:
+    def _encode_and_check_text(self, text: str) -> _TextMemory:
         if text not in self._learnt:
             randomness = encoders.probe_randomness(self.encoder, text, self.rounding)
             others = [companion for companion in self._companions if companion != text]
@@ -225,15 +225,15 @@ class EncoderMechanism:
             batches = encoders.check_batches(
                 bare, [text, *others], self.rounding, is_known=is_repeated
             )
-            vector = self._run(text) if is_repeated else randomness.mean
+            vector = self._encode(text) if is_repeated else randomness.mean
             self._learnt[text] = _TextMemory(vector, randomness, batches)
             if len(self._learnt) > _MAX_REMEMBERED_TEXTS:
                 self._learnt.popitem(last=False)
         return self._learnt[text]
 
-    def _run(self, text: str) -> Any:
+    def _encode(self, text: str) -> Any:
         # Use a fixed seed, so that the results about an encoder are the same in every audit.
-        with seed_quietly(0):
+        with seed_and_hide_warnings(0):
             return self.encoder([text])[0]
 
     def clean(self, x: str | Sequence[str]) -> npt.NDArray[np.float64]:
@@ -245,7 +245,7 @@ class EncoderMechanism:
         """
         if not isinstance(x, str):
             return encoders.tensor_to_array(self.encoder(list(as_texts("x", x))))
-        return encoders.tensor_to_array(self._examine_text(check_text("x", x)).vector)
+        return encoders.tensor_to_array(self._encode_and_check_text(check_text("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Return the exact epsilon between two texts, from their vectors and the noise.
@@ -268,7 +268,7 @@ class EncoderMechanism:
         For example, a note states if the encoder is random, or if it truncates a text.
         """
         texts = [check_text("x", pair.x), check_text("x", pair.x_prime)]
-        learnt = [self._examine_text(text) for text in texts]
+        learnt = [self._encode_and_check_text(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda of_text: of_text.batches.distance).batches}"]
         if any(of_text.randomness.is_random for of_text in learnt):
             is_seen = any(of_text.randomness.is_seen for of_text in learnt)
@@ -356,7 +356,7 @@ def mechanism(
             raise mistyped("noise", "a torch module, such as LaplaceNoise(scale), or None", noise)
         refuse_mixing(noise, "noise")
     if device is not None:
-        place = device_of(device)
+        place = require_available_device(device)
         wrapped.to(place)
         if noise is not None:
             noise.to(place)
@@ -365,7 +365,7 @@ def mechanism(
     return EncoderMechanism(wrapped, noise, " ".join(name.split()), probe=probe, rounding=rounding)
 
 
-def device_of(device: Any) -> Any:
+def require_available_device(device: Any) -> Any:
     """Return `device` as a torch device, after a check that this machine has the device.
 
     Raises:

@@ -31,7 +31,7 @@ _LIVE_CHILD_SEED: Final = 2**32
 Key = Callable[[Any], Any]
 
 
-def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
+def copy_value_if_possible(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """Return an independent copy of a value, or the value itself if it cannot be copied.
 
     Args:
@@ -49,11 +49,11 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(value, torch.Tensor):
         copied: Any = value.detach().clone()
     elif kind in (list, tuple):
-        copied = kind(copy_value(part, memo) for part in value)
+        copied = kind(copy_value_if_possible(part, memo) for part in value)
     elif kind is dict:
-        copied = {key: copy_value(part, memo) for key, part in value.items()}
+        copied = {key: copy_value_if_possible(part, memo) for key, part in value.items()}
     elif isinstance(value, tuple) and has_all(value, "_fields"):
-        copied = kind(*(copy_value(part, memo) for part in value))
+        copied = kind(*(copy_value_if_possible(part, memo) for part in value))
     else:
         try:
             copied = copy.deepcopy(value, memo)
@@ -81,7 +81,7 @@ def atomic_values(value: Any) -> list[Any]:
             leaves.append(type(item).__name__)
             if isinstance(item, Mapping):
                 leaves.extend(str(key) for key in item)
-            for part in _list_parts(item):
+            for part in _list_item_or_attribute_values(item):
                 walk(part)
 
     walk(value)
@@ -93,7 +93,7 @@ def list_tensors(value: Any) -> list[Any]:
     return [leaf for leaf in atomic_values(value) if isinstance(leaf, torch.Tensor)]
 
 
-def _list_parts(whole: Any) -> list[Any]:
+def _list_item_or_attribute_values(whole: Any) -> list[Any]:
     if isinstance(whole, Mapping):
         return list(whole.values())
     if isinstance(whole, (list, tuple, set, frozenset, deque)):
@@ -211,7 +211,7 @@ def run_and_record_calls(
 
     def called(inner: Callable[..., Any], part: Any, args: Any, kwargs: Any, depth: int) -> Any:
         check(part)
-        call = Call(part, key(part), *copy_value((args, kwargs)))
+        call = Call(part, key(part), *copy_value_if_possible((args, kwargs)))
         stack.append(call)
         try:
             outputs = inner(part, *args, **kwargs)
@@ -220,13 +220,13 @@ def run_and_record_calls(
         before, after = atomic_values((call.args, call.kwargs)), atomic_values((args, kwargs))
         if len(before) == len(after):
             places = [k for k, now in enumerate(after) if not are_equal(before[k], now)]
-            call.written = {place: copy_value(after[place]) for place in places}
-        call.outputs = copy_value(outputs)
+            call.written = {place: copy_value_if_possible(after[place]) for place in places}
+        call.outputs = copy_value_if_possible(outputs)
         # The call is recorded only now, because a call that raised an error cannot be replayed.
         stack[-1].children.append(call)
         return outputs
 
-    args, kwargs = copy_value((args, kwargs))
+    args, kwargs = copy_value_if_possible((args, kwargs))
     with seeded_globals(np.random.default_rng(0)), torch.no_grad(), redirect_module_calls(called):
         module(*args, **kwargs)
     return stack[0].children[0]
@@ -250,21 +250,21 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
         return _replay_call(call, key, seed, True)
 
 
-def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
+def _replay_call(call: Call, key: Key, seed: int, are_children_rerun: bool) -> Replay:
     handed: list[Any] = []
-    waiting = group_by_key([] if live else call.children)
+    waiting = group_by_key([] if are_children_rerun else call.children)
 
     def called(inner: Callable[..., Any], part: Any, args: Any, kwargs: Any, depth: int) -> Any:
         if depth != 1:
             # This is the call itself, or a call that a running child makes.
             return inner(part, *args, **kwargs)
-        handed.append(copy_value((key(part), args, kwargs)))
+        handed.append(copy_value_if_possible((key(part), args, kwargs)))
         if waiting[key(part)]:
-            return _return_recorded(waiting[key(part)].pop(0), args, kwargs)
+            return _return_output_and_repeat_changes(waiting[key(part)].pop(0), args, kwargs)
         with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
             return inner(part, *args, **kwargs)
 
-    args, kwargs = copy_value((call.args, call.kwargs))
+    args, kwargs = copy_value_if_possible((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
         before = _random_states()
         with redirect_module_calls(called):
@@ -282,13 +282,13 @@ def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
     return groups
 
 
-def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
+def _return_output_and_repeat_changes(child: Call, args: Any, kwargs: Any) -> Any:
     """Return the recorded outputs of a call, and repeat its changes of argument tensors."""
     leaves = atomic_values((args, kwargs))
     for place, now in child.written.items():
         if place < len(leaves) and isinstance(now, torch.Tensor):
             leaves[place].copy_(now)
-    return copy_value(child.outputs)
+    return copy_value_if_possible(child.outputs)
 
 
 @contextmanager

@@ -25,11 +25,11 @@ from ..records import Pair
 from ..report.rows import Row
 from ..report.shown import Shown
 from ..sensitivity.closed_forms import format_pair
-from ..streams import Rng, seed_quietly, seeded_torch, to_seed
+from ..streams import Rng, seed_and_hide_warnings, seeded_torch, to_seed
 from ..suggestions import explain_argument_errors
-from .encoders import check_batches, check_rowwise, encoder_of, probe_texts, tensor_to_array
+from .encoders import check_batches, check_rowwise_mapping, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
-from .mechanisms import EncoderMechanism, device_of
+from .mechanisms import EncoderMechanism, require_available_device
 from .serialization import load_encoder, save_encoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, public_steps, zeroed_rows
 
@@ -195,9 +195,9 @@ class PrivateEncoder(Shown):
         self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
         self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
         if type(self.transform) not in (Clip, MinMax, Normalise):
-            check_rowwise(self.encoder, self.transform, self.probe)
+            check_rowwise_mapping(self.encoder, self.transform, self.probe)
         self.errors: dict[str, float] = {}
-        self.noise = self._noise_of(noise)
+        self.noise = self._make_noise_layer(noise)
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float | None] | None = None
         if self.strict and not self._is_claim_satisfied:
@@ -258,7 +258,7 @@ class PrivateEncoder(Shown):
             epsilon *= noise.scale * limit
         return bool(epsilon <= self.epsilon * (1.0 + _EPSILON_SLACK))
 
-    def _noise_of(self, noise: Any) -> Any:
+    def _make_noise_layer(self, noise: Any) -> Any:
         if isinstance(noise, NoiseLayer):
             return noise
         if not isinstance(noise, str):
@@ -293,7 +293,7 @@ class PrivateEncoder(Shown):
         texts_read = as_texts("texts", texts, fewest=0)
         if not texts_read:
             return torch.empty((0, self.width), device=self.encoder.device)
-        return self.encoder.with_transform(self.transform)(texts_read)
+        return self.encoder.with_added_transform(self.transform)(texts_read)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw one private (noisy) vector for each of the given texts.
@@ -373,10 +373,10 @@ class PrivateEncoder(Shown):
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
         if (factor := factors.get(type(self.noise.description).__name__)) is None:
             return None
-        with seed_quietly(0), warnings.catch_warnings():
+        with seed_and_hide_warnings(0), warnings.catch_warnings():
             # A copy of the transform counts the rows of zeros, and no warning reports them.
             warnings.simplefilter("ignore", AssumptionWarning)
-            rows = self.encoder.with_transform(copy.deepcopy(self.transform))(some)
+            rows = self.encoder.with_added_transform(copy.deepcopy(self.transform))(some)
         entry = float(rows.double().square().mean().sqrt())
         noise = self.noise.scale * factor**0.5
         return entry, noise, entry**2 / (entry**2 + noise**2)
@@ -384,14 +384,14 @@ class PrivateEncoder(Shown):
     def as_mechanism(self) -> EncoderMechanism:
         """Return this encoder as a mechanism from a text to noisy vectors, for an audit."""
         name = f"PrivateEncoder({self._arguments})"
-        clean = self.encoder.with_transform(self.transform)
+        clean = self.encoder.with_added_transform(self.transform)
         rest = self.epsilon, self.delta, self.probe, self.rounding
         return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
         """Move this encoder, its transform and its noise to a torch device. Return the encoder."""
         for part in (self.encoder, self.transform, self.noise):
-            part.to(device_of(device))
+            part.to(require_available_device(device))
         return self
 
     @property
@@ -528,7 +528,7 @@ def list_rows(private: PrivateEncoder) -> list[Row]:
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
         ("transform", repr(private.transform)),
         ("noise", _format_noise_layer(private)),
-        *(("chosen", line) for line in _describe_noise_choice(private)),
+        *(("chosen", line) for line in _explain_why_noise_was_chosen(private)),
         ("signal", _describe_signal(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
         *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
@@ -553,7 +553,7 @@ def _format_noise_layer(private: PrivateEncoder) -> str:
     return f"{law}{': ' if what else ''}{what}"
 
 
-def _describe_noise_choice(private: PrivateEncoder) -> list[str]:
+def _explain_why_noise_was_chosen(private: PrivateEncoder) -> list[str]:
     if not private.errors:
         return []
     errors = sorted(private.errors.items(), key=lambda item: item[1])

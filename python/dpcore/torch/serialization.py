@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
 from ..packages import load_arrays
-from ..paths import write_file
+from ..paths import write_file_or_keep_old
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
     DPTextNoiseLayer,
@@ -22,7 +22,7 @@ from .layers import (
     NoiseLayer,
     SharedNoise,
 )
-from .mechanisms import device_of
+from .mechanisms import require_available_device
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     if any(isinstance(step, Project) for step in steps or ()):
         from safetensors.torch import save
 
-        write_file(place / _DIRECTIONS_FILE, save(chain.state_dict()), "folder")
+        write_file_or_keep_old(place / _DIRECTIONS_FILE, save(chain.state_dict()), "folder")
     return place
 
 
@@ -97,7 +97,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
         raise FileExistsError(message("folder", requirement, str(place)))
     place.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=1, allow_nan=False)
-    write_file(place / "config.json", text + "\n", "folder")
+    write_file_or_keep_old(place / "config.json", text + "\n", "folder")
     return place
 
 
@@ -154,7 +154,7 @@ def load_encoder(
     cls: type[PrivateEncoder], folder: str | PathLike[str], encoder: Any, device: Any, probe: Any
 ) -> PrivateEncoder:
     """Load a `PrivateEncoder` from a folder, as `PrivateEncoder.from_pretrained` does."""
-    place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
+    place, config = read_config_if_folder_has_no_code(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     text_encoder = _load_text_encoder(place, words, encoder)
     private = cls(
@@ -172,7 +172,7 @@ def load_encoder(
     if flag("chosen", config["chosen"]):
         # The claim and the transform determine the errors that `noise="best"` compared.
         private.errors = noise_errors(private.domain, private.epsilon, private.delta)
-    return private if device is None else private.to(device_of(device))
+    return private if device is None else private.to(require_available_device(device))
 
 
 def _read_transform(place: Path, words: Any) -> Any:
@@ -195,7 +195,7 @@ def _require_folder_path(folder: Any) -> Path:
     return Path(folder)
 
 
-def read_config(
+def read_config_if_folder_has_no_code(
     folder: str | PathLike[str], format: str, keys: Set[str]
 ) -> tuple[Path, dict[str, Any]]:
     """Read config.json in a folder, and check that no file in the folder could run code.
@@ -237,17 +237,17 @@ def read_config(
     return place, config
 
 
-def _load_text_encoder(place: Path, words: Any, encoder: Any) -> Encoder:
+def _load_text_encoder(place: Path, encoder_settings: Any, encoder: Any) -> Encoder:
     kinds = ("sentence-transformers", "transformers", "module", "function", "dictionary")
-    if not isinstance(words, dict):
-        raise mistyped("encoder in config.json", "an object", words)
-    kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
+    if not isinstance(encoder_settings, dict):
+        raise mistyped("encoder in config.json", "an object", encoder_settings)
+    kind = choice("kind of the encoder in config.json", encoder_settings.get("kind"), kinds)
     for key in ("name", "rounding", "width", *["pooling"] * (kind == "transformers")):
-        if key not in words:
-            raise invalid("encoder in config.json", f"an object with {key!r}", words)
+        if key not in encoder_settings:
+            raise invalid("encoder in config.json", f"an object with {key!r}", encoder_settings)
     if kind in ("module", "function", "dictionary"):
         if encoder is None:
-            requirement = f"given for an encoder of one's own ({words['name']})"
+            requirement = f"given for an encoder of one's own ({encoder_settings['name']})"
             raise invalid("encoder", requirement, None)
         wrapped = encoder_of(encoder)
         if (place / _ENCODER_WEIGHTS_FILE).exists():
@@ -266,7 +266,7 @@ def _load_text_encoder(place: Path, words: Any, encoder: Any) -> Encoder:
     for path in sorted((place / _ENCODER_FOLDER).rglob("*.json")):
         if path.name not in _FILES_OF_WORDS:
             try:
-                _refuse_other_names(json.loads(path.read_text(encoding="utf-8")))
+                _refuse_importable_code_names(json.loads(path.read_text(encoding="utf-8")))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{path} must be settings in JSON, got {error}") from None
     if kind == "sentence-transformers":
@@ -278,13 +278,13 @@ def _load_text_encoder(place: Path, words: Any, encoder: Any) -> Encoder:
 
     model = AutoModel.from_pretrained(inside, use_safetensors=True, **_LOCAL)
     tokenizer = AutoTokenizer.from_pretrained(inside, **_LOCAL)
-    return encoder_of((model.eval(), tokenizer, words["pooling"]))
+    return encoder_of((model.eval(), tokenizer, encoder_settings["pooling"]))
 
 
 _LOCAL: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": False}
 
 
-def _refuse_other_names(value: Any) -> None:
+def _refuse_importable_code_names(value: Any) -> None:
     """Raise an error if the settings name code that a loader would import."""
     if isinstance(value, dict):
         if "auto_map" in value:
@@ -292,7 +292,7 @@ def _refuse_other_names(value: Any) -> None:
         value = [*value.values()]
     if isinstance(value, list):
         for item in value:
-            _refuse_other_names(item)
+            _refuse_importable_code_names(item)
     elif (
         isinstance(value, str)
         and _DOTTED_NAME.fullmatch(value)

@@ -26,7 +26,7 @@ from .module_calls import (
     Key,
     Replay,
     are_equal,
-    copy_value,
+    copy_value_if_possible,
     eval_mode,
     group_by_key,
     keep_buffers,
@@ -48,7 +48,7 @@ _MAX_TRIED_SEEDS: Final = 32
 """Seeds tried for a call that draws numbers but has equal outputs: its noise may be rare."""
 
 
-def noised_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
+def noised_input_index(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
     """Return the index of the tensor argument to which a recorded module call adds noise.
 
     The index counts all tensors in the arguments. If no such argument is found, the function
@@ -59,7 +59,7 @@ def noised_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) 
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
     floating = [place for place in places if tensors[place].is_floating_point()]
     for place in floating if len(floating) > 1 else ():
-        if RepeatedCall(call, key, kinds, varying, place, None).is_additive():
+        if RepeatedCall(call, key, kinds, varying, place, None).is_noise_added_to_main_input():
             return place
     return next(iter(floating or places), None)
 
@@ -130,14 +130,14 @@ class RepeatedCall(torch.nn.Module):
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
-    def is_leaf_call(self) -> bool:
+    def is_parameterless_leaf_call(self) -> bool:
         """True if the recorded call calls no other module and uses no float parameters."""
         held = [
             parameter for parameter in self.module.parameters() if parameter.is_floating_point()
         ]
         return not (self._held[0].children or held)
 
-    def is_additive(self) -> bool:
+    def is_noise_added_to_main_input(self) -> bool:
         """Return True if the call adds noise to its main input.
 
         This is tested by a shift of the input: the output must be shifted by the same amount.
@@ -163,17 +163,17 @@ class RepeatedCall(torch.nn.Module):
         Return the random numbers in the outputs of the call, shape `(size, numbers)`.
         """
         at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
-        return torch.cat([self._run_some_rows(part) for part in batch.split(at_once)])
+        return torch.cat([self._random_outputs_of_row_chunk(part) for part in batch.split(at_once)])
 
-    def _run_some_rows(self, batch: Any) -> Any:
+    def _random_outputs_of_row_chunk(self, batch: Any) -> Any:
         call, size, main = self._held[0], len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
         tensors = list_tensors((call.args, call.kwargs))
         memo = {id(tensor): self._repeat_first_row(tensor, size) for tensor in tensors}
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
-        args, kwargs = copy_value((call.args, call.kwargs), memo)
+        args, kwargs = copy_value_if_possible((call.args, call.kwargs), memo)
         handed: list[Any] = []
-        with redirect_module_calls(self._make_hook(size, handed)):
+        with redirect_module_calls(self._make_inner_call_input_recorder(size, handed)):
             outputs = call.module(*args, **kwargs)
         stages = [outputs, (args, kwargs), *handed]
         stage, places = self._varying
@@ -191,19 +191,19 @@ class RepeatedCall(torch.nn.Module):
             return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
         return tensor.clone()
 
-    def _make_hook(self, size: int, handed: list[Any]) -> Any:
+    def _make_inner_call_input_recorder(self, size: int, handed: list[Any]) -> Any:
         """Return a function that handles inner calls of this call and records their inputs."""
         call, key, kinds = self._held
         waiting = group_by_key(list(call.everything())[1:])
 
         def called(inner: Any, part: Any, args: Any, kwargs: Any, depth: int) -> Any:
             if depth == 1:
-                handed.append(copy_value((key(part), args, kwargs)))
+                handed.append(copy_value_if_possible((key(part), args, kwargs)))
             child = waiting[key(part)].pop(0) if depth and waiting[key(part)] else None
             kind = kinds.get(id(child))
             if child is not None and kind == "noise":
                 memo = {id(t): self._repeat_first_row(t, size) for t in list_tensors(child.outputs)}
-                return copy_value(child.outputs, memo)
+                return copy_value_if_possible(child.outputs, memo)
             with eval_mode(part) if kind else nullcontext():
                 return inner(part, *args, **kwargs)
 
@@ -306,9 +306,9 @@ class NoiseSource(Shown):
         if not rows.x.is_floating_point():
             options.setdefault("others", ())
         if options.get("clean") is None:
-            if rows.is_additive():
+            if rows.is_noise_added_to_main_input():
                 options["clean"] = rows.clean if rows.partial else None
-            elif self.draws or rows.partial or not rows.is_leaf_call:
+            elif self.draws or rows.partial or not rows.is_parameterless_leaf_call:
                 options["clean"] = False
         # Also seed numpy's and Python's generators: `inspect` seeds only torch's.
         with seeded_globals(make_generator(seed, SAMPLE, 2, 0)):
@@ -443,7 +443,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
             alike = each[call.key]
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
             varying = _first_varying_stage(*both)
-            place = noised_input(call, key, kinds, varying)
+            place = noised_input_index(call, key, kinds, varying)
             x = None if place is None else list_tensors((call.args, call.kwargs))[place]
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
             rows = partial(RepeatedCall, call, key, kinds, varying, place)

@@ -127,12 +127,12 @@ class Clip(_FittedTransform):
             ValueError: if x has no dimension or no entries, if an entry is not finite, or if the
                 rows and the centre have different numbers of entries.
         """
-        rows = _float64_rows(x)
+        rows = _as_finite_float64_rows(x)
         if self.center is not None:
             self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
             # Round before clipping: later rounding could move a row outside.
             x = _cast_like(rows - self.center.to(rows.device), x)
-            rows = _float64_rows(x)
+            rows = _as_finite_float64_rows(x)
         outside = _row_norms(rows.detach(), self.norm) > self.radius
         if not bool(outside.any()):
             return x
@@ -259,7 +259,7 @@ class Project(_FittedTransform):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if the rows do not have `width` entries, or an entry is not finite.
         """
-        rows = _float64_rows(x)
+        rows = _as_finite_float64_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
         place = rows.device
         return _cast_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
@@ -282,7 +282,7 @@ class Project(_FittedTransform):
 
         Raise an error if the tensor does not have the right shape and dtype.
         """
-        numbers = layers.check_saved_state(self, state, self.get_extra_state(), "a Project")
+        numbers = layers.check_state_tensor(self, state, self.get_extra_state(), "a Project")
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
@@ -380,7 +380,7 @@ class MinMax(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if rows have fewer than two entries, or an entry is not finite.
         """
-        rows = _float64_rows(x)
+        rows = _as_finite_float64_rows(x)
         if rows.shape[-1] == 1:
             requirement = "of a shape (..., dim) with dim >= 2: one entry has no range"
             raise errors.invalid("x", requirement, tuple(x.shape))
@@ -447,7 +447,7 @@ class Normalise(torch.nn.Module):
             TypeError: if x is not a tensor of one of these four dtypes.
             ValueError: if x has no dimension or no entries, or if an entry is not finite.
         """
-        rows = _float64_rows(x)
+        rows = _as_finite_float64_rows(x)
         zero = (rows.detach() == 0.0).all(-1, keepdim=True)
         self.zeroed += _warn_of_zeroed_rows(zero, "zero (norm 0)")
         return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
@@ -513,7 +513,7 @@ def _pca_axes_and_shares(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
 
-def _float64_rows(x: Any) -> Any:
+def _as_finite_float64_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
     rows = layers.as_float64_rows(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
@@ -547,14 +547,14 @@ def _warn_of_zeroed_rows(wrong: Any, what: str) -> int:
 
 def _row_norms(rows: Any, norm: str) -> Any:
     """Compute the norm of each float64 row without overflow; the last dimension gets length 1."""
-    parts, power = _scale_by_power_of_two(rows)
+    parts, power = _scaled_rows_and_powers_of_two(rows)
     if norm == "l2":
         # torch's norm rounds a sum of two squares differently from other routines.
         return parts.square_().sum(-1, keepdim=True).sqrt_() * power
     return torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True) * power
 
 
-def _scale_by_power_of_two(rows: Any) -> Any:
+def _scaled_rows_and_powers_of_two(rows: Any) -> Any:
     """Divide each row by a power of two so that entries are at most 2; return rows and powers."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
@@ -567,7 +567,7 @@ def _shrink_rows(rows: Any, to_shrink: Any, norm: str, radius: float, x: Any) ->
     # slack, no order puts a row outside. With at most 2^-42, `Sphere` accepts all rows.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
     limit, target = radius * (1.0 - slack), radius * (1.0 - 2.0 * slack)
-    parts, _ = _scale_by_power_of_two(rows)
+    parts, _ = _scaled_rows_and_powers_of_two(rows)
     lengths = torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True)
     # Do not divide the rows that stay by 0, because their gradients would be NaN.
     exact = torch.where(to_shrink, parts / torch.where(to_shrink, lengths, 1.0) * target, rows)

@@ -77,10 +77,10 @@ class DrawTrace:
     @property
     def pure_loss(self) -> float:
         """Privacy loss of all non-Gaussian noise in this run, at delta 0, in nats."""
-        return self.pure_cost(self.costs) + self.total_step_loss
+        return self.pure_cost(self.costs) + self.total_loss_of_formula_calls
 
     @property
-    def total_step_loss(self) -> float:
+    def total_loss_of_formula_calls(self) -> float:
         """Privacy loss of all calls in this run whose loss is given by a formula, in nats.
 
         An example is a call of a function that `primitive` declares.
@@ -111,7 +111,7 @@ class DrawTrace:
         return float(np.sqrt(np.square(costs[self.table.is_gaussian]).sum()))
 
 
-def trace_both_inputs(function: TracedFunction, number: int) -> DrawTrace:
+def trace_both_inputs_with_same_noise(function: TracedFunction, number: int) -> DrawTrace:
     """Run a function on x and on x' with the same noise, and compare the runs.
 
     The result contains the cheapest change of the noise after which the run on x' returns the
@@ -130,7 +130,7 @@ def trace_both_inputs(function: TracedFunction, number: int) -> DrawTrace:
         _solve_move_by_runs(function, draw)
         return draw
     draw = DrawTrace(number, recorded, table=NoiseTable.of(recorded.run))
-    draw.untraceable = _check_repeat(function, draw)
+    draw.untraceable = _non_repeating_reason_or_empty(function, draw)
     if draw.untraceable:
         return draw
     replay = function.make_run("replay", number, reference=recorded.run)
@@ -144,7 +144,7 @@ def trace_both_inputs(function: TracedFunction, number: int) -> DrawTrace:
     except Exception as error:
         draw.raised = error
         return draw
-    draw.partings = [*replay.partings, *_list_missing_draws(draw)]
+    draw.partings = [*replay.partings, *_draws_and_steps_missing_in_second_run(draw)]
     silent = [step for step in replay.steps if math.isnan(step.loss)]
     if silent:
         place = silent[0].place.short
@@ -154,7 +154,7 @@ def trace_both_inputs(function: TracedFunction, number: int) -> DrawTrace:
     return draw
 
 
-def _check_repeat(function: TracedFunction, draw: DrawTrace) -> str:
+def _non_repeating_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> str:
     """Return the reason why a second run on x gives another output, or ""."""
     plain = function.make_run("plain", draw.number, reference=draw.recorded.run)
     try:
@@ -178,7 +178,7 @@ def _changed_step_inputs(first: TracedRun, second: TracedRun) -> str:
     return ""
 
 
-def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
+def _draws_and_steps_missing_in_second_run(draw: DrawTrace) -> list[RunParting]:
     """List the random draws and the steps that occur in the run on x but not on x'."""
     first, second = draw.recorded.run, draw.replayed.run  # type: ignore[union-attr]
     missing = []
@@ -198,7 +198,7 @@ def _list_missing_draws(draw: DrawTrace) -> list[RunParting]:
     return missing
 
 
-def mark_used(draw: DrawTrace) -> Flags:
+def mark_read_compared_or_returned(draw: DrawTrace) -> Flags:
     """Mark the random values of the noise that the traced function uses.
 
     The result is True for each random value that enters a number which the code reads, compares or
@@ -225,7 +225,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     draw.rows = collect_conditions(draw.replayed.run, draw.table)
     if draw.rows.uneven or draw.rows.undefined:
         return
-    draw.lost = _find_bare_noise_use(draw)
+    draw.lost = _find_read_before_noise_is_added(draw)
     if draw.differing is not None:
         if draw.lost is not None:
             _solve_move_by_runs(function, draw)
@@ -234,11 +234,11 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
     if draw.move.failures or draw.move.is_too_large:
         return
     draw.costs = find_costs(draw.move, draw.table)
-    draw.untraceable = _check_move(function, draw)
+    draw.untraceable = _move_failure_reason_or_empty(function, draw)
     draw.checked = not draw.untraceable
 
 
-def _find_bare_noise_use(draw: DrawTrace) -> NoiseUse | None:
+def _find_read_before_noise_is_added(draw: DrawTrace) -> NoiseUse | None:
     """Return the first place on x at which code reads noise that was not yet added to a value."""
     for use in draw.recorded.run.uses:
         if not use.path and use.sense is None and not np.any(use.form[0]):
@@ -246,7 +246,7 @@ def _find_bare_noise_use(draw: DrawTrace) -> NoiseUse | None:
     return None
 
 
-def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
+def replay_noise_on_x_prime(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
     """Run the function on x' with the noise of the run on x, after `shift` was added to the noise.
 
     Raises:
@@ -256,21 +256,21 @@ def run_moved(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOu
     return function.run(1, run)
 
 
-def _check_move(function: TracedFunction, draw: DrawTrace) -> str:
+def _move_failure_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> str:
     """Return the reason why an ordinary run on x' with the move does not give x's output, or ""."""
-    path = _moved_output_mismatch(function, draw, draw.move.shift)  # type: ignore[union-attr]
+    path = _mismatched_output_path(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
     return f"the plain run on x' with the noise so moved does not give the output of x: {path}"
 
 
-def _moved_output_mismatch(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
+def _mismatched_output_path(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
     """Return the path at which the output on x' with changed noise differs from x's, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
-    return _find_run_difference(function, draw, run)
+    return _compare_with_recorded(function, draw, run)
 
 
-def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedRun) -> str | None:
+def _compare_with_recorded(function: TracedFunction, draw: DrawTrace, run: TracedRun) -> str | None:
     try:
         moved = function.run(1, run)
     except PartedRuns as error:
@@ -281,7 +281,7 @@ def _find_run_difference(function: TracedFunction, draw: DrawTrace, run: TracedR
     return differing_path(draw.recorded.leaves, moved.leaves, RUN_TOLERANCE, parts)
 
 
-def needs_swapped_inputs(draw: DrawTrace) -> bool:
+def has_larger_loss_when_swapped(draw: DrawTrace) -> bool:
     """Return True if the privacy loss may be larger with x and x' exchanged."""
     if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
         return False
@@ -298,14 +298,14 @@ def needs_swapped_inputs(draw: DrawTrace) -> bool:
 
 def _solve_move_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
     """Compute the move from ordinary runs, if the code reads the noise before it is added."""
-    solution = solve_outputs(function, draw)
+    solution = move_and_costs(function, draw)
     if solution is not None:
         draw.move, draw.costs = solution
         draw.untraceable, draw.differing = "", None
         draw.checked = draw.solved = True
 
 
-def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
+def move_and_costs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
     """Compute the cheapest change of the noise after which the run on x' returns the output of x.
 
     The change is computed from ordinary runs on x'. In each run, one random value of the noise is
@@ -322,25 +322,25 @@ def solve_outputs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove,
     paths = [path for path, leaf in draw.recorded.leaves.items() if _is_numeric(leaf)]
 
     def read_numbers(shift: Floats) -> Floats:
-        return _join_numbers(run_moved(function, draw, shift).leaves, paths)
+        return _join_numbers(replay_noise_on_x_prime(function, draw, shift).leaves, paths)
 
     try:
         aim = _join_numbers(draw.recorded.leaves, paths)
         base = read_numbers(np.zeros(reference.size))
         matrix = np.array([read_numbers(unit) - base for unit in np.eye(reference.size)]).T
-        moves = [_cheapest_linear_move(matrix, aim - base, table, order) for order in (1, -1)]
+        moves = [_cheapest_move_closing_gaps(matrix, aim - base, table, order) for order in (1, -1)]
     except (PartedRuns, Exception):
         return None
     first, second = moves
     if first is None or second is None:
         return None
-    if _moved_output_mismatch(function, draw, first.shift) is not None:
+    if _mismatched_output_path(function, draw, first.shift) is not None:
         return None
     costs = [find_costs(move, table) for move in (first, second)]
     return first, max(costs, key=lambda c: draw.pure_cost(c) + draw.find_mu(c))
 
 
-def _cheapest_linear_move(
+def _cheapest_move_closing_gaps(
     matrix: Floats, gaps: Floats, table: NoiseTable, order: int
 ) -> NoiseMove | None:
     """Find the cheapest change of noise that adds `gaps` to outputs linear in the noise."""
@@ -381,18 +381,18 @@ def mark_visible_moves(function: TracedFunction, draw: DrawTrace, omitted_share:
     assert draw.move is not None
     assert draw.table is not None
     shift = draw.move.shift
-    is_moved = (shift != 0) & (_mark_used(draw) | draw.solved)
+    is_moved = (shift != 0) & (_mark_read_or_returned(draw) | draw.solved)
     if omitted_share < 1:
         is_moved &= ~draw.table.is_whole
     shown = np.zeros(shift.size, bool)
-    for group in _split_into_groups(np.flatnonzero(is_moved)):
+    for group in _split_into_limited_group_count(np.flatnonzero(is_moved)):
         other = shift.copy()
         other[group] *= 1.0 - omitted_share
-        shown[group] = _moved_output_mismatch(function, draw, other) is not None
+        shown[group] = _mismatched_output_path(function, draw, other) is not None
     return shown
 
 
-def _mark_used(draw: DrawTrace) -> Flags:
+def _mark_read_or_returned(draw: DrawTrace) -> Flags:
     """Return a mask of the random values that enter a value that is read or returned."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
@@ -431,7 +431,7 @@ def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
             run = function.make_run("plain", draw.number, reference=draw.recorded.run)
             run.move = draw.move.shift if draw.move is not None else None
             run.other_outputs[number] = other
-            total += step.shown_loss * (_find_run_difference(function, draw, run) is not None)
+            total += step.shown_loss * (_compare_with_recorded(function, draw, run) is not None)
     return total
 
 
@@ -444,7 +444,7 @@ def _change_output(output: Any) -> Any:
     return other if array.ndim else other.item()
 
 
-def _split_into_groups(moved: Ints) -> list[Ints]:
+def _split_into_limited_group_count(moved: Ints) -> list[Ints]:
     if moved.size <= _MAX_SINGLE_MOVES:
         return [moved[place : place + 1] for place in range(moved.size)]
     return np.array_split(moved, _MOVE_GROUPS)

@@ -17,13 +17,13 @@ from ..adapters import adapt
 from ..errors import mistyped
 from ..mechanisms.answers import refuse_bad_row_types
 from ..mechanisms.callables import Repeated, refuse_wrong_parameter_order
-from ..mechanisms.declarations import inputs_of
+from ..mechanisms.declarations import convert_pair
 from ..records import Pair
 from ..report.shown import name_of
 from ..streams import seeded_globals
 from .draws import ENTROPY, RUN_HOOKS, TracedGenerator, use_original_sources
 from .replay import EarlyReading, TracedRun, activate_run
-from .returned import Leaves, iterate_leaves, read_leaves
+from .returned import Leaves, iterate_leaves, read_leaves_and_record_noise_use
 
 _Style = Literal["x", "x, rng", "x, rng=", "x, size, rng"]
 
@@ -107,7 +107,7 @@ class TracedFunction:
         refuse_wrong_parameter_order(function, "f")
         style = _find_argument_style(function)
         if style == "x, size, rng":
-            pair = inputs_of(function, pair)
+            pair = convert_pair(function, pair)
         return cls(function, pair, seed, name, style, inputs=(pair.x, pair.x_prime))
 
     def swap(self) -> TracedFunction:
@@ -149,14 +149,14 @@ class TracedFunction:
             generator = TracedGenerator(run)
             output = self._call(side, generator)
             refuse_bad_row_types(f"output of {self.name}", [output])
-            leaves, parts = read_leaves(output, run)
+            leaves, parts = read_leaves_and_record_noise_use(output, run)
             if run.mode == "record":
-                self._note_unseen(ENTROPY[sources:], generator)
+                self._store_first_untraced_source(ENTROPY[sources:], generator)
         return RunOutput(leaves, parts, run)
 
-    def _note_unseen(self, sources: list[str], generator: TracedGenerator) -> None:
+    def _store_first_untraced_source(self, sources: list[str], generator: TracedGenerator) -> None:
         """Store the name of a source of randomness from which the run drew untraced numbers."""
-        if generator.has_moved:
+        if generator.has_untraced_draws:
             sources = [*sources, "a draw without a law here"]
         self.unseen = self.unseen or next(iter(sources), "")
 
@@ -216,11 +216,11 @@ def _have_moved(state: tuple[Any, Any]) -> bool:
     python, numpy = _read_global_states()
     first, second = state[1], numpy
     moved = first["state"]["pos"] != second["state"]["pos"] if "pos" in first["state"] else False
-    moved = moved or not _is_same_state(first["state"], second["state"])
+    moved = moved or not _are_state_dicts_equal(first["state"], second["state"])
     return bool(python != state[0] or moved)
 
 
-def _is_same_state(first: Any, second: Any) -> bool:
+def _are_state_dicts_equal(first: Any, second: Any) -> bool:
     return all(np.array_equal(first[key], second[key]) for key in first)
 
 

@@ -24,7 +24,7 @@ from ..adapters.single_steps import (
     list_opendp_patches,
     list_scipy_patches,
 )
-from .forms import is_noisy, to_plain
+from .forms import is_noisy_value, read_plain
 from .replay import NoiseLaw, TracedRun, get_active_run, is_inside_primitive
 
 LAPLACE: Final = NoiseLaw("laplace", "two-sided")
@@ -71,7 +71,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
         return ()
     if size is None:
         return np.broadcast_shapes(*(np.shape(p) for p in parameters))
-    size = to_plain(size, "size")
+    size = read_plain(size, "size")
     return tuple(int(n) for n in size) if np.iterable(size) else (int(size),)
 
 
@@ -81,7 +81,7 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, loc, scale)
-    scale = to_plain(scale, "parameter")
+    scale = read_plain(scale, "parameter")
     name = law.name
     return run.draw(
         law, loc, scale, scale, shape, lambda base: getattr(base, name)(0.0, scale, shape or None)
@@ -94,7 +94,7 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, scale)
-    scale = to_plain(scale, "parameter")
+    scale = read_plain(scale, "parameter")
     return run.draw(
         EXPONENTIAL, 0.0, scale, scale, shape, lambda base: base.exponential(scale, shape or None)
     )
@@ -116,7 +116,7 @@ def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
     The result is a traced number or array: it stores which noise it contains.
     """
     shape = _find_shape(size, probability)
-    probability = to_plain(probability, "parameter")
+    probability = read_plain(probability, "parameter")
     with np.errstate(all="ignore"):
         scale = -1.0 / np.log1p(-np.asarray(probability, float))
     return run.draw(
@@ -151,10 +151,10 @@ def choose_index(
             gaps = np.where(first == second, 0.0, np.abs(np.log(first) - np.log(second)))
         return float(np.sum(gaps[np.asarray(index)]))
 
-    return run.take_step("choice", chances, draw_indices, find_loss, None, find_shown_loss)
+    return run.record_noisy_call("choice", chances, draw_indices, find_loss, None, find_shown_loss)
 
 
-def _choose_items(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
+def _trace_random_choice(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
     """Choose items: as one step if probabilities are given, otherwise as a fixed draw."""
     names = dict(zip(("a", "size", "replace", "p"), arguments, strict=False), **named)
     if names.get("p") is None:
@@ -190,17 +190,17 @@ def _draw_standard_normal(
     run: TracedRun, size: Any = None, dtype: Any = float, out: Any = None
 ) -> Any:
     value = draw_centred(run, NORMAL, 0.0, 1.0, size if out is None else out.shape)
-    return _fill_array(value, dtype, out)
+    return _copy_to_out_or_cast(value, dtype, out)
 
 
 def _draw_standard_exponential(
     run: TracedRun, size: Any = None, dtype: Any = float, method: str = "zig", out: Any = None
 ) -> Any:
     value = draw_exponential(run, 1.0, size if out is None else out.shape)
-    return _fill_array(value, dtype, out)
+    return _copy_to_out_or_cast(value, dtype, out)
 
 
-def _fill_array(value: Any, dtype: Any, out: Any) -> Any:
+def _copy_to_out_or_cast(value: Any, dtype: Any, out: Any) -> Any:
     if out is not None:
         out[...] = value
         return out
@@ -246,7 +246,7 @@ class TracedGenerator(np.random.Generator):
         return super().bit_generator
 
     @property
-    def has_moved(self) -> bool:
+    def has_untraced_draws(self) -> bool:
         """True if random numbers were drawn by a method that the trace does not know."""
         return bool(super().bit_generator.state["state"]["state"] != self._first_state)
 
@@ -283,7 +283,7 @@ def _make_method(name: str, draw: Callable[..., Any], original: Any) -> Callable
 
 def _seeded_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-        inner, outer = to_plain(arguments, name), to_plain(named, name)
+        inner, outer = read_plain(arguments, name), read_plain(named, name)
 
         def call(base: np.random.Generator) -> Any:
             source: Any = np.random.RandomState(base.bit_generator) if legacy else base
@@ -298,12 +298,12 @@ def _seeded_numpy_draw(name: str, legacy: bool) -> Callable[..., Any]:
 
 
 def _choose_numpy_items(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-    return _choose_items(run, None, arguments, named)
+    return _trace_random_choice(run, None, arguments, named)
 
 
 def _make_seeded_python_draw(name: str) -> Callable[..., Any]:
     def draw(run: TracedRun, *arguments: Any, **named: Any) -> Any:
-        inner, outer = to_plain(arguments, name), to_plain(named, name)
+        inner, outer = read_plain(arguments, name), read_plain(named, name)
 
         def call(base: np.random.Generator) -> Any:
             return getattr(random.Random(int(base.integers(2**63))), name)(*inner, **outer)
@@ -426,12 +426,12 @@ def _make_global_state(original: Any) -> _GlobalState:
 
         return method
 
-    for name, draw in _list_legacy_draws():
+    for name, draw in _list_legacy_draw_replacements():
         setattr(state, name, delegate(name, draw))
     return state
 
 
-def _list_legacy_draws() -> list[tuple[str, Callable[..., Any]]]:
+def _list_legacy_draw_replacements() -> list[tuple[str, Callable[..., Any]]]:
     fixed = [(name, _seeded_numpy_draw(name, True)) for name in _LEGACY_FIXED]
     legacy = [(name, draw) for name, draw in fixed if hasattr(np.random.RandomState, name)]
     return [*_LEGACY.items(), *legacy, ("choice", _choose_numpy_items)]
@@ -455,7 +455,7 @@ def _watch_entropy(name: str) -> Callable[[Any], Any]:
     return make
 
 
-def _watch_seeding(original: Any) -> Any:
+def _record_seeding_from_entropy(original: Any) -> Any:
     def seed(self: Any, a: Any = None, *arguments: Any, **named: Any) -> Any:
         if a is None and not is_inside_primitive():
             ENTROPY.append("random.Random")
@@ -466,7 +466,7 @@ def _watch_seeding(original: Any) -> Any:
 
 def _make_json_default(original: Any) -> Callable[[Any, Any], Any]:
     def default(self: Any, value: Any) -> Any:
-        if is_noisy(value):
+        if is_noisy_value(value):
             return value.tolist()
         return original(self, value)
 
@@ -481,7 +481,7 @@ def list_patches() -> list[Patch]:
     """
     patches: list[Patch] = [
         (np.random, name, _replace_by(draw))
-        for name, draw in _list_legacy_draws()
+        for name, draw in _list_legacy_draw_replacements()
         if hasattr(np.random, name)
     ]
     patches += [
@@ -496,7 +496,7 @@ def list_patches() -> list[Patch]:
     patches += [
         (os, "urandom", _watch_entropy("os.urandom")),
         (random, "_urandom", _watch_entropy("secrets or random.SystemRandom")),
-        (random.Random, "seed", _watch_seeding),
+        (random.Random, "seed", _record_seeding_from_entropy),
         (subprocess.Popen, "__init__", _watch_entropy("another process")),
     ]
     if "fork" in vars(os):

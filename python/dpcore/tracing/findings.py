@@ -14,7 +14,7 @@ import numpy as np
 
 from ..records import Floats, Ints
 from ..streams import Generators
-from .analysis import DrawTrace, mark_used
+from .analysis import DrawTrace, mark_read_compared_or_returned
 from .calls import TracedFunction
 from .draws import use_original_sources
 from .lines import find_lines_computing_value
@@ -60,7 +60,7 @@ class Suspicion:
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
     """List the faults that the comparison of two runs proves, without further runs."""
-    used = mark_used(draw)
+    used = mark_read_compared_or_returned(draw)
     partings = [
         parting
         for parting in draw.partings
@@ -72,17 +72,17 @@ def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
     if flow or draw.rows is None:
         return findings[:1] if flow else findings
     findings += [
-        _describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _is_not_comparison(*pair)
+        _describe_uneven(draw, *pair) for pair in draw.rows.uneven[:1] if _is_read_or_return(*pair)
     ]
     findings += [_describe_non_finite_gap(*row) for row in draw.rows.undefined[:1]]
-    return findings + _step_distance_findings(draw)
+    return findings + _findings_above_declared_distance(draw)
 
 
 def _make_finding(kind: str, place: str, text: str) -> TraceFinding:
     return TraceFinding(kind, f"{place}: {text}")
 
 
-def _is_not_comparison(use: NoiseUse, other: NoiseUse) -> bool:
+def _is_read_or_return(use: NoiseUse, unused: NoiseUse) -> bool:
     return use.sense is None
 
 
@@ -112,7 +112,7 @@ def _describe_non_finite_gap(use: NoiseUse, other: NoiseUse, entry: int) -> Trac
     return _make_finding("value", use.find_addition(entry).short, text)
 
 
-def _step_distance_findings(draw: DrawTrace) -> list[TraceFinding]:
+def _findings_above_declared_distance(draw: DrawTrace) -> list[TraceFinding]:
     steps = draw.replayed.run.steps if draw.replayed else []
     return [
         _make_finding(
@@ -125,7 +125,7 @@ def _step_distance_findings(draw: DrawTrace) -> list[TraceFinding]:
     ]
 
 
-def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
+def find_noiseless_output(draw: DrawTrace) -> Suspicion | None:
     """Return an output, or a combination of outputs, that seems to contain no noise.
 
     None if every output has noise.
@@ -136,7 +136,7 @@ def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
         return None
     # The output does not include comparisons: a combination with one could not be confirmed.
     owners = [(row, draw.rows.find_noisy_number(row)) for row in draw.move.failures]
-    failures = [row for row, owner in owners if _is_not_comparison(owner.use, owner.other)]
+    failures = [row for row, owner in owners if _is_read_or_return(owner.use, owner.other)]
     combination = find_noiseless_combination(draw.rows, failures)
     if not combination:
         return None
@@ -144,7 +144,7 @@ def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
     terms = []
     for row, weight in combination:
         owner = draw.rows.find_noisy_number(row)
-        term = _find_output(owner, matches)
+        term = _output_entry(owner, matches)
         if term is None:
             return None
         terms.append((*term, weight))
@@ -154,11 +154,11 @@ def find_missing_noise(draw: DrawTrace) -> Suspicion | None:
     if len(terms) == 1:
         return Suspicion("no noise", signed)
     return Suspicion(
-        "shared noise", signed, source=_noise_source(draw, [r for r, _ in combination])
+        "shared noise", signed, source=_name_shared_noise_source(draw, [r for r, _ in combination])
     )
 
 
-def _noise_source(draw: DrawTrace, rows: list[int]) -> str:
+def _name_shared_noise_source(draw: DrawTrace, rows: list[int]) -> str:
     """Name the line whose noise occurs in several values."""
     assert draw.rows is not None
     column = draw.rows.columns[np.isin(draw.rows.rows, rows)][0]
@@ -181,7 +181,7 @@ def _index_output_numbers(draw: DrawTrace) -> Mapping[float, tuple[str, int]]:
     return matches
 
 
-def _find_output(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tuple[str, int] | None:
+def _output_entry(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tuple[str, int] | None:
     if owner.use.path:
         return owner.use.path, owner.entry
     result = np.asarray(owner.use.result)
@@ -267,7 +267,7 @@ def confirm_suspicion(
         combination.
     """
     try:
-        sides = _run_sides(function, recorded.calls)
+        sides = _outputs_with_usual_and_rare_noise(function, recorded.calls)
     except (PartedRuns, Exception) as error:
         return None, f"an ordinary run raises {type(error).__name__}", ()
     if function.inner_calls and not recorded.calls:
@@ -287,7 +287,7 @@ def confirm_suspicion(
     return TraceFinding(finding.kind, f"{finding.text}; {source}"), "", terms
 
 
-def _run_sides(function: TracedFunction, limit: int) -> list[list[Leaves]]:
+def _outputs_with_usual_and_rare_noise(function: TracedFunction, limit: int) -> list[list[Leaves]]:
     """Return, for x and x', the outputs of ordinary runs and of runs with rare sizes of noise."""
     sides = []
     for side in (0, 1):

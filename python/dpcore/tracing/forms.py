@@ -46,7 +46,7 @@ _WIDTH: Final = 2
 """Number of operands of a sum or product."""
 
 
-def is_noisy(value: Any) -> bool:
+def is_noisy_value(value: Any) -> bool:
     """Return True if a value is a traced number or array (an object of the class `NoisyValue`)."""
     return type(value) is NoisyValue
 
@@ -188,7 +188,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def __getitem__(self, key: Any) -> Any:
-        key = to_plain(key, "index")
+        key = read_plain(key, "index")
         if isinstance(key, int | np.integer | slice):
             inner = (slice(None), key)
             return self._renew(
@@ -197,9 +197,9 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return self._rearrange(lambda places: places[key])
 
     def __setitem__(self, key: Any, entry: Any) -> None:
-        key = to_plain(key, "index")
+        key = read_plain(key, "index")
         places = np.arange(self.size).reshape(self.shape)[key]
-        other = entry if is_noisy(entry) else None
+        other = entry if is_noisy_value(entry) else None
         plain = entry if other is None else other._plain
         value = entry if other is None else other._value
         kind = np.result_type(self._value, value)
@@ -227,7 +227,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         """Replace the content by that of another traced number, for operations in place."""
         if not self.ndim:
             return other  # type: ignore[no-any-return]
-        if not is_noisy(other):
+        if not is_noisy_value(other):
             other = NoisyValue(self._run, other, other, self._ids[:0], self._weights[:0], None)
         for name in ("_value", "_plain", "_ids", "_weights", "_meeting", "_source"):
             setattr(self, name, getattr(other, name))
@@ -418,23 +418,23 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         result = NotImplemented
         name = ufunc.__name__
         if method == "__call__" and not named:
-            result = apply_ufunc(name, inputs)
-        elif method == "reduce" and name == "add" and not is_noisy(named.get("where")):
+            result = apply_ufunc_or_not_implemented(name, inputs)
+        elif method == "reduce" and name == "add" and not is_noisy_value(named.get("where")):
             options = {key: named[key] for key in ("axis", "keepdims") if key in named}
             result = sum_form(inputs[0], **{"axis": 0, **options})
         if result is NotImplemented:
-            result = getattr(ufunc, method)(*to_plain(inputs, name), **to_plain(named, name))
+            result = getattr(ufunc, method)(*read_plain(inputs, name), **read_plain(named, name))
         if out is None:
             return result
-        if is_noisy(out):
-            return out._set_content(np.asarray(result) if not is_noisy(result) else result)
+        if is_noisy_value(out):
+            return out._set_content(np.asarray(result) if not is_noisy_value(result) else result)
         # Noise enters a plain array: this is a reading.
-        out[...] = to_plain(result, name)
+        out[...] = read_plain(result, name)
         return out
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         name = function.__name__
-        if is_noisy(args[0] if args else None):
+        if is_noisy_value(args[0] if args else None):
             handler = _FUNCTIONS.get(name)
             result = handler(*args, **named) if handler else NotImplemented
             if result is not NotImplemented:
@@ -445,17 +445,17 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
                 return result
         if name in _REARRANGING:
             return rearrange_all(function, args, named)
-        return function(*to_plain(args, name), **to_plain(named, name))
+        return function(*read_plain(args, name), **read_plain(named, name))
 
 
-def to_plain(value: Any, op: str) -> Any:
+def read_plain(value: Any, op: str) -> Any:
     """Replace all traced numbers in tuples, lists and dictionaries by their ordinary values."""
-    if is_noisy(value):
+    if is_noisy_value(value):
         return value.read(op)
     if type(value) in (tuple, list):
-        return type(value)(to_plain(item, op) for item in value)
+        return type(value)(read_plain(item, op) for item in value)
     if type(value) is dict:
-        return {key: to_plain(item, op) for key, item in value.items()}
+        return {key: read_plain(item, op) for key, item in value.items()}
     return value
 
 
@@ -478,7 +478,7 @@ def _is_read_before_scaling(noisy: NoisyValue, factor: Array) -> bool:
     return mode == "all" or factor.ndim > 0
 
 
-def _would_copy_noise(noisy: NoisyValue, other: Array) -> bool:
+def _noise_is_broadcast(noisy: NoisyValue, other: Array) -> bool:
     """Return True if broadcasting with data would copy a number that contains noise and data.
 
     The number is then read once, because the number of its copies could depend on the data.
@@ -499,8 +499,8 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
             which data were added. True to return a traced array also in this case.
     """
     operator = np.add if sign == 1 else np.subtract
-    noisy, other = left if is_noisy(left) else right, None
-    if is_noisy(left) and is_noisy(right):
+    noisy, other = left if is_noisy_value(left) else right, None
+    if is_noisy_value(left) and is_noisy_value(right):
         shape = np.broadcast_shapes(left.shape, right.shape)
         if left._ids is right._ids:
             ids, weights = left._ids, left._weights + sign * right._weights
@@ -518,7 +518,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         other = _to_number(right if noisy is left else left)
         if other is None:
             return NotImplemented
-        if not keeps and _would_copy_noise(noisy, other):
+        if not keeps and _noise_is_broadcast(noisy, other):
             value = noisy.read("broadcast")
             return operator(value, other) if noisy is left else operator(other, value)
         shape = noisy.shape if not other.ndim else np.broadcast_shapes(noisy.shape, other.shape)
@@ -550,14 +550,14 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
 
 def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
     """Multiply or divide a traced array by an ordinary one, and record the factor."""
-    factor = None if is_noisy(other) else _to_number(other)
+    factor = None if is_noisy_value(other) else _to_number(other)
     if factor is None:
-        if not is_noisy(other):
+        if not is_noisy_value(other):
             return NotImplemented
         values = noisy.read(how), other.read(how)
         return np.multiply(*values) if how == "multiplied" else np.true_divide(*values)
     run, operator = noisy._run, np.multiply if how == "multiplied" else np.true_divide
-    if _is_read_before_scaling(noisy, factor) or (not keeps and _would_copy_noise(noisy, factor)):
+    if _is_read_before_scaling(noisy, factor) or (not keeps and _noise_is_broadcast(noisy, factor)):
         return operator(noisy.read("broadcast"), factor)
     run.record_product(how, factor)
     shape = noisy.shape if not factor.ndim else np.broadcast_shapes(noisy.shape, factor.shape)
@@ -574,7 +574,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
 
 def compare_and_record(left: Any, right: Any, name: str) -> Any:
     """Compare two numbers or arrays, at least one of them traced, and record the comparison."""
-    if not is_noisy(left):
+    if not is_noisy_value(left):
         return compare_and_record(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
     if gap is NotImplemented:
@@ -582,7 +582,7 @@ def compare_and_record(left: Any, right: Any, name: str) -> Any:
     outcome = getattr(np, name)(gap._value, 0)
     if gap._ids.shape[0] == 0:
         return outcome
-    gap._meeting = left._meeting or (right.meeting if is_noisy(right) else None)
+    gap._meeting = left._meeting or (right.meeting if is_noisy_value(right) else None)
     above = outcome if name.startswith("greater") else ~outcome
     return np.asarray(gap._run.record_use("compare", gap, outcome, above))[()]
 
@@ -626,7 +626,7 @@ def plain_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
-        rows = _axis_rows(noisy, axis)
+        rows = _axis_to_rows(noisy, axis)
         places = [plain_extreme_index(rows[number], name) for number in range(len(rows._value))]
         return np.array(places, np.intp).reshape(np.delete(noisy.shape, axis))
     flat, sign = noisy._rearrange(np.ravel), 1 if name == "argmax" else -1
@@ -636,7 +636,7 @@ def plain_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -
     return np.intp(place)
 
 
-def _axis_rows(noisy: Any, axis: int) -> Any:
+def _axis_to_rows(noisy: Any, axis: int) -> Any:
     """Return the entries along an axis as rows, shape `(rows, entries)`."""
     length = noisy.shape[axis]
     return noisy._rearrange(lambda part: np.moveaxis(part, axis, -1).reshape(-1, length))
@@ -647,7 +647,7 @@ def max_or_min_value(noisy: Any, name: str, axis: Any = None, **other: Any) -> A
     if other:
         return NotImplemented
     if axis is not None and noisy.ndim != 1:
-        rows, places = _axis_rows(noisy, axis), np.ravel(plain_extreme_index(noisy, name, axis))
+        rows, places = _axis_to_rows(noisy, axis), np.ravel(plain_extreme_index(noisy, name, axis))
         shape = tuple(np.delete(noisy.shape, axis))
         return rows._rearrange(lambda part: part[np.arange(len(part)), places].reshape(shape))
     return noisy._rearrange(np.ravel)[plain_extreme_index(noisy, name)]
@@ -671,9 +671,9 @@ def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> An
 
 def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
     """Multiply a traced vector or matrix with an ordinary one, as `numpy.dot` does."""
-    if other or (is_noisy(left) and is_noisy(right)):
+    if other or (is_noisy_value(left) and is_noisy_value(right)):
         return NotImplemented
-    noisy, plain = (left, _to_number(right)) if is_noisy(left) else (right, _to_number(left))
+    noisy, plain = (left, _to_number(right)) if is_noisy_value(left) else (right, _to_number(left))
     if plain is None or plain.ndim not in (1, 2) or noisy.ndim not in (1, 2):
         return NotImplemented
     if _is_read_before_scaling(noisy, plain):
@@ -698,24 +698,24 @@ def rearrange_all(function: Any, args: Any, named: Any) -> Any:
 
     def to_places(value: Any, is_data: bool) -> Any:
         nonlocal size, run
-        if type(value) in (tuple, list) and any(map(is_noisy, _flatten_lists(value))):
+        if type(value) in (tuple, list) and any(map(is_noisy_value, _flatten_lists(value))):
             return [to_places(item, True) for item in value]
-        if not is_noisy(value) and not is_data:
+        if not is_noisy_value(value) and not is_data:
             return value
-        holder = value if is_noisy(value) else _wrap_plain(value)
+        holder = value if is_noisy_value(value) else _wrap_plain(value)
         holders.append(holder)
         run = run or holder._run
         size += holder.size
         return np.arange(size - holder.size, size).reshape(holder.shape)
 
     if function is np.where:
-        mask = to_plain(args[0], "where")
+        mask = read_plain(args[0], "where")
         places = function(mask, *(to_places(value, True) for value in args[1:]), **named)
     else:
         first = to_places(args[0], True)
         is_append = function is np.append
         rest = [to_places(value, is_append and place == 0) for place, value in enumerate(args[1:])]
-        places = function(first, *rest, **{key: to_plain(v, "index") for key, v in named.items()})
+        places = function(first, *rest, **{key: read_plain(v, "index") for key, v in named.items()})
     return join_flat(holders, run)._pick(np.asarray(places))
 
 
@@ -754,13 +754,13 @@ def join_flat(values: Sequence[NoisyValue], run: Any) -> NoisyValue:
     return NoisyValue(run, joined, plain, ids, weights, meetings[-1] if meetings else None)
 
 
-def apply_ufunc(name: str, inputs: Any) -> Any:
+def apply_ufunc_or_not_implemented(name: str, inputs: Any) -> Any:
     """Apply a numpy ufunc so that the result is traced, or return NotImplemented if impossible."""
     if name in ("add", "subtract"):
         return add_forms(inputs[0], inputs[1], 1 if name == "add" else -1)
     if name in ("multiply", "divide", "true_divide") and len(inputs) == _WIDTH:
         left, right = inputs
-        if is_noisy(left):
+        if is_noisy_value(left):
             return scale_form(left, right, "multiplied" if name == "multiply" else "divided")
         return scale_form(right, left, "multiplied") if name == "multiply" else NotImplemented
     if name in _MIRRORED:

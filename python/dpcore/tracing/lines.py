@@ -31,10 +31,10 @@ class _LineWatch:
         if not is_user_file(frame.f_code.co_filename):
             return None
         if event == "call":
-            self._known[id(frame)] = self._target_names(frame)
+            self._known[id(frame)] = self._local_names_with_target_value(frame)
             return self
         line = self._lines.get(id(frame), frame.f_lineno)
-        names = self._target_names(frame)
+        names = self._local_names_with_target_value(frame)
         if names - self._known.get(id(frame), set()):
             self.places.append(make_place(frame, line))
         self._known[id(frame)] = names
@@ -45,7 +45,7 @@ class _LineWatch:
                 self.places.append(self.returned)
         return self
 
-    def _target_names(self, frame: Any) -> set[str]:
+    def _local_names_with_target_value(self, frame: Any) -> set[str]:
         return {n for n, value in frame.f_locals.items() if _is_same(value, self.target)}
 
 

@@ -162,7 +162,7 @@ def _merge_terms(entries: Ints, ids: Ints, weights: Floats) -> tuple[Ints, Float
     return keys % width, sums[live], keys // width
 
 
-def _have_one_map(use: NoiseUse, other: NoiseUse) -> bool:
+def _have_equal_noise_coefficients(use: NoiseUse, other: NoiseUse) -> bool:
     first, second = use.form, other.form
     is_aligned = first[1].shape == second[1].shape and np.array_equal(first[1], second[1])
     if is_aligned and not differ_much(first[2], second[2]):
@@ -192,7 +192,7 @@ def collect_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
         use = other.twin
         if use is None:
             continue
-        if not _have_one_map(use, other):
+        if not _have_equal_noise_coefficients(use, other):
             uneven.append((use, other))
             continue
         plain, plain_other = (np.asarray(u.form[0], float).ravel() for u in (use, other))
@@ -247,20 +247,20 @@ def _list_argmax_conditions(
     return rows, columns, values, gaps, np.ones(size, np.int64)
 
 
-def cheapest_move(conditions: Conditions, table: NoiseTable, order: int = 1) -> NoiseMove:
+def cheapest_move(conditions: Conditions, table: NoiseTable, sign: int = 1) -> NoiseMove:
     """Find the cheapest change of the noise that satisfies all conditions.
 
     Args:
         conditions: linear conditions on the change.
         table: scale and kind of each random value of the noise.
-        order: 1 for a change of the noise on x', so that the run on x' returns the output of x. -1
+        sign: 1 for a change of the noise on x', so that the run on x' returns the output of x. -1
             for a change of the noise on x, so that the run on x returns the output of x'.
 
     Returns:
         The change (a move). The attribute `failures` lists the conditions that no change satisfies.
     """
     size, count = table.scales.size, conditions.gaps.size
-    gaps = order * conditions.gaps
+    gaps = sign * conditions.gaps
     move = NoiseMove(np.zeros(size), np.zeros(size, bool))
     per_row = np.bincount(conditions.rows, minlength=count)
     uses = np.bincount(conditions.columns, minlength=size)
@@ -270,7 +270,7 @@ def cheapest_move(conditions: Conditions, table: NoiseTable, order: int = 1) -> 
     easy_terms = single & alone[conditions.columns]
     easy, columns = conditions.rows[easy_terms], conditions.columns[easy_terms]
     _solve_uncoupled(conditions, gaps, easy_terms, table, move)
-    _mark_fractional_failed(move, table, easy, columns)
+    _fail_fractional_shifts(move, table, easy, columns)
     empty = np.flatnonzero(per_row == 0)
     broken = _is_broken(gaps[empty], conditions.senses[empty])
     move.failures += empty[broken].tolist()
@@ -314,7 +314,7 @@ def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
     return np.asarray(equal | more | less)
 
 
-def _mark_fractional_failed(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
+def _fail_fractional_shifts(move: NoiseMove, table: NoiseTable, rows: Ints, columns: Ints) -> None:
     """Mark conditions as failed if they require a fractional change of integer noise."""
     whole = table.is_whole[columns]
     if not whole.any():
@@ -344,33 +344,33 @@ def _solve_coupled_rows(
     if not np.any(_is_broken(gaps[hard], rows.senses[hard])):
         return
     if hard.size == 1 and not table.is_gaussian[columns].any():
-        units = _solve_row(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
+        units = _change_cheapest(matrix.toarray()[0], float(gaps[hard[0]]), table, columns)
         if units is not None:
             move.shift[columns] = units * table.scales[columns]
-            _round_columns(move, table, columns)
+            _round_integer_noise_shifts(move, table, columns)
             return
-    for some, held in _split_parts(matrix, table.is_gaussian[columns]):
+    for some, held in _split_into_independent_parts(matrix, table.is_gaussian[columns]):
         block = matrix[some][:, held].toarray()
         part, senses, aims = columns[held], rows.senses[hard[some]], gaps[hard[some]]
         gaussian = table.is_gaussian[part]
         units = None
         if gaussian.any():
-            units = _solve_squares(block, aims, senses, gaussian)
+            units = _min_norm_change(block, aims, senses, gaussian)
         if units is None:
             units = _solve_program(block, aims, senses, table, part)
         if units is None:
             move.failures += hard[some].tolist()
         else:
             move.shift[part] = units * table.scales[part]
-            _round_columns(move, table, part)
+            _round_integer_noise_shifts(move, table, part)
 
 
-def _round_columns(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
+def _round_integer_noise_shifts(move: NoiseMove, table: NoiseTable, part: Ints) -> None:
     whole = part[table.is_whole[part]]
     move.shift[whole] = np.rint(move.shift[whole])
 
 
-def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
+def _change_cheapest(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
     """Change the cheapest random value of one condition, or return None if integers cannot."""
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
@@ -383,7 +383,7 @@ def _solve_row(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Fl
     return only
 
 
-def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
+def _split_into_independent_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
     """Split conditions and random values into parts that share no noise, if any is Gaussian."""
     count, width = matrix.shape
     if not gaussian.any() and count * width <= 10**6:
@@ -400,7 +400,7 @@ def _split_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
     return [(part[part < count], part[part >= count] - count) for part in parts]
 
 
-def _solve_squares(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
+def _min_norm_change(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
     """Return the shortest change of Gaussian noise only, in units of sigma, or None."""
     equal = senses == 0
     if not equal.all():

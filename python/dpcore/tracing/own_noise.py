@@ -16,7 +16,7 @@ from ..mechanisms import native
 from ..packages import imported_attribute
 from ..sampling import sources
 from .draws import Patch, draw_named
-from .forms import is_noisy
+from .forms import is_noisy_value
 from .replay import TracedRun, get_active_run
 
 _LAYERS: Final = (
@@ -27,7 +27,7 @@ _LAYERS: Final = (
 """Noise layers, which are patched only if they are loaded: place, name, method, law of entries."""
 
 
-def _replace_sampler(original: Any) -> Any:
+def _wrap_mechanism_sampler(original: Any) -> Any:
     def fill_outputs(mech: Any, x: Any, size: int, *arguments: Any, **named: Any) -> Any:
         run = get_active_run()
         if run is None:
@@ -61,7 +61,7 @@ def draw_outputs(
         arguments: other positional arguments with which the function `fill_outputs` was called.
         named: other keyword arguments of this call.
     """
-    x = x if is_noisy(x) else np.asarray(x, float)
+    x = x if is_noisy_value(x) else np.asarray(x, float)
     steps = mech.steps(x.size)
     rng = arguments[0] if arguments else named.get("rng")
     is_seed = rng is not None and not isinstance(rng, np.random.Generator)
@@ -101,7 +101,7 @@ def _take_native_step(
         return distance, size * loss
 
     name = type(steps.noise).__name__
-    return run.take_step(name, x, lambda: sample(int(run.base.integers(2**62))), find_loss)
+    return run.record_noisy_call(name, x, lambda: sample(int(run.base.integers(2**62))), find_loss)
 
 
 def _clip_vector(clip: Any, x: Any) -> Any:
@@ -111,11 +111,11 @@ def _clip_vector(clip: Any, x: Any) -> Any:
     return x * min(1.0, clip.radius / length) if length else x
 
 
-def _replace_noise(law: str) -> Callable[[Any], Any]:
+def _noise_replacer(law: str) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def draw(self: Any, shape: Any, device: Any, generator: Any = None) -> Any:
             run = get_active_run()
-            if run is None or run.tensors is None or run.tensors.is_fixed_by_seed(generator):
+            if run is None or run.tensors is None or run.tensors.has_constant_seed(generator):
                 return original(self, shape, device, generator)
             return run.tensors.draw_named(law, 0.0, 1.0, shape, run.tensors.torch.float64)
 
@@ -124,17 +124,17 @@ def _replace_noise(law: str) -> Callable[[Any], Any]:
     return make
 
 
-def _replace_spherical(original: Any) -> Any:
+def _wrap_laplace_forward(original: Any) -> Any:
     def forward(self: Any, x: Any, *arguments: Any, **named: Any) -> Any:
         run = get_active_run()
         if run is None:
             return original(self, x, *arguments, **named)
-        return _take_layer_step(run, self, x, lambda: original(self, x, *arguments, **named))
+        return _take_noise_layer_step(run, self, x, lambda: original(self, x, *arguments, **named))
 
     return forward
 
 
-def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
+def _take_noise_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]) -> Any:
     """Treat the call of an `L2LaplaceNoise` layer as one step with a known privacy loss."""
     scale = layer.scale
 
@@ -145,7 +145,7 @@ def _take_layer_step(run: TracedRun, layer: Any, x: Any, call: Callable[[], Any]
         return distance, distance / scale
 
     rows = np.array(x.detach().double().tolist())
-    return run.take_step(type(layer).__name__, rows, call, find_loss)
+    return run.record_noisy_call(type(layer).__name__, rows, call, find_loss)
 
 
 def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
@@ -154,10 +154,10 @@ def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
     Noise layers for torch are included only if they were imported.
     """
     patches: list[Patch] = [
-        (owner, "fill_outputs", _replace_sampler) for owner in (native, sources)
+        (owner, "fill_outputs", _wrap_mechanism_sampler) for owner in (native, sources)
     ]
     for place, name, method, law in _LAYERS:
         layer = imported_attribute(place, name)
         if layer is not None:
-            patches.append((layer, method, _replace_noise(law) if law else _replace_spherical))
+            patches.append((layer, method, _noise_replacer(law) if law else _wrap_laplace_forward))
     return patches

@@ -71,7 +71,7 @@ def primitive(
 
             inputs = arguments[place], rest
             name = function.__name__
-            return run.take_step(
+            return run.record_noisy_call(
                 name, inputs, lambda: function(*arguments, **named), find_loss, greatest
             )
 

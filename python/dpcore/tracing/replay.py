@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Floats
-from .forms import NoisyValue, to_plain
+from .forms import NoisyValue, read_plain
 from .places import Place, find_place
 
 Array = npt.NDArray[Any]
@@ -268,7 +268,7 @@ class TracedRun:
         number = len(self.draws)
         place = _NO_PLACE if self.mode == "plain" else find_place()
         self.count_draw()
-        parameter, scale = to_plain(parameter, "parameter"), to_plain(scale, "parameter")
+        parameter, scale = read_plain(parameter, "parameter"), read_plain(scale, "parameter")
         reference = self._match_draw(law, shape, parameter, place, number)
         is_matched = reference is not None
         noise = reference.noise if reference is not None else np.asarray(sample(self.base))
@@ -421,7 +421,7 @@ class TracedRun:
 
     # Primitives.
 
-    def take_step(
+    def record_noisy_call(
         self,
         name: str,
         inputs: Any,
@@ -452,7 +452,7 @@ class TracedRun:
         """
         place, number = find_place(), len(self.steps)
         self.count_draw()
-        inputs = to_plain(inputs, name)
+        inputs = read_plain(inputs, name)
         if self.reference is None:
             with _pause_trace():
                 output = call()

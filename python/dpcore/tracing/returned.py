@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..packages import has_all, is_tensor
-from .forms import is_noisy
+from .forms import is_noisy_value
 from .replay import TracedRun
 
 RUN_TOLERANCE: Final = 1e-9
@@ -30,7 +30,7 @@ _MAX_DEPTH: Final = 12
 Leaves = dict[str, Any]
 
 
-def _list_attributes(value: Any) -> Mapping[str, Any] | None:
+def _record_fields_or_fitted_attributes(value: Any) -> Mapping[str, Any] | None:
     """Return the fields of a record, or the fitted attributes of a model, by name."""
     if has_all(value, "_asdict"):
         return dict(value._asdict())
@@ -45,15 +45,15 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
 
     Lists, dictionaries and objects inside the value are searched.
     """
-    if is_noisy(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
+    if is_noisy_value(value) or isinstance(value, _PLAIN_TYPES) or depth > _MAX_DEPTH:
         yield path, value
     elif isinstance(value, Mapping):
         yield f"{path}.keys()", tuple(map(repr, value))
         for key in value:
             yield from iterate_leaves(value[key], f"{path}[{key!r}]", depth + 1)
     elif isinstance(value, list | tuple) and not has_all(value, "_asdict"):
-        if value and all(map(_is_number, value)):
-            yield path, _stack_numbers(value)
+        if value and all(map(_is_plain_or_noisy_number, value)):
+            yield path, _stack_traced_or_plain_numbers(value)
         else:
             yield f"len({path})", len(value)
             for place, item in enumerate(value):
@@ -68,9 +68,9 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
         yield from iterate_leaves(dict(value.state_dict()), path, depth + 1)
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
         numbers = value.ravel().tolist() if value.ndim > 1 else []
-        if numbers and all(map(_is_number, numbers)):
+        if numbers and all(map(_is_plain_or_noisy_number, numbers)):
             # From a data frame: with plain numbers it would be one array.
-            yield path, _stack_numbers(numbers, value.shape)
+            yield path, _stack_traced_or_plain_numbers(numbers, value.shape)
         else:
             yield from iterate_leaves(value.tolist(), path, depth + 1)
     elif isinstance(value, np.ndarray | np.generic):
@@ -80,27 +80,27 @@ def iterate_leaves(value: Any, path: str = "output", depth: int = 0) -> Iterator
         if has_all(value, "columns"):
             yield f"{path}.columns", tuple(map(str, value.columns))
         yield from iterate_leaves(np.asarray(value), path, depth + 1)
-    elif (fields := _list_attributes(value)) is not None:
+    elif (fields := _record_fields_or_fitted_attributes(value)) is not None:
         for name, item in fields.items():
             yield from iterate_leaves(item, f"{path}.{name}", depth + 1)
     else:
         yield path, repr(value) if " object at 0x" not in repr(value) else None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) or (is_noisy(value) and not value.ndim)
+def _is_plain_or_noisy_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) or (is_noisy_value(value) and not value.ndim)
 
 
-def _stack_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
+def _stack_traced_or_plain_numbers(values: Any, shape: tuple[int, ...] = (-1,)) -> Any:
     """Return numbers as one array; the array is traced if one of the numbers is traced."""
-    if not any(map(is_noisy, values)):
+    if not any(map(is_noisy_value, values)):
         return np.array(values).reshape(shape)
     array: Any = np.stack(list(values)).reshape(shape)
-    array.entry_meetings = tuple(v.meeting if is_noisy(v) else None for v in values)
+    array.entry_meetings = tuple(v.meeting if is_noisy_value(v) else None for v in values)
     return array
 
 
-def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
+def read_leaves_and_record_noise_use(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
     """Collect the numbers, arrays and texts in a returned value, and record each use of noise.
 
     Returns:
@@ -111,7 +111,7 @@ def read_leaves(value: Any, run: TracedRun) -> tuple[Leaves, dict[str, Any]]:
     leaves: Leaves = {}
     parts: dict[str, Any] = {}
     for path, leaf in iterate_leaves(value):
-        if is_noisy(leaf):
+        if is_noisy_value(leaf):
             plain, ids, _ = leaf.form
             inner = np.abs(leaf.value - plain)
             parts[path] = np.abs(plain) + inner
@@ -127,7 +127,7 @@ def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) ->
     `parts` holds one number for each entry. A rounding error of this number is also allowed.
     """
     if isinstance(first, str | bytes) and isinstance(second, str | bytes):
-        return first == second or _agree_in_text(first, second, tolerance)
+        return first == second or _texts_agree_up_to_rounding(first, second, tolerance)
     if isinstance(first, tuple | list) and isinstance(second, tuple | list):
         pairs = zip(first, second, strict=False)
         return len(first) == len(second) and all(leaves_agree(*pair, tolerance) for pair in pairs)
@@ -151,7 +151,7 @@ def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) ->
     return bool(np.all(near | (np.isnan(own) & np.isnan(other))))
 
 
-def _agree_in_text(first: Any, second: Any, tolerance: float) -> bool:
+def _texts_agree_up_to_rounding(first: Any, second: Any, tolerance: float) -> bool:
     """Return True if two texts are equal, except for rounding of their fractional numbers."""
     if type(first) is not type(second):
         return False

@@ -19,15 +19,15 @@ from .analysis import (
     DrawTrace,
     find_loss,
     find_loss_rounding_error,
+    has_larger_loss_when_swapped,
     mark_visible_moves,
-    needs_swapped_inputs,
-    solve_outputs,
+    move_and_costs,
     sum_visible_step_losses,
-    trace_both_inputs,
+    trace_both_inputs_with_same_noise,
 )
 from .calls import TracedFunction, keep_global_states
 from .draws import HOOKS, patch_sources
-from .findings import EARLY_KINDS, confirm_suspicion, find_missing_noise, list_definite_findings
+from .findings import EARLY_KINDS, confirm_suspicion, find_noiseless_output, list_definite_findings
 from .outcome import Trace, TraceFinding, TraceStep
 from .own_noise import list_own_patches
 from .replay import EarlyReading, NoiseDraw, show_value
@@ -147,7 +147,7 @@ class _TraceCourse:
                 break
             draw, self.settled = self._trace_draw(number)
             self.draws.append(draw)
-            if self.settled is None and needs_swapped_inputs(draw):
+            if self.settled is None and has_larger_loss_when_swapped(draw):
                 self.settled = self._trace_swapped(number)
         if self.settled is None:
             self.settled = self._judge_losses()
@@ -158,7 +158,7 @@ class _TraceCourse:
         If no loss results, trace the draw again in other modes, in which the run reads noisy
         numbers before more data are combined with them.
         """
-        draw = trace_both_inputs(self.function, number)
+        draw = trace_both_inputs_with_same_noise(self.function, number)
         settled = self._outcome_if_draw_decides_it(draw)
         reads = any(not use.path for use in draw.recorded.run.uses)
         if settled is None or not reads or self.function.reads_sources:
@@ -168,7 +168,7 @@ class _TraceCourse:
         best = draw, settled, self.findings
         for mode in _EARLY_READINGS:
             self.function.reads_sources, self.findings = mode, []
-            other = trace_both_inputs(self.function, number)
+            other = trace_both_inputs_with_same_noise(self.function, number)
             again = self._outcome_if_draw_decides_it(other)
             if again is None:
                 return other, None
@@ -193,7 +193,7 @@ class _TraceCourse:
     def _outcome_if_draw_decides_it(self, draw: DrawTrace) -> _SettledOutcome | None:
         """Return the outcome if one traced draw decides it, otherwise None."""
         if draw.raised is not None:
-            return self._judge_error(draw.raised)
+            return self._judge_error_on_x_prime_only(draw.raised)
         if draw.untraceable or self.function.bypassed:
             return _SettledOutcome("not traceable", self._explain_untraceable(draw))
         findings = list_definite_findings(draw)
@@ -209,13 +209,13 @@ class _TraceCourse:
         if draw.rows is not None and draw.rows.uneven:
             place = draw.rows.uneven[0][0].place.short
             return _SettledOutcome("no loss", f"{place}: data enters the noise of a comparison")
-        return self._judge_suspicion(draw)
+        return self._judge_draw_without_checked_move(draw)
 
-    def _judge_suspicion(self, draw: DrawTrace) -> _SettledOutcome | None:
+    def _judge_draw_without_checked_move(self, draw: DrawTrace) -> _SettledOutcome | None:
         """Return the outcome for a draw without a checked move, such as an output without noise."""
         if draw.checked:
             return None
-        suspicion = find_missing_noise(draw)
+        suspicion = find_noiseless_output(draw)
         if suspicion is not None:
             fixed = _first_fixed_draw_name(draw)
             if fixed and suspicion.kind == "no noise":
@@ -230,9 +230,9 @@ class _TraceCourse:
             return _SettledOutcome("a finding")
         if draw.move is not None and draw.move.is_too_large:
             return _SettledOutcome("not traceable", "too many values and comparisons share noise")
-        return _SettledOutcome("no loss", self._explain_missing_move(draw))
+        return _SettledOutcome("no loss", self._explain_why_no_noise_move_exists(draw))
 
-    def _explain_missing_move(self, draw: DrawTrace) -> str:
+    def _explain_why_no_noise_move_exists(self, draw: DrawTrace) -> str:
         assert draw.rows is not None
         assert draw.move is not None
         owners = [draw.rows.find_noisy_number(row) for row in draw.move.failures]
@@ -242,7 +242,7 @@ class _TraceCourse:
         places = sorted({owner.use.place.short for owner in owners})
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
-    def _judge_error(self, error: Exception) -> _SettledOutcome:
+    def _judge_error_on_x_prime_only(self, error: Exception) -> _SettledOutcome:
         """Return the outcome for an error on x' only, after ordinary runs have tested it."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
@@ -268,7 +268,7 @@ class _TraceCourse:
 
     def _trace_swapped(self, number: int) -> _SettledOutcome | None:
         """Trace the last draw again with x and x' exchanged: this order has a larger loss."""
-        other = trace_both_inputs(self.function.swap(), number)
+        other = trace_both_inputs_with_same_noise(self.function.swap(), number)
         settled = self._outcome_if_draw_decides_it(other)
         if settled is None:
             self.draws[-1] = other
@@ -286,7 +286,7 @@ class _TraceCourse:
             )
             return _SettledOutcome("not traceable", reason)
         solved = [draw.move.shift for draw in self.draws if draw.solved and draw.move is not None]
-        if solved and not self._has_equal_moves():
+        if solved and not self._has_same_move_in_all_draws():
             return _SettledOutcome("not traceable", "the move of lost noise depends on the noise")
         if self.claim is None:
             return _SettledOutcome("no claim given")
@@ -298,11 +298,11 @@ class _TraceCourse:
         if fixed:
             # Another value of it may give the same output at a smaller cost, as a random sign does.
             return _SettledOutcome("a step may be hidden", f"{fixed} is kept fixed: audit it")
-        if self._shows_loss_above_claim():
+        if self._is_excess_loss_shown_by_outputs():
             return _SettledOutcome("above the claim on this pair")
         return _SettledOutcome("a step may be hidden", "audit it")
 
-    def _shows_loss_above_claim(self) -> bool:
+    def _is_excess_loss_shown_by_outputs(self) -> bool:
         """Return True if the outputs show that the loss is above the claim.
 
         A move is the change of the noise on x' after which the run on x' returns the output of x.
@@ -312,7 +312,7 @@ class _TraceCourse:
         """
         shown = 0
         for draw in self.draws:
-            shown += self._is_draw_above_claim(draw, _SMALL_SHARE)
+            shown += self._is_visible_loss_above_claim(draw, _SMALL_SHARE)
             if shown >= _MIN_ABOVE:
                 return True
         if len(self.draws) < _MIN_ABOVE:
@@ -323,13 +323,13 @@ class _TraceCourse:
                 if settled is not None:
                     return False
                 self.draws.append(draw)
-                if needs_swapped_inputs(draw) and self._trace_swapped(number) is not None:
+                if has_larger_loss_when_swapped(draw) and self._trace_swapped(number) is not None:
                     return False
-            if not self._is_draw_above_claim(self.draws[number], 1.0):
+            if not self._is_visible_loss_above_claim(self.draws[number], 1.0):
                 return False
         return True
 
-    def _is_draw_above_claim(self, draw: DrawTrace, share: float) -> bool:
+    def _is_visible_loss_above_claim(self, draw: DrawTrace, omitted_share: float) -> bool:
         """Return True if the output of one traced draw shows a loss above the claim."""
         if not self._is_above_claim(draw.pure_loss, draw.mu):
             return False
@@ -337,12 +337,12 @@ class _TraceCourse:
         steps = sum_visible_step_losses(function, draw)
         if draw.move is None:
             return self._is_above_claim(steps, 0.0)
-        shown = np.where(mark_visible_moves(function, draw, share), draw.costs, 0.0)
+        shown = np.where(mark_visible_moves(function, draw, omitted_share), draw.costs, 0.0)
         if not self._is_above_claim(draw.pure_cost(shown) + steps, draw.find_mu(shown)):
             return False
         # The returned value may show less than the values that were read.
         reads = any(not use.path for use in draw.recorded.run.uses)
-        solution = solve_outputs(function, draw) if reads and not draw.solved else None
+        solution = move_and_costs(function, draw) if reads and not draw.solved else None
         if solution is None:
             return True
         return self._is_above_claim(draw.pure_cost(solution[1]) + steps, draw.find_mu(solution[1]))
@@ -363,7 +363,7 @@ class _TraceCourse:
         pure, mu = max(d.pure_loss for d in self.draws), max(d.mu for d in self.draws)
         return find_loss(pure, mu, self.delta)
 
-    def _has_equal_moves(self) -> bool:
+    def _has_same_move_in_all_draws(self) -> bool:
         shifts = [draw.move.shift for draw in self.draws if draw.move is not None]
         return all(
             shift.shape == shifts[0].shape and np.allclose(shift, shifts[0], 1e-6, RUN_TOLERANCE)
@@ -374,16 +374,16 @@ class _TraceCourse:
         """Describe the noise for which the loss holds, with the reason if it is not all noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
-            reason = self._find_gap(draw)
+            reason = self._tracing_obstacle_or_empty(draw)
             if reason:
                 return f"the noise seen in {count}: {reason}"
         if len(self.draws) < _MIN_ABOVE:
             return f"the noise seen in {count}: one draw shows no other move"
-        if not self._has_equal_moves():
+        if not self._has_same_move_in_all_draws():
             return f"the noise seen in {count}: the move changes with the noise"
         return f"every noise: one move in {count}, no noisy value read before the return"
 
-    def _find_gap(self, draw: DrawTrace) -> str:
+    def _tracing_obstacle_or_empty(self, draw: DrawTrace) -> str:
         run = draw.recorded.run
         if draw.solved:
             place = draw.lost.place.short if draw.lost is not None else run.draws[0].place.short
@@ -415,7 +415,7 @@ class _TraceCourse:
             reason=self.settled.reason,
             loss=self.max_loss() if has_loss else None,
             mu=max(d.mu for d in self.draws) if has_loss else 0.0,
-            steps=list_steps(worst) if has_loss and worst else (),
+            steps=list_steps_by_decreasing_loss(worst) if has_loss and worst else (),
             findings=tuple(self.findings),
             checked=sum(draw.checked for draw in self.draws),
             draws=len(self.draws),
@@ -435,7 +435,7 @@ def _first_fixed_draw_name(draw: DrawTrace) -> str:
     return ""
 
 
-def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
+def list_steps_by_decreasing_loss(draw: DrawTrace) -> tuple[TraceStep, ...]:
     """List the lines of code with a privacy loss in one traced run, the largest loss first."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for noise in draw.recorded.run.draws:
@@ -450,7 +450,7 @@ def list_steps(draw: DrawTrace) -> tuple[TraceStep, ...]:
         group[4] |= set(np.unique(noise.parameter)[:_MAX_SCALES].tolist())
     steps = [
         TraceStep(
-            place, _describe_law(noise, values), loss, mu, count, _describe_addition(draw, noise)
+            place, _describe_law(noise, values), loss, mu, count, _first_noised_value(draw, noise)
         )
         for (place, _), (noise, loss, mu, count, values) in groups.items()
         if loss or mu
@@ -468,7 +468,7 @@ def _describe_law(noise: NoiseDraw, values: set[float]) -> str:
     return f"{noise.law.name}, {noise.law.parameter} {text}"
 
 
-def _describe_addition(draw: DrawTrace, noise: NoiseDraw) -> str:
+def _first_noised_value(draw: DrawTrace, noise: NoiseDraw) -> str:
     """Describe the first value to which changed noise is added, on x and on x'."""
     if draw.rows is None or not draw.costs.size:
         return ""

@@ -203,7 +203,7 @@ def audit_run(
         "rows": "one_run", "guesses": guesses, "claim": claim, "delta": delta, "bound": bound,
         "confidence": confidence, "rng": seed,
     }  # fmt: skip
-    remarks = (*_find_short_guesses(many, rules), *_find_equal_canaries(records, canaries))
+    remarks = (*_note_too_few_guesses(many, rules), *_describe_equal_canaries(records, canaries))
     for remark in remarks:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     included = np.random.default_rng((seed, _INCLUSION_STREAM_KEY)).random(many) < 0.5
@@ -272,11 +272,11 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
         tokens = records if tokenizer is None else tokenizer(list(records))["input_ids"]
         sequences = [_check_tokens(place, record, limit) for place, record in enumerate(tokens)]
         parts = [sequences[start : start + rows] for start in range(0, len(sequences), rows)]
-        losses = [_mean_losses(*_compute_logits(model, part)) for part in parts]
+        losses = [_mean_losses(*_logits_tokens_mask(model, part)) for part in parts]
         return np.concatenate([np.empty(0), *losses])
 
     # In a causal model, the first logits do not depend on the second token.
-    logits, *_ = _compute_logits(model, [np.array([0, 0]), np.array([0, 1])])
+    logits, *_ = _logits_tokens_mask(model, [np.array([0, 0]), np.array([0, 1])])
     if not np.allclose(*logits[:, 0].cpu().numpy()):
         raise mistyped("model", f"{kind}, whose logits do not depend on later tokens", model)
     return compute_losses
@@ -296,7 +296,7 @@ def _check_tokens(place: int, record: Any, max_length: int | None) -> npt.NDArra
     return tokens.astype(np.int64)
 
 
-def _compute_logits(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
+def _logits_tokens_mask(model: Any, sequences: list[npt.NDArray[np.int64]]) -> tuple[Any, Any, Any]:
     """Return logits, tokens, and a mask of the tokens that are not padding, for one batch."""
     import torch
 
@@ -332,16 +332,16 @@ def _guess_canaries(
     fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:
     """Train the model, score the canaries by their losses, and guess which ones are included."""
-    scores = -_check_losses(fit(batch), canaries, included.size)
+    scores = -_call_and_check_losses(fit(batch), canaries, included.size)
     report = audit_outputs(scores, label=included, source=False, **rules)
     auc = _compute_auc(scores[included], scores[~included])
     return replace(report, names=("canaries of one training",) * 2, auc=auc)
 
 
-def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float64]:
-    if not callable(losses):
-        raise mistyped("fit(records)", "a function records -> losses", losses)
-    values = read_numbers("losses", "one number for each canary", losses(canaries))
+def _call_and_check_losses(loss_function: Any, canaries: Any, many: int) -> npt.NDArray[np.float64]:
+    if not callable(loss_function):
+        raise mistyped("fit(records)", "a function records -> losses", loss_function)
+    values = read_numbers("losses", "one number for each canary", loss_function(canaries))
     if values.shape != (many,):
         raise invalid("losses", f"one for each canary, shape ({many},)", values.shape)
     if np.isnan(values).any():
@@ -374,7 +374,7 @@ def _compare_without_noise(other: OutputsAudit) -> str:
     )
 
 
-def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
+def _note_too_few_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
     """Return a remark if even correct guesses only could not refute the claim."""
     requested = rules["guesses"]
     first = (
@@ -396,9 +396,9 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
+def _describe_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Return a remark on canaries that are equal to each other or to a record."""
-    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_complete_fingerprint(key))
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_whole_record_covered(key))
     equal = sum(times for times in mine.values() if times > 1)
     prints = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in prints)
@@ -409,9 +409,9 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     return tuple(f"{many:,} canaries {what}" for many, what in remark if many)
 
 
-def _is_complete_fingerprint(key: Any) -> bool:
+def _is_whole_record_covered(key: Any) -> bool:
     """Return True if a fingerprint covers the whole content of a record."""
-    return all(map(_is_complete_fingerprint, key)) if isinstance(key, tuple) else key is not None
+    return all(map(_is_whole_record_covered, key)) if isinstance(key, tuple) else key is not None
 
 
 def _check_canaries(records: Any, canaries: Any) -> int:

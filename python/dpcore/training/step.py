@@ -26,7 +26,7 @@ from ..bounds import gdp_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, numeric, real
 from ..events.event import numpy_of
-from ..mechanisms.declarations import optional_attribute
+from ..mechanisms.declarations import get_or_default
 from ..packages import has_all, require_module
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record
@@ -109,7 +109,7 @@ class OpacusStep:
         gradients: Any = None,
     ) -> None:
         _check_opacus_module(model)
-        _check_optimizer(optimizer)
+        _check_opacus_optimizer(optimizer)
         self.model, self.optimizer, self.losses = model, optimizer, losses
         optimizers = _require_module("opacus.optimizers")
         self._ghost = isinstance(optimizer, optimizers.DPOptimizerFastGradientClipping)
@@ -166,12 +166,12 @@ class OpacusStep:
         size = _batch_size(records)
         with self._restore_state():
             if self._gradients is not None:
-                return PreparedBatch(self, self._take_stored_gradients(records))
+                return PreparedBatch(self, self._select_stored_gradients(records))
             held, again = self._loss_gradients(records, size), self._loss_gradients(records, size)
         _require_same_gradients(held, again)
         return PreparedBatch(self, held)
 
-    def _take_stored_gradients(self, indices: Any) -> list[Any]:
+    def _select_stored_gradients(self, indices: Any) -> list[Any]:
         torch = _require_module("torch")
         rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(indices), int)])
         parts = torch.split(rows, list(self.sizes), dim=1)
@@ -340,7 +340,7 @@ def _require_same_gradients(held: list[Any], again: list[Any]) -> None:
             raise invalid("losses(model, records)", requirement, "other gradients at a second call")
 
 
-def _check_optimizer(optimizer: Any) -> None:
+def _check_opacus_optimizer(optimizer: Any) -> None:
     optimizers = _require_module("opacus.optimizers")
     if not isinstance(optimizer, optimizers.DPOptimizer):
         requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION_ADVICE})"
@@ -381,7 +381,7 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Projections:
     """A few linear functions (columns) of a sum of gradients, after `origin` is subtracted.
 
     Args:
@@ -399,7 +399,7 @@ class Columns:
     contrasts: tuple[tuple[int, int], ...]
 
     @property
-    def shift_norm(self) -> float:
+    def l2_distance_without_record(self) -> float:
         """L2 distance between the noiseless sum of a batch and the sum without one record."""
         return float(np.linalg.norm(self.line))
 
@@ -414,7 +414,7 @@ class Columns:
             coordinates, and differences of two coordinates.
         """
         moved = total - self.origin
-        columns = [moved @ self.line / self.shift_norm]
+        columns = [moved @ self.line / self.l2_distance_without_record]
         for part in (slice(*ends) for ends in self.parts):
             columns.append(moved[part] @ self.line[part] / np.linalg.norm(self.line[part]))
         columns += [moved[place] for place in self.coordinates]
@@ -437,7 +437,7 @@ class Columns:
         return ", ".join(columns)
 
 
-def choose_projections(total: Vector, without: Vector, sizes: Sequence[int]) -> Columns | None:
+def choose_projections(total: Vector, without: Vector, sizes: Sequence[int]) -> Projections | None:
     """Choose the linear functions (columns) to which an audit reduces a sum of gradients.
 
     Args:
@@ -464,7 +464,7 @@ def choose_projections(total: Vector, without: Vector, sizes: Sequence[int]) -> 
     parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     parts = [(first, last) for first, last in parts if line[first:last].any()]
     parts.sort(key=lambda part: -float(np.linalg.norm(line[slice(*part)])))
-    return Columns(
+    return Projections(
         without,
         line,
         tuple(sorted(parts[:_MAX_TENSOR_COLUMNS])) if len(parts) > 1 else (),
@@ -601,7 +601,7 @@ class NoisySum(Shown):
 
     name: str
     batches: dict[StepBatch, Batch]
-    columns: Columns
+    columns: Projections
     noise: tuple[float, float]
     remarks: tuple[str, ...]
     thread_safe: ClassVar[bool] = False
@@ -647,7 +647,7 @@ class NoisySum(Shown):
         if any(batch.clean is None for batch in self.batches.values()):
             return None
         sigma, clip = self.noise
-        mu = self.columns.shift_norm / (sigma * clip)
+        mu = self.columns.l2_distance_without_record / (sigma * clip)
         return gdp_epsilon(mu, delta) if delta > 0.0 else math.inf
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
@@ -665,10 +665,10 @@ def _make_sum_mechanism(
     """Choose the record to leave out and the columns, and make the mechanism of the audit."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
     batch = prepare(records)
-    chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
+    chosen = _argmax_influence(prepare, records, size, seed) if left_out is None else left_out
     rest = prepare(_leave_out(records, chosen))
     total, without = (
-        _clean_or_mean_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
+        _estimate_clean_sum(records_drawn, _PILOT_DRAWS, seed) for records_drawn in (batch, rest)
     )
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
@@ -680,14 +680,14 @@ def _make_sum_mechanism(
         requirement = "such that one of them moves the sum of gradients"
         raise invalid("records", requirement, f"{size} that leave it unchanged")
     is_clean = batch.clean is not None and rest.clean is not None
-    remarks = (_describe_sum_distance(columns, noise[1], is_clean), str(columns))
+    remarks = (_describe_distance_between_sums(columns, noise[1], is_clean), str(columns))
     name = repr(step) if isinstance(step, OpacusStep) else name_of(step)
     batches = {StepBatch(size): batch, StepBatch(size - 1, chosen): rest}
     return NoisySum(f"one step of {name}", batches, columns, noise, remarks)
 
 
-def _describe_sum_distance(columns: Columns, clip: float, is_clean: bool) -> str:
-    share = columns.shift_norm / clip
+def _describe_distance_between_sums(columns: Projections, clip: float, is_clean: bool) -> str:
+    share = columns.l2_distance_without_record / clip
     remark = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
     if is_clean and share > 1.0 + _CLIP_TOLERANCE:
         return f"{remark}, and the claim allows 1"
@@ -710,7 +710,7 @@ class OwnBatch:
         self._known = fingerprint_input(records)
         self.sizes: tuple[int, ...] = ()
         self.clean: Vector | None = None
-        method = optional_attribute(step, "clean")
+        method = get_or_default(step, "clean")
         if method is not None:
             check_function("step.clean", "a function records -> sum", method, 1)
             self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))
@@ -736,7 +736,7 @@ class OwnBatch:
                 yield total
 
     def _read(self, output: Any, name: str) -> Vector:
-        total, sizes = _flatten_tensors(output, name)
+        total, sizes = _flat_vector_and_tensor_sizes(output, name)
         self.sizes = self.sizes or sizes
         if sizes != self.sizes:
             raise invalid(name, f"tensors of {self.sizes} numbers in every call", sizes)
@@ -746,7 +746,7 @@ class OwnBatch:
 Batch = PreparedBatch | OwnBatch
 
 
-def _clean_or_mean_sum(batch: Batch, draws: int, seed: int) -> Vector:
+def _estimate_clean_sum(batch: Batch, draws: int, seed: int) -> Vector:
     """Return the sum without noise or, if it is unknown, the mean of some draws.
 
     The draws of all batches have the same random numbers, so added noise cancels in the difference
@@ -765,12 +765,12 @@ def _clean_or_mean_sum(batch: Batch, draws: int, seed: int) -> Vector:
     return np.asarray(sum(map(draw_sum, range(draws))) / draws)
 
 
-def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
+def _argmax_influence(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
     """Return the index of the record whose removal changes the sum most."""
-    total = _clean_or_mean_sum(prepare(records), _DRAWS_PER_RECORD, seed)
+    total = _estimate_clean_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:
-        without = _clean_or_mean_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
+        without = _estimate_clean_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
         # Sums of different lengths are refused later, when the message can name both.
         same = len(total) == len(without)
         return float(np.linalg.norm(total - without)) if same else math.inf
@@ -786,7 +786,7 @@ def _leave_out(records: Any, number: int) -> Any:
     return records[rest]
 
 
-def _flatten_tensors(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
+def _flat_vector_and_tensor_sizes(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
     """Return a sum as one vector, and the number of weights of each tensor."""
     parts = output if isinstance(output, list | tuple) else [output]
     if parts and all(isinstance(part, Real) for part in parts):

@@ -28,9 +28,9 @@ import numpy as np
 
 from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
-from ...pairs.differences import pair_to_floats
+from ...pairs.differences import pair_lists_to_float_arrays
 from ...records import Counts, Floats, Pair
-from ...report.figures import BLUE, GREY, INK, RED, WHITE, current_style
+from ...report.figures import BLUE, GREY, INK, RED, WHITE, restyle_figure
 from ...report.rows import format_epsilon
 from ...report.shown import Shown
 from ...results.audits import Audit
@@ -117,7 +117,7 @@ def _max_log_p_over_q(p: Iterable[float], q: Iterable[float]) -> float:
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
 
-def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
+def laplace_privacy_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
     """Return the exact privacy loss between x and x' if every entry gets Laplace noise.
 
     A release of the cumulative sums of the noisy entries has the same loss. `scale` is the scale of
@@ -143,7 +143,7 @@ def geometric_loss(x: Floats, x_prime: Floats) -> float:
     return _max_log_p_over_q(geometric_pmf(int(x[0])), geometric_pmf(int(x_prime[0])))
 
 
-def _noisy_pdf_cdf(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
+def _pdf_cdf_per_x(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
     """Return the densities and distribution functions of x_i + noise at `t`, one row per entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
@@ -164,7 +164,7 @@ def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Fl
     exponential if `exponential` is True, and otherwise Laplace.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
-    density, cdf = _noisy_pdf_cdf(exponential, scale, x, points)
+    density, cdf = _pdf_cdf_per_x(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
@@ -177,7 +177,7 @@ def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
     return _max_log_p_over_q(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
-def noisy_max_loss(
+def noisy_max_value_loss(
     x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
 ) -> float:
     """Return the exact privacy loss of a mechanism that releases the largest noisy entry.
@@ -198,12 +198,12 @@ def noisy_max_loss(
     points = _quadrature_nodes(_segment_borders(scale, x, x_prime))[0].ravel()
     curves = []
     for point in (x, x_prime):
-        density, cdf = _noisy_pdf_cdf(exponential, scale, point, points)
+        density, cdf = _pdf_cdf_per_x(exponential, scale, point, points)
         curves.append(sum(density[i] * _cdf_of_others(cdf, i) for i in range(point.size)))
     return _max_log_p_over_q(*curves)
 
 
-def _split_by_answers(
+def _threshold_mass_by_answers(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
     """Return, for every sequence of answers, its joint probability with each noisy threshold.
@@ -242,7 +242,7 @@ def svt_probabilities(
     """
     points, mass = _nodes_and_masses(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
-    cells = _split_by_answers(x, mass, (below, 1 - below), cutoff)
+    cells = _threshold_mass_by_answers(x, mass, (below, 1 - below), cutoff)
     return {flags: float(mass.sum()) for flags, mass in cells.items()}
 
 
@@ -276,7 +276,7 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
     )
 
 
-def svt_pair_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
+def svt_values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
     """Return the exact privacy loss of a sparse vector mechanism that releases noisy queries.
 
     The mechanism compares noisy queries with a noisy threshold. The threshold without noise is T =
@@ -296,7 +296,7 @@ def svt_pair_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int
     masses = []
     for point in (x, x_prime):
         below = _laplace_cdf(1.0 + points - point[:, np.newaxis], nu)
-        masses.append(_split_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
+        masses.append(_threshold_mass_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
     return max(
         _pattern_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
         for run in masses[0]
@@ -318,14 +318,14 @@ def _pattern_loss(
     return float((np.log(up_to / up_to_prime) + released)[up_to.size // 8 :].max())
 
 
-def values_and_flags_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
+def joint_sparse_vector_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Return the exact joint privacy loss of two sparse vector mechanisms for the same queries.
 
     The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each one stops after two answers
     "above". The outputs of the two algorithms are independent. The loss is therefore the sum of the
     two losses.
     """
-    first = svt_pair_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
+    first = svt_values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
@@ -341,25 +341,25 @@ def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
 
 
 LOSSES: dict[str, Loss] = {
-    "Laplace": partial(additive_loss, scale=1 / EPSILON),
+    "Laplace": partial(laplace_privacy_loss, scale=1 / EPSILON),
     "TruncatedGeometric": geometric_loss,
-    "NoisyHist1": partial(additive_loss, scale=1 / EPSILON),
-    "NoisyHist2": partial(additive_loss, scale=EPSILON),
+    "NoisyHist1": partial(laplace_privacy_loss, scale=1 / EPSILON),
+    "NoisyHist2": partial(laplace_privacy_loss, scale=EPSILON),
     "ReportNoisyMax1": partial(argmax_loss, exponential=False),
     "ReportNoisyMax2": partial(argmax_loss, exponential=True),
-    "ReportNoisyMax3": partial(noisy_max_loss, exponential=False),
-    "ReportNoisyMax4": partial(noisy_max_loss, exponential=True),
+    "ReportNoisyMax3": partial(noisy_max_value_loss, exponential=False),
+    "ReportNoisyMax4": partial(noisy_max_value_loss, exponential=True),
     "SVT1": partial(flags_loss, threshold=0.5, rho=2 / EPSILON, nu=4 / EPSILON),
     "SVT2": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=4 / EPSILON),
-    "SVT3": partial(svt_pair_loss, rho=2 / EPSILON, nu=2 / EPSILON),
+    "SVT3": partial(svt_values_loss, rho=2 / EPSILON, nu=2 / EPSILON),
     "SVT4": partial(flags_loss, threshold=1.0, rho=4 / EPSILON, nu=4 / (3 * EPSILON)),
     "SVT5": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=0.0, cutoff=99),
     "SVT6": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=2 / EPSILON, cutoff=99),
     "RAPPOR": partial(rappor_loss, keep=0.375 * 0.45 + 0.625 * 0.55),
     "OneTimeRAPPOR": partial(rappor_loss, keep=0.525),
-    "LaplaceParallel": partial(additive_loss, scale=20 / EPSILON, copies=20),
-    "SVT34Parallel": values_and_flags_loss,
-    "PrefixSum": partial(additive_loss, scale=1 / EPSILON),
+    "LaplaceParallel": partial(laplace_privacy_loss, scale=20 / EPSILON, copies=20),
+    "SVT34Parallel": joint_sparse_vector_loss,
+    "PrefixSum": partial(laplace_privacy_loss, scale=1 / EPSILON),
     "NumericalSVT": numerical_svt_loss,
 }
 
@@ -387,7 +387,7 @@ def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
         0.1
     """
     loss = LOSSES[choice("name", name, tuple(LOSSES))]
-    sides = [(pair.x, pair.x_prime) for pair in map(pair_to_floats, pairs)]
+    sides = [(pair.x, pair.x_prime) for pair in map(pair_lists_to_float_arrays, pairs)]
     return max(max(loss(x, x_prime), loss(x_prime, x)) for x, x_prime in sides)
 
 
@@ -609,7 +609,7 @@ class Result(Tabled[Config]):
         drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
         drawing.add_legend(picture, _make_benchmark_legend(), 4, "upper")
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 _BENCHMARK_GLOSSARY = """\
@@ -630,7 +630,7 @@ def _judge_row(row: Row) -> str:
     return f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict
 
 
-def _format_paper_bounds(benchmark: Benchmark, figures: tuple[float, float] | None) -> str:
+def _paper_lower_bounds(benchmark: Benchmark, figures: tuple[float, float] | None) -> str:
     if figures is None:
         return "none"
     return "/".join(f"{value:.4f}{'*' if value > benchmark.supremum else ''}" for value in figures)
@@ -652,11 +652,11 @@ _COLUMNS = (
     Column(
         "DP-Sniper",
         "benchmark",
-        lambda benchmark: _format_paper_bounds(benchmark, benchmark.dp_sniper),
+        lambda benchmark: _paper_lower_bounds(benchmark, benchmark.dp_sniper),
     ),
     Column("s", "benchmark.dp_sniper_seconds", lambda each: "/".join(map(str, each))),
     Column(
-        "StatDP", "benchmark", lambda benchmark: _format_paper_bounds(benchmark, benchmark.statdp)
+        "StatDP", "benchmark", lambda benchmark: _paper_lower_bounds(benchmark, benchmark.statdp)
     ),
     Column(
         "s",

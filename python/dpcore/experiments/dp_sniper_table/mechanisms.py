@@ -96,7 +96,7 @@ def read_entry(x: Any) -> float:
     return float(point[0])
 
 
-def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
+def noisy_copy_columns(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     """Return `size` copies of x as columns, with independent noise Lap(scale) on every entry."""
     point = vector("x", x)
     noisy = laplace_noise(scale, (point.size, size), rng)
@@ -113,7 +113,7 @@ def laplace_single(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 
 def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs; each has 20 independent copies of x + Lap(20/epsilon)."""
-    return noisy_entries(np.full(20, read_entry(x)), size, rng, 20.0 / epsilon).T
+    return noisy_copy_columns(np.full(20, read_entry(x)), size, rng, 20.0 / epsilon).T
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -121,7 +121,7 @@ def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats
 
     The mechanism is epsilon-DP if x and x' differ by 1 in only one count.
     """
-    return noisy_entries(x, size, rng, 1.0 / epsilon).T
+    return noisy_copy_columns(x, size, rng, 1.0 / epsilon).T
 
 
 def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -130,12 +130,12 @@ def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats
     Entry i of each output is x_i + Lap(epsilon). The privacy loss is 1/epsilon if x and x' differ
     by 1 in only one count.
     """
-    return noisy_entries(x, size, rng, epsilon).T
+    return noisy_copy_columns(x, size, rng, epsilon).T
 
 
 def prefix_sum(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs: the cumulative sums of the entries x_i + Lap(1/epsilon)."""
-    sums = noisy_entries(x, size, rng, 1.0 / epsilon)
+    sums = noisy_copy_columns(x, size, rng, 1.0 / epsilon)
     for before, after in itertools.pairwise(sums):
         after += before
     return sums.T
@@ -149,7 +149,7 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def _argmax_by_column(noisy: Floats) -> Flags:
+def _indices_of_largest_by_column(noisy: Floats) -> Flags:
     """Return the index of the largest entry of each column.
 
     The function keeps the last entry that exceeds all earlier entries. `numpy.argmax` takes four
@@ -164,7 +164,7 @@ def _argmax_by_column(noisy: Floats) -> Flags:
 
 def report_noisy_max1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Draw `size` outputs; each is the index i of the largest x_i + Lap(2/epsilon)."""
-    return _argmax_by_column(noisy_entries(x, size, rng, 2.0 / epsilon))
+    return _indices_of_largest_by_column(noisy_copy_columns(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
@@ -172,7 +172,7 @@ def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
     The mean of each E_i is 2/epsilon.
     """
-    return _argmax_by_column(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
+    return _indices_of_largest_by_column(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -181,7 +181,7 @@ def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
     The mechanism is not epsilon-DP. It would be epsilon-DP to release the index i of the largest
     value.
     """
-    return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
+    return np.asarray(noisy_copy_columns(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -194,7 +194,7 @@ def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 
 @functools.cache
-def geometric_output_table(center: int, epsilon: float, top: int = 5) -> Flags:
+def equally_likely_geometric_outputs(center: int, epsilon: float, top: int = 5) -> Flags:
     """Return a table of outputs of the truncated geometric mechanism.
 
     The output of the mechanism is a random entry of the table, and all D entries are equally
@@ -220,7 +220,7 @@ def geometric_output_table(center: int, epsilon: float, top: int = 5) -> Flags:
         of the benchmark.
 
     Example:
-        >>> geometric_output_table(1, 0.1).size
+        >>> equally_likely_geometric_outputs(1, 0.1).size
         111537
     """
     k = math.ceil(math.log(2.0 / epsilon))
@@ -241,7 +241,7 @@ def truncated_geometric(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -
     value = read_entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
-    table = geometric_output_table(int(value), epsilon)
+    table = equally_likely_geometric_outputs(int(value), epsilon)
     return table.take(rng.integers(table.size, size=size, dtype=np.int32))
 
 
@@ -252,7 +252,7 @@ def _bloom_filter(x: Any) -> Bools:
     return np.isin(np.arange(BLOOM_BITS), BLOOM[int(value)])
 
 
-def _biased_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
+def _random_below_limit_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
     """Draw bits that are 1 with probability limit/2^w, shape `(20, size)`.
 
     w is the number of bits of the integer type `kind`.
@@ -276,8 +276,8 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     """
     flat = 128 * PERMANENT_NOISE
     limits = np.where(_bloom_filter(x), 256 - flat, flat).astype(np.uint8)
-    bits = _biased_bits(size, limits[:, np.newaxis], np.uint8, rng)
-    bits ^= _biased_bits(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
+    bits = _random_below_limit_bits(size, limits[:, np.newaxis], np.uint8, rng)
+    bits ^= _random_below_limit_bits(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
     return bits.view(np.uint8).T
 
 
@@ -294,7 +294,7 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     """
     flat = round(ONE_TIME_NOISE * 2**31)
     limits = np.where(_bloom_filter(x), 2**32 - flat, flat).astype(np.uint32)
-    return _biased_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
+    return _random_below_limit_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
 
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
@@ -336,12 +336,12 @@ def _flag_svt(
     x: Any, size: int, rng: Rng, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> Flags:
     limit = _draw_threshold(threshold, rho, size, rng)
-    return _make_flags(noisy_entries(x, size, rng, nu) >= limit, cutoff)
+    return _make_flags(noisy_copy_columns(x, size, rng, nu) >= limit, cutoff)
 
 
 def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int = 1) -> Floats:
     limit = _draw_threshold(1.0, rho, size, rng)
-    noisy = noisy_entries(x, size, rng, nu)
+    noisy = noisy_copy_columns(x, size, rng, nu)
     return _withhold_values(noisy, noisy >= limit, cutoff, VALUE_BELOW, VALUE_STOPPED)
 
 
@@ -430,7 +430,7 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
         Lyu, Su and Li (2017), algorithm 6.
     """
     limit = _draw_threshold(1.0, 2.0 / epsilon, size, rng)
-    return np.greater_equal(noisy_entries(x, size, rng, 2.0 / epsilon), limit).view(np.int8).T
+    return np.greater_equal(noisy_copy_columns(x, size, rng, 2.0 / epsilon), limit).view(np.int8).T
 
 
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -462,15 +462,15 @@ def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floa
         Wang, Ding, Wang, Kifer and Zhang (2019), the numerical sparse vector.
     """
     limit = _draw_threshold(1.0, 3.0 / epsilon, size, rng)
-    above = noisy_entries(x, size, rng, 12.0 / epsilon) >= limit
-    fresh = noisy_entries(x, size, rng, 6.0 / epsilon)
+    above = noisy_copy_columns(x, size, rng, 12.0 / epsilon) >= limit
+    fresh = noisy_copy_columns(x, size, rng, 6.0 / epsilon)
     return _withhold_values(fresh, above, 2, 0, NUMERICAL_STOPPED).T
 
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 
 
-def one_differs(dim: int) -> tuple[Pair, ...]:
+def shift_first(dim: int) -> tuple[Pair, ...]:
     """Return two pairs of inputs. In each pair, the inputs differ only in the first entry.
 
     The difference is +1 in one pair, and -1 in the other pair.
@@ -488,7 +488,7 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
 def make_shift_pairs(dim: int) -> tuple[Pair, ...]:
     """Return eight pairs of inputs. In each pair, the first entry or all entries differ by one.
 
-    In two pairs, the inputs differ only in the first entry (see `one_differs`). In the other six
+    In two pairs, the inputs differ only in the first entry (see `shift_first`). In the other six
     pairs, the inputs differ by one in every entry.
 
     Args:
@@ -501,7 +501,7 @@ def make_shift_pairs(dim: int) -> tuple[Pair, ...]:
     first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
     changed = (2.0 * first, 2.0 * ~first, 2.0 * front, 2.0 * ones, zeros)
     crossed = Pair(1.0 * front, 1.0 * ~front)
-    return (*one_differs(dim), *(Pair(ones, other) for other in changed), crossed)
+    return (*shift_first(dim), *(Pair(ones, other) for other in changed), crossed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -552,7 +552,7 @@ class Benchmark(Shown):
         return max(self.dp_sniper)
 
 
-_ONE_ENTRY_PAIRS, _ONE_OF_FIVE_PAIRS = one_differs(1), one_differs(5)
+_ONE_ENTRY_PAIRS, _ONE_OF_FIVE_PAIRS = shift_first(1), shift_first(5)
 _ALL_OF_FIVE_PAIRS, _ALL_OF_TEN_PAIRS = make_shift_pairs(5), make_shift_pairs(10)
 _GEOMETRIC_LOSS = math.log(9 / 8)
 _RAPPOR_BIT_LOSS, _ONE_TIME_BIT_LOSS = math.log(0.5125 / 0.4875), math.log(0.525 / 0.475)

@@ -25,7 +25,7 @@ import numpy as np
 from ... import calibration
 from ...errors import choice, integer, real
 from ...mechanisms import Laplace
-from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, current_style
+from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, restyle_figure
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...sensitivity import MinMaxRows
@@ -257,12 +257,12 @@ class Result(Tabled[Config]):
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
         cells = list(product(self.sizes, config.dims))
-        parts += [_format_variant_rows(self, size, dim) for size, dim in cells]
-        masked = [row for size, dim in cells for row in _make_mask_rows(self, size, dim)]
+        parts += [_format_variant_and_study_rows(self, size, dim) for size, dim in cells]
+        masked = [row for size, dim in cells for row in _masked_accuracy_rows(self, size, dim)]
         if masked:
             columns = [f"mu {mu:g}" for mu in config.mus]
             parts += [_MASKS_GLOSSARY, align_rows([("", *columns), *masked])]
-        learnt = [row for size, dim in cells for row in _make_loss_rows(self, size, dim)]
+        learnt = [row for size, dim in cells for row in _loss_and_accuracy_rows(self, size, dim)]
         if learnt:
             levels = [f"{level:g}" for level in config.epsilons]
             parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
@@ -291,13 +291,13 @@ class Result(Tabled[Config]):
             ],
             models=[_trained_to_dict(model) for model in self.models],
             crossings=[
-                {"data": data, "dim": dim, "epsilon": crossing_epsilon(self, data, dim)}
+                {"data": data, "dim": dim, "epsilon": least_epsilon_robust_wins(self, data, dim)}
                 for data, dim in cells
             ],
             against_constant=[
                 {"data": data, "dim": dim, **_gain_to_dict(gain)}
                 for data, dim in cells
-                for gain in gains_vs_control(self, data, dim)
+                for gain in variant_gains_vs_control(self, data, dim)
             ],
             study=_published_records(self) if self.config.data is not None else [],
         )
@@ -311,7 +311,7 @@ class Result(Tabled[Config]):
             A matplotlib figure.
         """
         cells = list(product(self.sizes, self.config.dims))
-        masked = [cell for cell in cells if _mask_accuracy_curves(self, *cell)]
+        masked = [cell for cell in cells if _masked_accuracy_curves(self, *cell)]
         columns = max(1, min(2, max(len(cells), len(masked))))
 
         rows = -(-len(cells) // columns) + -(-len(masked) // columns)
@@ -320,9 +320,9 @@ class Result(Tabled[Config]):
         first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
         second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
         for axes, cell in zip(first, cells, strict=False):
-            _draw_noise_panel(axes, self, *cell)
+            _draw_accuracy_vs_epsilon(axes, self, *cell)
         for axes, cell in zip(second, masked, strict=False):
-            _draw_mask_panel(axes, self, *cell)
+            _draw_accuracy_vs_masked_share(axes, self, *cell)
         for axes in [*first[len(cells) :], *second[len(masked) :]]:
             axes.remove()
 
@@ -334,7 +334,7 @@ class Result(Tabled[Config]):
             )
             if most is not None and most.get_legend_handles_labels()[1]:
                 add_legend(picture, most, ncols, place)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _list_accuracies(models: tuple[Model, ...], test: Test) -> Values:
@@ -387,7 +387,7 @@ def true_epsilon(epsilon: float, dim: int) -> float:
     return calibration.real_epsilon(law, MinMaxRows(dim)).value
 
 
-def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
+def least_epsilon_robust_wins(result: Result, data: str, dim: int) -> float | None:
     """Return the least tested epsilon from which the variant "robust" beats "not robust".
 
     The function compares mean test accuracies. The variant "robust" must be better at the returned
@@ -403,7 +403,7 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
     return crossing
 
 
-def gains_vs_control(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+def variant_gains_vs_control(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the differences in accuracy between each training variant and the control.
 
     The control is a model trained with noise of epsilon 5. The result has one entry for each
@@ -470,7 +470,7 @@ def _format_published_accuracy(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _format_variant_rows(result: Result, size: Size, dim: int) -> str:
+def _format_variant_and_study_rows(result: Result, size: Size, dim: int) -> str:
     """Format one row for each variant, each followed by the study's row for the same variant."""
     levels = (None, *result.config.epsilons)
     title = _table_title(size, dim, result)
@@ -488,7 +488,7 @@ def _format_variant_rows(result: Result, size: Size, dim: int) -> str:
     return align_rows(rows)
 
 
-def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _masked_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     mus = result.config.mus
     shown = []
     for line in ("not robust", "robust"):
@@ -508,7 +508,7 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
         yield from shown
 
 
-def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _loss_and_accuracy_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     models = [result.of(size.data, dim, "robust", level) for level in result.config.epsilons]
     if any(models):
         title = _table_title(size, dim, result)
@@ -525,18 +525,18 @@ def _compare_variants(result: Result) -> Iterator[str]:
         title = _table_title(size, dim, result)
         if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
             continue
-        at = crossing_epsilon(result, size.data, dim)
+        at = least_epsilon_robust_wins(result, size.data, dim)
         where = "at no epsilon" if at is None else f"from epsilon {at:g}"
         theirs = study.CROSSINGS.get((size.data, dim)) if real else None
         published = "" if theirs is None else f" (the study: {theirs:g})"
         yield f"{title}: robust is better than not robust {where}{published}."
-        compared = gains_vs_control(result, size.data, dim)
+        compared = variant_gains_vs_control(result, size.data, dim)
         if compared:
-            yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
-            yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
+            yield _describe_clear_gains("better", [g for g in compared if g.beyond and g.mean > 0])
+            yield _describe_clear_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
 
 
-def _describe_gains(word: str, gains: list[Gain]) -> str:
+def _describe_clear_gains(word: str, gains: list[Gain]) -> str:
     """Describe at which epsilons variants differ from the control by more than `Gain.noise`."""
     lines: dict[str, list[str]] = {}
     for gain in gains:
@@ -583,7 +583,7 @@ _LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
 """Colours of Okabe and Ito. Markers and dashes distinguish the lines without colours."""
 
 
-def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
+def _draw_accuracy_vs_epsilon(axes: Axes, result: Result, size: Size, dim: int) -> None:
     levels = result.config.epsilons
     for name in result.config.lines:
         accuracies = [(level, result.values(size.data, dim, name, level)) for level in levels]
@@ -591,7 +591,7 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
         _draw_accuracy_curve(axes, name, points, _LINE_STYLES.get(name))
     write_at(axes, "chance", (levels[0], size.chance - 0.02), color=GREY, va="top")
     axes.set_xscale("log")
-    at = crossing_epsilon(result, size.data, dim)
+    at = least_epsilon_robust_wins(result, size.data, dim)
     if at is not None:
         axes.axvline(at, color=BLUE, linewidth=0.8, linestyle="--", zorder=0.5)
         shift, side = (-3, "right") if at**2 > levels[0] * levels[-1] else (3, "left")
@@ -606,11 +606,11 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     _set_accuracy_axis(axes, result, size, dim, "claimed epsilon")
 
 
-def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> list[str]:
-    """Return the labels, but "" for each label less than a factor `room` above the previous one."""
+def _thin_labels(levels: tuple[float, ...], labels: list[str], min_ratio: float) -> list[str]:
+    """Return the labels, but "" for labels less than a factor `min_ratio` above the previous."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
-        fits = level >= room * last
+        fits = level >= min_ratio * last
         shown.append(label if fits else "")
         last = level if fits else last
     return shown
@@ -627,7 +627,7 @@ def _draw_accuracy_curve(axes: Axes, name: str, points: Points, style: Any) -> N
     )  # fmt: skip
 
 
-def _mask_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
+def _masked_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, tuple[Any, Points]]:
     """Return the curves of accuracy at claimed epsilon 4 against the share of masked words."""
     curves = {}
     kinds = (
@@ -647,8 +647,8 @@ def _mask_accuracy_curves(result: Result, size: Size, dim: int) -> dict[str, tup
     return curves
 
 
-def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
-    for name, (style, points) in _mask_accuracy_curves(result, size, dim).items():
+def _draw_accuracy_vs_masked_share(axes: Axes, result: Result, size: Size, dim: int) -> None:
+    for name, (style, points) in _masked_accuracy_curves(result, size, dim).items():
         _draw_accuracy_curve(axes, name, points, style)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)

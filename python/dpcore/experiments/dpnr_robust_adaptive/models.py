@@ -19,7 +19,7 @@ from ...errors import AssumptionWarning
 from ...report.shown import Shown
 from ...streams import seeded_torch
 from ...text import schedules
-from ..running import cell_seed, training_record
+from ..running import cell_seed, record_if_finished
 
 if TYPE_CHECKING:
     from ...text import DPNR, Corpus
@@ -240,7 +240,7 @@ class Job(Shown):
                 levels = tuple(level for level in levels if level == self.trained)
             yield from map(Test, levels)
         masked = self.line == "not robust" or (self.line, self.trained) == ("robust", MU_EPSILON)
-        if not masked or not _has_masked_tests(config, self.dim):
+        if not masked or not _is_dimension_tested_with_masked_words(config, self.dim):
             return
         for mu in (self.mu,) if self.mu else config.mus:
             for epsilon in (None, MU_EPSILON):
@@ -269,12 +269,12 @@ def corpora_of(config: Any) -> tuple[str, ...]:
     return tuple(DATA)[:1] if config.quick else tuple(DATA)
 
 
-def _has_masked_tests(config: Any, dim: int) -> bool:
+def _is_dimension_tested_with_masked_words(config: Any, dim: int) -> bool:
     """Return True if models of this dimension are tested with masked words."""
     return bool(config.full or dim == config.dims[0])
 
 
-def _epsilons_to_train_variant_at(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
+def _epsilons_or_none_if_one_model(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
     """Return the training epsilons of a variant, (None,) if all tests use one model."""
     if not line.each:
         return (None,)
@@ -296,14 +296,14 @@ def list_training_jobs(config: Any) -> Iterator[Job]:
             if (shared := LINES[name].shared) is not None:
                 jobs[first(*shared)] = None
             else:
-                levels = _epsilons_to_train_variant_at(LINES[name], config)
+                levels = _epsilons_or_none_if_one_model(LINES[name], config)
                 jobs |= dict.fromkeys(first(name, level) for level in levels)
-        if _has_masked_tests(config, dim):
-            jobs |= dict.fromkeys(_masked_test_jobs(first, config))
+        if _is_dimension_tested_with_masked_words(config, dim):
+            jobs |= dict.fromkeys(_jobs_of_tests_with_masked_words(first, config))
         yield from jobs
 
 
-def _masked_test_jobs(first: Any, config: Any) -> Iterator[Job]:
+def _jobs_of_tests_with_masked_words(first: Any, config: Any) -> Iterator[Job]:
     """Yield the models that are tested with masked words, some also trained with masked words."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
@@ -349,7 +349,7 @@ class Bench:
             how: Any = {"rng": cell_seed(config.seed, key), "device": config.device}
             model.fit(ready, schedule=schedule, pair=False, progress=False, **how)
             tests = dict(self._run_tests(model, units, job, key))
-        return Model(job, training_record(model).losses[-1], tests[Test()], tuple(tests.items()))
+        return Model(job, record_if_finished(model).losses[-1], tests[Test()], tuple(tests.items()))
 
     def _prepare_texts_once(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
         from ...text.systems.training import units_of

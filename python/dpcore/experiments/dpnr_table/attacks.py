@@ -26,7 +26,7 @@ from ...text import Corpus, TfidfSVD
 from ...text.corpus import fold_case_and_blanks
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
-from ..running import audit_cell, load_minilm, training_record
+from ..running import audit_cell, offline_minilm, record_if_finished
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 
@@ -115,14 +115,14 @@ class Material:
     pairs: dict[str, Pair]
 
 
-def prepare_material(config: Any) -> Material:
+def prepare_texts_encoders_and_pairs(config: Any) -> Material:
     """Read or generate texts, fit text encoders, and find a pair of texts to audit per encoder."""
     corpus = read_texts(config, "dpnr_ag", "topics", config.texts, "texts")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     if missing := [name for name in names if name not in (corpus.attributes or {})]:
         raise tag_error(invalid("data", f"with the attributes {missing}", config.data), "data")
     test = corpus.test
-    unseen = _unseen_test_flags(corpus)
+    unseen = _first_copy_of_unseen_test_flags(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)
     extractors = {name: _make_text_encoder(name, config, corpus) for name in config.encoders}
     widths = tuple((name, made([test.texts[0]]).shape[1]) for name, made in extractors.items())
@@ -131,7 +131,7 @@ def prepare_material(config: Any) -> Material:
     return Material(corpus, facts, unseen, truth, extractors, pairs)
 
 
-def _unseen_test_flags(corpus: Corpus) -> Flags:
+def _first_copy_of_unseen_test_flags(corpus: Corpus) -> Flags:
     """Mark the first copy of every test text that is neither a training nor a validation text."""
     known_texts = {
         fold_case_and_blanks(text) for part in (corpus.train, corpus.valid) for text in part.texts
@@ -164,7 +164,7 @@ def _collect_facts(
 def _make_text_encoder(name: str, config: Any, corpus: Corpus) -> Remembered:
     if name == "TF-IDF":
         return Remembered(TfidfSVD(config.dim).fit(corpus).encode, f"TF-IDF, SVD {config.dim}")
-    model = load_minilm("dpnr-table with full", config.device)
+    model = offline_minilm("dpnr-table with full", config.device)
     return Remembered(lambda texts: model.encode(texts, show_progress_bar=False), "MiniLM")
 
 
@@ -312,7 +312,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
         from . import defences
 
         model = getattr(defences, case.system)(attribute=list(names), strength=case.strength)
-        training_record(model.fit(corpus, rng=seed, device=device, progress=False))
+        record_if_finished(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -322,7 +322,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
     how: Any = {"epochs": epochs, "rng": seed, "device": device, "progress": False, **RECIPE}
     model.fit(corpus, schedule=schedule, pair=False, **how)
-    training_record(model)
+    record_if_finished(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)
@@ -455,7 +455,7 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
         loss=_exact_pair_loss(case, system, made.pairs.get(case.encoder)),
         main=float(right.mean()),
         main_unseen=float(right[made.unseen].mean()),
-        naive=train_on_released(system, made, seed, config.size),
+        naive=score_naive_attacks(system, made, seed, config.size),
         chosen=infer(system.encode, corpus, names, attackers=few, measure="f1", **asked),
         alone=infer(
             system.encode, corpus, names[0], neighbours="any two texts", **asked,
@@ -482,7 +482,7 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
     return [attacker for attacker in attackers if attacker.classifier in kinds[:most]]
 
 
-def train_on_released(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
+def score_naive_attacks(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
     """Train simple neural networks that predict private attributes, and test them.
 
     The vectors are the released vectors of `system`. Each network starts from a different random

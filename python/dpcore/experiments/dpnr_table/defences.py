@@ -114,12 +114,12 @@ class Opponent:
     def penalty(self, rows: Any, batch: Any) -> Any:
         """Return the penalty in the loss of the encoder.
 
-        The penalty is `strength` times `hiding_loss(rows, batch)`. It is exactly 0 if `strength`
+        The penalty is `strength` times `hiding_penalty(rows, batch)`. It is exactly 0 if `strength`
         is 0. `rows` are the vectors of the training texts with indices `batch`.
         """
-        return self.strength * self.hiding_loss(rows, batch) if self.strength else 0.0
+        return self.strength * self.hiding_penalty(rows, batch) if self.strength else 0.0
 
-    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+    def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return the term L, which the encoder minimises in order to hide attributes.
 
         `rows` are the vectors of the training texts with indices `batch`.
@@ -254,7 +254,7 @@ class Defended(Shown, TextClassifier):
         self._fit_and_list_texts(corpus, recipe, None, rng, device, progress)
         return self
 
-    def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
+    def _adversary_or_none(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
         self.values = unique_values(self.attribute, part)
         codes = torch.from_numpy(codes_of(self.values, part))
         place = self.head.weight.device
@@ -441,7 +441,7 @@ class Defended(Shown, TextClassifier):
 class MinMaxOpponent(Opponent):
     """Opponent for min-max training: the penalty is minus the loss of the discriminator."""
 
-    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+    def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return minus the cross-entropy of the discriminator for the true attributes."""
         with freeze_weights(self.discriminator):
             return -self.discriminator.loss(rows, self.true_values(rows, batch))
@@ -483,7 +483,7 @@ class MinMaxAdversary(Defended):
 class ComplementOpponent(Opponent):
     """Opponent whose penalty is the loss of the discriminator for wrong attribute values."""
 
-    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+    def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return the cross-entropy of the discriminator for wrong attribute values.
 
         All wrong values of an attribute have equal weights.
@@ -537,17 +537,17 @@ class DecodingOpponent(Opponent):
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
-        self.words, units = _top_units_and_vocab_size(made.units)
+        self.words, units = _frequent_units_and_vocab_size(made.units)
         self.decoder = make_layers(made.discriminator.width, units, layers=1).to(made.device)
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
-    def step(self, rows: Any, batch: Any) -> None:
+    def step(self, rows: Any, text_indices: Any) -> None:
         """Train the discriminator and the decoder of this opponent for one step each, on one batch.
 
-        `rows` are the vectors of the training texts with indices `batch`.
+        `rows` are the vectors of the training texts with indices `text_indices`.
         """
-        super().step(rows, batch)
-        descend_loss(self.loss(rows, batch), self.decoding)
+        super().step(rows, text_indices)
+        descend_loss(self.loss(rows, text_indices), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
         """Return the loss of the decoder: the mean of ``-log p(word | vector)``.
@@ -560,13 +560,13 @@ class DecodingOpponent(Opponent):
         logs = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
         return -(logs / sizes[owner]).sum() / len(batch)
 
-    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+    def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return minus the loss of the decoder, which predicts words from vectors."""
         with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
 
-def _top_units_and_vocab_size(units: Units) -> tuple[Units, int]:
+def _frequent_units_and_vocab_size(units: Units) -> tuple[Units, int]:
     """Keep only the frequent words of the texts, renumber them, and also return their number."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
@@ -614,7 +614,7 @@ class AdversarialGeneration(Defended):
 class DeclusteringOpponent(Opponent):
     """Opponent whose penalty is a weighted squared distance between the vectors of two texts."""
 
-    def hiding_loss(self, rows: Any, batch: Any) -> Any:
+    def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return the penalty ``(0.5 - l) |r - r'|^2``, averaged over the texts of a batch.
 
         r is the vector of a text, and r' is the vector of another text of the batch. The share of

@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ...errors import integer
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, current_style
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, restyle_figure
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from .. import drawing
@@ -215,7 +215,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
     jobs += [Case(*key) for key in product(NOISES, config.encoders[:1], config.claims)]
-    made = attacks.prepare_material(config)
+    made = attacks.prepare_texts_encoders_and_pairs(config)
     done, ended = run_jobs("systems", jobs, partial(_audit_or_attack, config, made), progress)
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
@@ -262,9 +262,9 @@ class Result(Tabled[Config]):
         return self.join_parts(
             _format_introduction(self),
             _format_task_table(self, several) if self.rows else "",
-            _format_attackers(self, several) if self.rows else "",
+            _format_attacker_table(self, several) if self.rows else "",
             _format_claims_table(self) if self.claims else "",
-            _format_opponents(own) if own else "",
+            _format_training_adversary_table(own) if own else "",
             "" if self.facts.made else _format_paper_comparison(self),
         )
 
@@ -303,7 +303,7 @@ class Result(Tabled[Config]):
         several = f", {self.config.seeds} seeds" if self.config.seeds > 1 else ""
         picture.suptitle(f"DPNR on {made}{several}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_system_legend(self), 2)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 def _format_introduction(result: Result) -> str:
@@ -340,11 +340,11 @@ def _format_certified(run: Run) -> str:
     return f"{bound} refuted" if run.refuted else bound
 
 
-def _format_task_table(result: Result, several: bool) -> str:
+def _format_task_table(result: Result, several_encoders: bool) -> str:
     first, seeds = result.facts.names[0], result.config.seeds > 1
 
     columns = [
-        *_list_system_columns(several),
+        *_list_system_columns(several_encoders),
         Column("true", "first.true", _format_infinite_epsilon),
         Column("largest pair", "first.loss", _format_infinite_epsilon),
         Column("main", lambda row: _format_mean(row.over("main"), seeds)),
@@ -372,11 +372,11 @@ def _format_group_gap(gap: Any) -> str:
     return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
-def _format_attackers(result: Result, several: bool) -> str:
+def _format_attacker_table(result: Result, several_encoders: bool) -> str:
     first = result.facts.names[0]
     seeds = result.config.seeds > 1
     columns = [
-        *_list_system_columns(several),
+        *_list_system_columns(several_encoders),
         Column("naive", lambda row: "{:.3f}-{:.3f}".format(*row.naive())),
         Column("unseen", lambda row: "{:.3f}-{:.3f}".format(*row.naive(unseen=True))),
         Column("chosen", lambda row: _format_mean(row.f1, seeds)),
@@ -433,7 +433,7 @@ _OPPONENT_COLUMNS = (
 )
 
 
-def _format_opponents(rows: list[Row]) -> str:
+def _format_training_adversary_table(rows: list[Row]) -> str:
     floor = rows[0].first.chosen.floors[0].accuracy
     return (
         "Accuracy over the attributes: the opponent of the training (all test texts), and the "

@@ -126,14 +126,14 @@ class Case(Facts):
                 raise invalid(name, f"given for {self.package}", getattr(self, name))
 
 
-def import_attribute(path: str) -> Any:
+def import_object(path: str) -> Any:
     """Import a module, and return the module or one of its attributes.
 
     `path` is the dotted name of the module. A colon and the name of an attribute can follow, as in
     "math:sqrt".
 
     Example:
-        >>> import_attribute("math:sqrt")(4.0)
+        >>> import_object("math:sqrt")(4.0)
         2.0
     """
     module, _, name = path.partition(":")
@@ -143,7 +143,7 @@ def import_attribute(path: str) -> Any:
     return value
 
 
-def list_cases(package: str, *, slow: bool = False) -> tuple[Case, ...]:
+def list_mechanisms(package: str, *, slow: bool = False) -> tuple[Case, ...]:
     """List the mechanisms that the experiment audits in a released package.
 
     Args:
@@ -155,7 +155,7 @@ def list_cases(package: str, *, slow: bool = False) -> tuple[Case, ...]:
         them.
 
     Example:
-        >>> list_cases("numpy")[0].claim
+        >>> list_mechanisms("numpy")[0].claim
         1.0
     """
     choice("package", package, PACKAGES)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...adapters.released import SQLQuery, TumultMeasurement
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _STATED: Final = "PrivateReader.get_privacy_cost (sql/private_reader.py:202) of this query"
 _DELTA: Final = 1 - (1 - 0.01) * (1 - 0.005)
@@ -40,7 +40,7 @@ def _build_query(
     """
 
     def build() -> Callable[..., Any]:
-        snsql, pandas = import_attribute("snsql"), import_attribute("pandas")
+        snsql, pandas = import_object("snsql"), import_object("pandas")
         width = select.count(" AS ")
 
         def ask(x: Any, size: int, rng: Any) -> Any:
@@ -54,8 +54,8 @@ def _build_query(
                 columns["person"] = groups * 100 + np.tile(persons, size)
             privacy = snsql.Privacy(epsilon=1.0, delta=0.01)
             if mechanism:
-                stat = import_attribute("snsql.sql.privacy:Stat")
-                kind = import_attribute(f"snsql.sql._mechanisms:Mechanism.{mechanism}")
+                stat = import_object("snsql.sql.privacy:Stat")
+                kind = import_object(f"snsql.sql._mechanisms:Mechanism.{mechanism}")
                 privacy.mechanisms.map |= {stat.count: kind, stat.threshold: kind}
             reader = snsql.from_df(
                 pandas.DataFrame(columns), privacy=privacy, metadata=_describe_table(**table)
@@ -79,26 +79,26 @@ def _describe_table(lower: float = 0.0, upper: float = 1.0, **options: Any) -> d
     return {"": {"a": {"b": columns | options}}}
 
 
-def _sql_reader(frame: Any) -> Any:
+def _make_private_sql_reader(frame: Any) -> Any:
     """Return a private SQL reader of a data frame, at epsilon 1 and delta 0.01."""
-    snsql = import_attribute("snsql")
+    snsql = import_object("snsql")
     privacy = snsql.Privacy(epsilon=1.0, delta=0.01)
     return snsql.from_df(frame, privacy=privacy, metadata=_describe_table())
 
 
 def _ungrouped_query() -> SQLQuery:
     """Build a query without groups, with dpcore's adapter for the package."""
-    pandas = import_attribute("pandas")
+    pandas = import_object("pandas")
 
     def make_reader(x: Any) -> Any:
         frame = pandas.DataFrame(list(x), columns=["person", "value"])
-        return _sql_reader(frame.assign(g=0))
+        return _make_private_sql_reader(frame.assign(g=0))
 
     return SQLQuery(make_reader, "SELECT COUNT(*) AS n FROM a.b")
 
 
 def _estimate_bounds(x: Any) -> Any:
-    bounds = import_attribute("snsql.sql._mechanisms.approx_bounds:approx_bounds")(x, 1.0)
+    bounds = import_object("snsql.sql._mechanisms.approx_bounds:approx_bounds")(x, 1.0)
     return [math.nan if bound is None else bound for bound in bounds]
 
 
@@ -171,7 +171,7 @@ def _build_transformer(kind: str, **options: Any) -> Callable[[], Callable[[Any]
     """
 
     def build() -> Callable[[Any], Any]:
-        make = import_attribute(f"snsynth.transform:{kind}")
+        make = import_object(f"snsynth.transform:{kind}")
 
         def fit(x: Any) -> Any:
             transformer = make(epsilon=1.0, **options)
@@ -194,8 +194,8 @@ def _build_mwem(**options: Any) -> Callable[[], Callable[[Any], Any]]:
     """
 
     def build() -> Callable[[Any], Any]:
-        make = import_attribute("snsynth.mwem:MWEMSynthesizer")
-        no_transformer = import_attribute("snsynth.transform.table:NoTransformer")
+        make = import_object("snsynth.mwem:MWEMSynthesizer")
+        no_transformer = import_object("snsynth.transform.table:NoTransformer")
 
         def fit(x: Any) -> Any:
             synthesizer = make(epsilon=1.0, **options)
@@ -249,16 +249,16 @@ def _build_noise(name: str, *arguments: Any, distance: Any = 1) -> Callable[[], 
     """Return a function that builds a mechanism that adds noise to numbers."""
 
     def build() -> Any:
-        floats = import_attribute("tmlt.core.domains.numpy_domains:NumpyFloatDomain")
+        floats = import_object("tmlt.core.domains.numpy_domains:NumpyFloatDomain")
         domain = [floats()] if name in ("AddLaplaceNoise", "AddGaussianNoise") else []
-        make = import_attribute(f"tmlt.core.measurements.noise_mechanisms:{name}")
-        return TumultMeasurement(make(*domain, *map(_make_exact_number, arguments)), distance)
+        make = import_object(f"tmlt.core.measurements.noise_mechanisms:{name}")
+        return TumultMeasurement(make(*domain, *map(_to_tumult_exact_number, arguments)), distance)
 
     return build
 
 
-def _make_exact_number(number: str) -> Any:
-    return import_attribute("tmlt.core.utils.exact_number:ExactNumber").from_float(
+def _to_tumult_exact_number(number: str) -> Any:
+    return import_object("tmlt.core.utils.exact_number:ExactNumber").from_float(
         float(number), round_up=True
     )
 
@@ -267,33 +267,33 @@ def _build_quantile(quantile: float, integers: bool = False) -> Callable[[], Cal
     """Return a function that builds a private quantile at epsilon 1, for values in [0, 1]."""
 
     def build() -> Callable[[Any], Any]:
-        pandas, root = import_attribute("pandas"), "tmlt.core.domains"
+        pandas, root = import_object("pandas"), "tmlt.core.domains"
         kind = "NumpyIntegerDomain" if integers else "NumpyFloatDomain"
-        domain = import_attribute(f"{root}.pandas_domains:PandasSeriesDomain")(
-            import_attribute(f"{root}.numpy_domains:{kind}")()
+        domain = import_object(f"{root}.pandas_domains:PandasSeriesDomain")(
+            import_object(f"{root}.numpy_domains:{kind}")()
         )
         place = "tmlt.core.measurements.pandas_measurements.series:NoisyQuantile"
-        measure = import_attribute("tmlt.core.measures:PureDP")()
+        measure = import_object("tmlt.core.measures:PureDP")()
         upper = 10 if integers else 1.0
-        measurement = import_attribute(place)(domain, measure, quantile, 0, upper, 1)
+        measurement = import_object(place)(domain, measure, quantile, 0, upper, 1)
         return lambda x: measurement(pandas.Series(x))
 
     return build
 
 
-def _build_series_noise() -> Callable[[Any], Any]:
-    pandas, root = import_attribute("pandas"), "tmlt.core.measurements"
-    noise = import_attribute(f"{root}.noise_mechanisms:AddGeometricNoise")(2)
+def _pandas_series_noise() -> Callable[[Any], Any]:
+    pandas, root = import_object("pandas"), "tmlt.core.measurements"
+    noise = import_object(f"{root}.noise_mechanisms:AddGeometricNoise")(2)
     place = f"{root}.pandas_measurements.series:AddNoiseToSeries"
-    measurement = import_attribute(place)(noise)
+    measurement = import_object(place)(noise)
     return lambda x: measurement(pandas.Series(x)).to_numpy()
 
 
 def _compose_noise() -> Callable[[Any], Any]:
     """Build the composition of two mechanisms that add noise."""
     root, noises = "tmlt.core.measurements", "tmlt.core.measurements.noise_mechanisms"
-    noise = import_attribute(f"{noises}:AddGeometricNoise")
-    measurement = import_attribute(f"{root}.composition:Composition")([noise(2), noise(2)])
+    noise = import_object(f"{noises}:AddGeometricNoise")
+    measurement = import_object(f"{root}.composition:Composition")([noise(2), noise(2)])
     return lambda x: list(measurement(x))
 
 
@@ -316,10 +316,10 @@ _TUMULT: Final = (
     _tumult(name="AddGaussianNoise(sigma_squared=1), the last bits", delta=0.01,
             build=_build_noise("AddGaussianNoise", "1"), claim=0.5 + math.sqrt(2 * math.log(100)),
             stated=_NOISE.format(529), true_loss=math.inf,
-            attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
+            attack=lambda: import_object("dpcore.attacks:FloatLattice")(),
             cause="the noise, which is sampled exactly, is added in floating-point arithmetic: its "
             "last bits are those of the value (measurements/noise_mechanisms.py:589)"),
-    _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_build_series_noise, claim=1.0,
+    _tumult(name="AddNoiseToSeries(AddGeometricNoise(2))", build=_pandas_series_noise, claim=1.0,
             pair=([0, 0], [1, 1]), relation="series at l1 distance 2", true_loss=1.0,
             stated="measurements/pandas_measurements/series.py:288, privacy_function"),
     _tumult(name="Composition of two AddGeometricNoise(2)", build=_compose_noise, claim=1.0,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _case = partial(Case, package="diffprivlib", version="0.6.6")
 
@@ -35,7 +35,7 @@ def _make_noise_case(
     } | fields
 
     def build() -> Any:
-        return import_attribute(f"diffprivlib.mechanisms:{name}")(**parameters)
+        return import_object(f"diffprivlib.mechanisms:{name}")(**parameters)
 
     return _case(name=f"{name}({words})", build=build, pair=pair, **facts)
 
@@ -46,7 +46,7 @@ def _make_tool_case(
     """Make the case of a function on an array (module `tools`), at epsilon 1."""
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute(f"diffprivlib.tools:{name}")
+        function = import_object(f"diffprivlib.tools:{name}")
         return lambda x: function(x, epsilon=1.0, **options)
 
     stated = (
@@ -66,7 +66,7 @@ def _build_choice(
     """
 
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute(f"diffprivlib.mechanisms:{name}")
+        kind = import_object(f"diffprivlib.mechanisms:{name}")
         options = {"epsilon": 1.0, "sensitivity": 1.0, "candidates": list(range(size))}
         return lambda x: kind(utility=list(x), **options | (parameters or {})).randomise()
 
@@ -82,7 +82,7 @@ def _build_model(
     """
 
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute(f"diffprivlib.models:{name}")
+        kind = import_object(f"diffprivlib.models:{name}")
 
         def fit_model(x: Any) -> Any:
             model = kind(epsilon=1.0, **options).fit(*deepcopy(x))
@@ -97,7 +97,7 @@ def _make_histogram_case(pair: tuple[Any, Any], name: str, **fields: Any) -> Cas
     options = {"bins": 2, "range": (0.0, 1.0)}
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute("diffprivlib.tools:histogram")
+        function = import_object("diffprivlib.tools:histogram")
         return lambda x: function(x, epsilon=1.0, **options)[0]
 
     stated = "tools/histograms.py:143, sensitivity 1 for each of disjoint bins"
@@ -277,7 +277,7 @@ CASES: tuple[Case, ...] = (
           cause="a cluster without rows keeps its random start, so that its centre shows that it "
           "is empty (models/k_means.py:244)"),
     _case(name="mechanisms.Bingham(epsilon=4)", claim=4.0, slow=True, seconds=600.0, build=lambda:
-          import_attribute("diffprivlib.mechanisms:Bingham")(epsilon=4.0).randomise,
+          import_object("diffprivlib.mechanisms:Bingham")(epsilon=4.0).randomise,
           pair=(np.diag([1.0, 0.0]), np.diag([0.0, 1.0])), trials=20_000,
           relation="matrices that differ by the outer product of a vector of norm 1",
           stated="mechanisms/bingham.py:30, docstring", reading="source only",

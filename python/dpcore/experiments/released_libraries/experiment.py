@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...errors import choice, flag, invalid, tag_error
-from ...report.figures import BLUE, GREY, INK, ORANGE, RED, current_style
+from ...report.figures import BLUE, GREY, INK, ORANGE, RED, restyle_figure
 from ...report.rows import format_epsilon
 from ..base import Column, SeededSettings, align_columns, setting
 from ..drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_mark, tidy_axes
 from ..running import Tabled, run_jobs, time_run
-from .cases import PACKAGES, list_cases
+from .cases import PACKAGES, list_mechanisms
 from .processes import audit_package
 from .rows import NOT_REFUTED, VIOLATION, Row, read_row
 
@@ -121,7 +121,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )
     rows, ended = run_jobs(
         "released libraries", config.packages, work, progress,
-        size=lambda package: max(1, len(list_cases(package, slow=config.slow))),
+        size=lambda package: max(1, len(list_mechanisms(package, slow=config.slow))),
     )  # fmt: skip
     recorded = read_records(config.folder / "records")
     chosen = tuple(row for row in recorded if row.package in config.packages)
@@ -206,10 +206,10 @@ class Result(Tabled[Config]):
         Returns:
             A matplotlib figure, with one panel for each package.
         """
-        return draw_rows(self.shown, ax)
+        return draw_bounds_against_claims(self.shown, ax)
 
 
-def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
+def draw_bounds_against_claims(rows: tuple[Row, ...], ax: Any = None) -> Figure:
     """Draw the certified bound against the claimed epsilon of each audited mechanism.
 
     There is one panel for each package.
@@ -245,7 +245,7 @@ def draw_rows(rows: tuple[Row, ...], ax: Any = None) -> Figure:
         make_line("claim", GREY, linestyle="--", linewidth=0.8),
     ]
     add_legend(picture, entries, 4, "upper")
-    return current_style(picture)
+    return restyle_figure(picture)
 
 
 _SMALLEST_EPSILON: Final = 0.01
@@ -287,7 +287,7 @@ def _format_claim(row: Row) -> str:
     return f"({row.claim:g}, {row.delta:g})" if row.delta else f"{row.claim:g}"
 
 
-def _format_trace(row: Row) -> str:
+def _format_traced_verdict_and_loss(row: Row) -> str:
     loss = "" if row.traced_loss is None else f", {format_epsilon(row.traced_loss)}"
     return f"{row.traced}{loss}"
 
@@ -308,7 +308,7 @@ _COLUMNS: Final = (
     Column("rounding", "rounding", format_epsilon),
     Column("draws", "trials", lambda trials: f"{trials:,}"),
     Column("us a draw", "draw_seconds", lambda seconds: f"{_MICROSECONDS * seconds:.3g}"),
-    Column("trace", _format_trace, left=True),
+    Column("trace", _format_traced_verdict_and_loss, left=True),
     Column("line", "traced_line", left=True),
     Column("event", "event", left=True),
 )

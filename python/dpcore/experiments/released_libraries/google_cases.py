@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...attacks import FloatLattice
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _python_dp = partial(Case, package="python-dp", version="1.1.5")
 _pipeline_dp = partial(Case, package="pipeline-dp", version="0.3.1")
@@ -48,7 +48,7 @@ def _make_noise_case(
 
     def build() -> Any:
         place = f"pydp.algorithms.numerical_mechanisms:{name}Mechanism"
-        mechanism = import_attribute(place)(*parameters)
+        mechanism = import_object(place)(*parameters)
         return mechanism if kind is float else lambda x: mechanism.add_noise(kind(x))
 
     numbers = ", ".join(f"{value:g}" for value in parameters)
@@ -68,7 +68,7 @@ def _make_query_case(
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
 
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute(f"pydp.algorithms.laplacian:{name}")
+        kind = import_object(f"pydp.algorithms.laplacian:{name}")
         number = float if dtype == "float" else int
         return lambda x: kind(**parameters).quick_result([number(value) for value in x])
 
@@ -86,7 +86,7 @@ def _build_choice(
     """
 
     def build() -> Callable[[Any], Any]:
-        create = import_attribute("pydp.algorithms.partition_selection:create_partition_strategy")
+        create = import_object("pydp.algorithms.partition_selection:create_partition_strategy")
         selection = create(strategy, 1.0, 0.05, 1, **options)
         if number:
             return lambda x: selection.noised_value_if_should_keep(float(x)) or -number
@@ -95,9 +95,9 @@ def _build_choice(
     return build
 
 
-def _build_quantile(noise: str, delta: float) -> Callable[[], Callable[[Any], Any]]:
+def _build_median(noise: str, delta: float) -> Callable[[], Callable[[Any], Any]]:
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute("pydp.algorithms.quantile_tree:QuantileTree")
+        kind = import_object("pydp.algorithms.quantile_tree:QuantileTree")
 
         def find_median(x: Any) -> Any:
             tree = kind(0.0, 1.0, 4, 16)
@@ -110,14 +110,14 @@ def _build_quantile(noise: str, delta: float) -> Callable[[], Callable[[Any], An
     return build
 
 
-def _build_bayes_fit() -> Callable[[Any], Any]:
-    kind = import_attribute("pydp.ml.naive_bayes:GaussianNB")
+def _build_naive_bayes_fit() -> Callable[[Any], Any]:
+    kind = import_object("pydp.ml.naive_bayes:GaussianNB")
     return lambda x: kind(epsilon=1.0, bounds=(0.0, 1.0)).fit(*x).theta_.ravel()
 
 
-def _build_ml_noise(module: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_pydp_ml_noise(module: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute(f"pydp.ml.mechanisms.{module}")
+        kind = import_object(f"pydp.ml.mechanisms.{module}")
 
         def randomise(x: Any) -> Any:
             mechanism = kind().set_epsilon_delta(1.0, 0.0).set_sensitivity(1)
@@ -134,7 +134,7 @@ Rows = tuple[tuple[int, int, float], ...]
 """Rows of (user, partition, value)."""
 
 
-def _user_partition_extractors(package: Any) -> Any:
+def _row_field_extractors(package: Any) -> Any:
     """Return the functions that read user, partition and value from a row of the data."""
     return package.DataExtractors(lambda row: row[0], lambda row: row[1], lambda row: row[2])
 
@@ -153,7 +153,7 @@ def _build_aggregation(
     """
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
-        package = import_attribute("pipeline_dp")
+        package = import_object("pipeline_dp")
         bounds = {} if "max_contributions" in options else {
             "max_partitions_contributed": 1, "max_contributions_per_partition": 1}  # fmt: skip
         chosen = [getattr(package.Metrics, name) for name in metrics if name != "PERCENTILE"]
@@ -168,7 +168,7 @@ def _build_aggregation(
                       for copy in range(size) for user, partition, value in x]  # fmt: skip
             keys = [(copy, key) for copy in range(size) for key in range(partitions or 1)]
             public = [] if partitions is None else [keys]
-            results = engine.aggregate(copies, params, _user_partition_extractors(package), *public)
+            results = engine.aggregate(copies, params, _row_field_extractors(package), *public)
             budget.compute_budgets()
             values = dict(results)
             missing = (-1000.0,) * len(metrics)
@@ -195,14 +195,14 @@ def _count_and_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
 
-def _build_pipeline(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
+def _partition_selector(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
     """Return a function that builds a partition selection.
 
     The data contain one copy of the input for each output.
     """
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
-        package = import_attribute("pipeline_dp")
+        package = import_object("pipeline_dp")
         params = package.SelectPartitionsParams(
             max_partitions_contributed=1,
             partition_selection_strategy=package.PartitionSelectionStrategy[strategy])  # fmt: skip
@@ -211,7 +211,7 @@ def _build_pipeline(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt
             budget = package.NaiveBudgetAccountant(1.0, 0.05)
             engine = package.DPEngine(budget, package.LocalBackend())
             rows = [((copy, int(row[0])), copy) for copy in range(size) for row in x]
-            results = engine.select_partitions(rows, params, _user_partition_extractors(package))
+            results = engine.select_partitions(rows, params, _row_field_extractors(package))
             budget.compute_budgets()
             return np.isin(np.arange(size), list(results))
 
@@ -220,9 +220,9 @@ def _build_pipeline(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt
     return build
 
 
-def _first_partition_key() -> Callable[[Any], int]:
+def _make_first_key_mechanism() -> Callable[[Any], int]:
     """Return a function that returns the first public partition in the result."""
-    package = import_attribute("pipeline_dp")
+    package = import_object("pipeline_dp")
     params = package.AggregateParams(metrics=[package.Metrics.COUNT], max_partitions_contributed=1,
                                      max_contributions_per_partition=1)  # fmt: skip
 
@@ -230,7 +230,7 @@ def _first_partition_key() -> Callable[[Any], int]:
         budget = package.NaiveBudgetAccountant(1.0, 0.0)
         engine = package.DPEngine(budget, package.LocalBackend())
         rows = [tuple(row) for row in x]
-        results = engine.aggregate(rows, params, _user_partition_extractors(package), [0, 1])
+        results = engine.aggregate(rows, params, _row_field_extractors(package), [0, 1])
         budget.compute_budgets()
         return int(next(iter(results))[0])
 
@@ -239,8 +239,8 @@ def _first_partition_key() -> Callable[[Any], int]:
 
 def _build_threshold(strategy: str) -> Callable[[], Callable[[Any], float]]:
     def build() -> Callable[[Any], float]:
-        place = import_attribute("pipeline_dp.dp_computations")
-        names = import_attribute("pipeline_dp:PartitionSelectionStrategy")
+        place = import_object("pipeline_dp.dp_computations")
+        names = import_object("pipeline_dp:PartitionSelectionStrategy")
         mechanism = place.ThresholdingMechanism(1.0, 0.05, names[strategy], 1, None)
         return lambda x: mechanism.noised_value_if_should_keep(int(x)) or -1000.0
 
@@ -254,7 +254,7 @@ def _build_exponential(*, is_monotonic: bool) -> Callable[[], Callable[[Any], An
     """
 
     def build() -> Callable[[Any], Any]:
-        kind = import_attribute("pipeline_dp.dp_computations:ExponentialMechanism")
+        kind = import_object("pipeline_dp.dp_computations:ExponentialMechanism")
 
         def choose(x: Any) -> Any:
             facts = {"score": lambda self, place: x[place], "global_sensitivity": 1.0}
@@ -268,7 +268,7 @@ def _build_exponential(*, is_monotonic: bool) -> Callable[[], Callable[[Any], An
 
 def _build_noise(name: str, **options: float) -> Callable[[], Any]:
     place = f"pipeline_dp.dp_computations:{name}"
-    return lambda: import_attribute(place)(**options)
+    return lambda: import_object(place)(**options)
 
 
 _engine = partial(
@@ -307,7 +307,7 @@ CASES: tuple[Case, ...] = (
                attack=FloatLattice, true_loss=math.inf, cause=_DIGITS, trials=100_000),
     _python_dp(name="LaplaceMechanism(1, 1).noised_value_above_threshold(x, 2)", claim=1.0,
                build=lambda: (lambda mechanism: lambda x: mechanism.noised_value_above_threshold(
-                   float(x), 2.0))(import_attribute(
+                   float(x), 2.0))(import_object(
                        "pydp.algorithms.numerical_mechanisms:LaplaceMechanism")(1.0, 1.0)),
                pair=_zero_one, relation=_SHIFT, stated=_NOISE, true_loss=1.0, trials=100_000),
     _make_query_case("Count", _MORE, "int", true_loss=1.0, trials=100_000),
@@ -342,10 +342,10 @@ CASES: tuple[Case, ...] = (
     _make_query_case("Percentile", _FEW, "float", {"percentile": 0.25} | _UNIT, trials=20_000),
     _make_query_case("Percentile", _FEW, "int", {"percentile": 0.25} | _UNIT, trials=20_000),
     _python_dp(name="QuantileTree(0, 1, 4, 16).compute_quantiles(1, 0, 1, 1, [0.5])", claim=1.0,
-               build=_build_quantile("laplace", 0.0), pair=_FEW, relation=_ADDED,
+               build=_build_median("laplace", 0.0), pair=_FEW, relation=_ADDED,
                stated="pydp/_pydp, signature of compute_quantiles", trials=20_000),
     _python_dp(name="QuantileTree(0, 1, 4, 16).compute_quantiles(1, 0.01, 1, 1, [0.5], 'gaussian')",
-               claim=1.0, delta=0.01, build=_build_quantile("gaussian", 0.01), pair=_FEW,
+               claim=1.0, delta=0.01, build=_build_median("gaussian", 0.01), pair=_FEW,
                relation=_ADDED, stated="pydp/_pydp, signature of compute_quantiles", trials=20_000),
     _python_dp(name="create_partition_strategy('truncated_geometric', 1, 0.05, 1), 0 or 1 users",
                claim=1.0, delta=0.05, build=_build_choice("truncated_geometric", 0), pair=(0, 1),
@@ -363,15 +363,15 @@ CASES: tuple[Case, ...] = (
                delta=0.05, build=_build_choice("laplace", 0, pre_threshold=5), pair=(4, 5),
                relation="one user is added", stated=_SELECTED, trials=100_000),
     _python_dp(name="ml.mechanisms.laplace.Laplace at epsilon 1", claim=1.0, pair=_zero_one,
-               build=_build_ml_noise("laplace:Laplace"), relation=_SHIFT,
+               build=_build_pydp_ml_noise("laplace:Laplace"), relation=_SHIFT,
                stated="pydp/ml/mechanisms/base.py:182, docstring"),
     _python_dp(name="ml.mechanisms.geometric.Geometric at epsilon 1, probability 0.01", claim=1.0,
-               build=_build_ml_noise("geometric:Geometric", probability=0.01), pair=(0, 1),
+               build=_build_pydp_ml_noise("geometric:Geometric", probability=0.01), pair=(0, 1),
                relation=_SHIFT, stated="pydp/ml/mechanisms/geometric.py:40, docstring",
                true_loss=math.inf,
                cause="the noise is the one-sided geometric law, never below 0 "
                "(pydp/ml/mechanisms/geometric.py:159)"),
-    _python_dp(name="ml.GaussianNB(bounds=(0, 1))", claim=1.0, build=_build_bayes_fit,
+    _python_dp(name="ml.GaussianNB(bounds=(0, 1))", claim=1.0, build=_build_naive_bayes_fit,
                pair=((_LINE, np.array([0, 0, 1, 1])), (_LINE, np.array([0, 1, 1, 1]))),
                relation="one row is replaced", trials=2_000,
                stated="pydp/ml/naive_bayes.py:40, docstring: epsilon"),
@@ -459,19 +459,19 @@ CASES: tuple[Case, ...] = (
             build=_build_aggregation(("PRIVACY_ID_COUNT",), delta=0.05, partitions=None,
                              post_aggregation_thresholding=True),
             pair=_ONE_USER, delta=0.05, trials=50_000),
-    _engine(name="aggregate COUNT, order of two public partitions", build=_first_partition_key,
+    _engine(name="aggregate COUNT, order of two public partitions", build=_make_first_key_mechanism,
             pair=(((1, 1, 0.0), (2, 0, 0.0)), ((2, 0, 0.0),)), trials=2_000, true_loss=math.inf,
             relation="one user with one contribution is removed", reading="release unclear",
             release="the key of the first partition in the result",
             cause="the local backend keeps the order of the rows (pipeline_dp/"
             "pipeline_backend.py:405), and public partitions are appended to it"),
     _engine(name="select_partitions TRUNCATED_GEOMETRIC, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_pipeline("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
+            build=_partition_selector("TRUNCATED_GEOMETRIC"), pair=_ONE_USER),
     _engine(name="select_partitions LAPLACE_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_pipeline("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
+            build=_partition_selector("LAPLACE_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05, trials=50_000,
-            build=_build_pipeline("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
+            build=_partition_selector("GAUSSIAN_THRESHOLDING"), pair=_ONE_USER),
     _engine(name="select_partitions WEIGHTED_GAUSSIAN_THRESHOLDING, 1 or 2 users", delta=0.05,
-            build=_build_pipeline("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
+            build=_partition_selector("WEIGHTED_GAUSSIAN_THRESHOLDING"), pair=_ONE_USER,
             trials=1_000),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...attacks import Threshold, hash_score
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _VALUES: Final = "any two values"
 _TUPLES: Final = "any two tuples of values"
@@ -81,7 +81,7 @@ def _hash_attack(pair: tuple[int, int], size: int) -> Callable[[], Any]:
     """
 
     def build() -> Threshold:
-        make_hash = import_attribute("xxhash:xxh32")
+        make_hash = import_object("xxhash:xxh32")
         # pure-ldp numbers its values from 1, and hashes the number from 0.
         first = min(pair)
 
@@ -107,8 +107,8 @@ def _build_client(
     def build() -> Callable[[Any, int, Any], Any]:
         oracles, hitters = "pure_ldp.frequency_oracles", "pure_ldp.heavy_hitters"
         module = hitters if name in ("PEMClient", "TreeHistClient", "SFPClient") else oracles
-        kind = import_attribute(f"{module}:{name}")
-        oracle = import_attribute(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
+        kind = import_object(f"{module}:{name}")
+        oracle = import_object(f"{oracles}:{inner[0]}")(*inner[1:]) if inner else None
         client = kind(*arguments, **options | ({"fo_client": oracle} if inner else {}))
         return _make_number_sampler(client.privatise)
 
@@ -121,13 +121,13 @@ def _build_call(
     """Return a function that builds a mechanism from a client function of multi-freq-ldpy."""
 
     def build() -> Callable[[Any, int, Any], Any]:
-        function = import_attribute(f"multi_freq_ldpy.{path}")
+        function = import_object(f"multi_freq_ldpy.{path}")
         return _make_number_sampler(lambda x: function(x, *arguments), reports)
 
     return build
 
 
-def _make_single_case(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _make_single_input_case(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of a client for one value, by default at epsilon 1."""
     name = f"{module}_Client"
     words = ", ".join(map(repr, arguments))
@@ -139,7 +139,7 @@ def _make_single_case(module: str, line: int, *arguments: Any, **fields: Any) ->
     return _multi(**facts | fields)
 
 
-def _make_tuple_case(
+def _tuple_input_case(
     solution: str, client: str, line: int, sizes: list[int], **fields: Any
 ) -> Case:
     """Make the case of a client for several values of one person, at epsilon 1."""
@@ -154,7 +154,7 @@ def _make_tuple_case(
     return _multi(**facts | fields)
 
 
-def _longitudinal_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
+def _single_report_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
     """Make the case of one report of a client for repeated reports.
 
     The claim is the last of the `arguments`.
@@ -172,7 +172,7 @@ def _build_protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], 
     """Return a function that builds a protocol of ldp-toolbox."""
 
     def build() -> Any:
-        kind = import_attribute(f"ldp_toolbox.protocols.frequency.{path}")
+        kind = import_object(f"ldp_toolbox.protocols.frequency.{path}")
         protocol = kind(*arguments, **options)
         # Its answers are lists of different lengths.
         is_ragged = getattr(protocol, "thresholding", False)
@@ -185,15 +185,15 @@ def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, A
     """Return a function that builds nonparametric randomized response for many people."""
 
     def build() -> Callable[[float, int, Any], Any]:
-        function = import_attribute("nprr:nprr")
+        function = import_object("nprr:nprr")
         return lambda x, size, _: function(np.full(size, x), r, grid)
 
     return build
 
 
-def _build_optimal_response(epsilon: float) -> Callable[[float, int, Any], Any]:
+def _build_nonparametric_response(epsilon: float) -> Callable[[float, int, Any], Any]:
     """Build nonparametric randomized response with parameters chosen by the package."""
-    r, grid = import_attribute("nprr:r_G_opt_entropy")(epsilon)
+    r, grid = import_object("nprr:r_G_opt_entropy")(epsilon)
     return _build_response(r, grid)()
 
 
@@ -202,16 +202,16 @@ def _make_nprr(grid: int) -> Callable[[float, int, Any], Any]:
 
     The parameter r is computed by the package's formula.
     """
-    return _build_response(import_attribute("nprr:r_from_G_eps")(grid, 1.0), grid)()
+    return _build_response(import_object("nprr:r_from_G_eps")(grid, 1.0), grid)()
 
 
-def _response_loss(grid: int, epsilon: float, ends: bool = True) -> float:
+def _response_loss(grid: int, epsilon: float, are_grid_ends: bool = True) -> float:
     """Return the privacy loss of two values that are points of the grid.
 
     The uniform random answer is rounded to the grid, so the ends of [0, 1] have half of the
     probability of the other points.
     """
-    return math.log1p((2 if ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
+    return math.log1p((2 if are_grid_ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
 def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
@@ -221,7 +221,7 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
     """
 
     def build() -> Callable[[str], Any]:
-        kind, configure = map(import_attribute, ("hll_py:HyperLogLogLDP", "hll_py:SketchConfig"))
+        kind, configure = map(import_object, ("hll_py:HyperLogLogLDP", "hll_py:SketchConfig"))
 
         def insert_word(x: str) -> Any:
             sketch = kind(configure(m=1))
@@ -233,7 +233,7 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
     return build
 
 
-def _sampled_epsilon(attributes: int) -> float:
+def _epsilon_before_amplification(attributes: int) -> float:
     """Return the epsilon of a single report if one of `attributes` attributes is sampled.
 
     The total epsilon, after amplification by sampling, is 1.
@@ -241,21 +241,21 @@ def _sampled_epsilon(attributes: int) -> float:
     return math.log1p(attributes * math.expm1(1.0))
 
 
-_AMPLIFIED: Final = math.exp(_sampled_epsilon(2))
+_AMPLIFIED: Final = math.exp(_epsilon_before_amplification(2))
 
 
-def _fake_data_privacy_loss(likelihood: float) -> float:
+def _fake_data_privacy_loss(likelihood_ratio: float) -> float:
     """Return the privacy loss of RS+FD if the first of two values changes.
 
     RS+FD (random sampling plus fake data) reports one true value and a fake one. The second value
     has two possible values.
 
     Args:
-        likelihood: probability of the worst first output if the first value is the other one,
+        likelihood_ratio: probability of the worst first output if the first value is the other one,
             divided by its probability if the first value is fake.
     """
     second = 2 / (_AMPLIFIED + 1)
-    return math.log((_AMPLIFIED * likelihood + second) / (likelihood + second))
+    return math.log((_AMPLIFIED * likelihood_ratio + second) / (likelihood_ratio + second))
 
 
 def _build_match_attack(entries: dict[int, int]) -> Callable[[], Any]:
@@ -359,60 +359,60 @@ CASES: tuple[Case, ...] = (
     _pure(name="SFPClient(4.0, 2, 4, fo_client=CMSClient(4.0, hash_funcs, 4))", claim=4.0,
           build=_build_client("SFPClient", 1.0, 2, 4, inner=("CMSClient", 4.0, [_make_hash(4, 1)],
           4)), pair=("0000", "1111"), stated=_STATED_HITTERS),
-    _make_single_case("GRR", 17, 4, 1.0),
-    _make_single_case("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
-    _make_single_case("UE", 17, 4, 1.0),
-    _make_single_case("UE", 17, 4, 1.0, False),
-    _make_single_case("HE", 18, 4, 1.0),
-    _make_single_case("LH", 21, 4, 1.0, attack=_hash_attack((0, 1), 4)),
-    _make_single_case("LH", 21, 4, 1.0, False, attack=_hash_attack((0, 1), 2)),
-    _make_single_case("SS", 17, 4, 1.0),
-    _make_single_case("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _make_single_case("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
+    _make_single_input_case("GRR", 17, 4, 1.0),
+    _make_single_input_case("GRR", 17, 10, 5.0, claim=5.0, true_loss=5.0),
+    _make_single_input_case("UE", 17, 4, 1.0),
+    _make_single_input_case("UE", 17, 4, 1.0, False),
+    _make_single_input_case("HE", 18, 4, 1.0),
+    _make_single_input_case("LH", 21, 4, 1.0, attack=_hash_attack((0, 1), 4)),
+    _make_single_input_case("LH", 21, 4, 1.0, False, attack=_hash_attack((0, 1), 2)),
+    _make_single_input_case("SS", 17, 4, 1.0),
+    _make_single_input_case("SS", 17, 20, 1.0, release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _make_single_input_case("SS", 17, 20, 1.0, name="SS_Client(x, 20, 1.0), sorted",
             build=lambda: lambda x, size, rng: np.sort(_SUBSETS()(x, size, rng)),
             release="the returned array, sorted"),
-    _make_single_case("ADP", 17, 4, 1.0),
-    _make_single_case("ADP", 17, 20, 1.0),
-    _make_tuple_case("SPL", "GRR", 22, [4, 4], true_loss=1.0),
-    _make_tuple_case("SPL", "UE", 44, [4, 4], true_loss=1.0),
-    _make_tuple_case("SPL", "SS", 90, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _make_tuple_case("SMP", "GRR", 22, [4, 4], true_loss=1.0),
-    _make_tuple_case("SMP", "UE", 42, [4, 4], true_loss=1.0),
-    _make_tuple_case("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
-    _make_tuple_case("RSpFD", "GRR", 17, [4, 4], true_loss=_sampled_epsilon(2),
+    _make_single_input_case("ADP", 17, 4, 1.0),
+    _make_single_input_case("ADP", 17, 20, 1.0),
+    _tuple_input_case("SPL", "GRR", 22, [4, 4], true_loss=1.0),
+    _tuple_input_case("SPL", "UE", 44, [4, 4], true_loss=1.0),
+    _tuple_input_case("SPL", "SS", 90, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _tuple_input_case("SMP", "GRR", 22, [4, 4], true_loss=1.0),
+    _tuple_input_case("SMP", "UE", 42, [4, 4], true_loss=1.0),
+    _tuple_input_case("SMP", "SS", 83, [20, 20], release=_SETS, true_loss=math.inf, cause=_ORDER),
+    _tuple_input_case("RSpFD", "GRR", 17, [4, 4], true_loss=_epsilon_before_amplification(2),
           reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(22)),
-    _make_tuple_case("RSpFD", "GRR", 17, [4, 4],
+    _tuple_input_case("RSpFD", "GRR", 17, [4, 4],
           name="RSpFD_GRR_Client(x, [4, 4], 2, 1.0), one value", pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
-    _make_tuple_case("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
+    _tuple_input_case("RSpFD", "GRR", 17, [20, 2], pair=((0, 0), (19, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_fake_data_privacy_loss(20 / (_AMPLIFIED + 19)), trials=200_000,
            cause=_ONE_ATTRIBUTE.format(22)),
-    _make_tuple_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_sampled_epsilon(2),
+    _tuple_input_case("RSpFD", "UE_zero", 49, [4, 4], true_loss=_epsilon_before_amplification(2),
           reading="relation unclear", trials=200_000, cause=_ATTRIBUTE.format(55)),
-    _make_tuple_case("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)),
+    _tuple_input_case("RSpFD", "UE_zero", 49, [6, 2], pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=1.0),
-    _make_tuple_case("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)),
+    _tuple_input_case("RSpFD", "UE_rnd", 83, [20, 2], pair=((0, 0), (1, 0)),
           relation=_ONE_OF_A_TUPLE, true_loss=_fake_data_privacy_loss(20 / (_AMPLIFIED + 19)),
           trials=200_000, attack=_build_match_attack({0: 1, 1: 0, 20: 0, 21: 1}),
           cause=_ONE_ATTRIBUTE.format(89)),
-    _make_tuple_case("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
+    _tuple_input_case("RSpFD", "ADP", 116, [20, 2], pair=((0, 0), (1, 0)), relation=_ONE_OF_A_TUPLE,
            true_loss=_fake_data_privacy_loss((_AMPLIFIED + 1) / _AMPLIFIED / 2), trials=200_000,
            attack=_build_match_attack({0: 1, 1: 0, 20: 1}), cause=_ONE_ATTRIBUTE.format(122)),
-    _longitudinal_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
-    _longitudinal_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
-    _longitudinal_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _longitudinal_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _longitudinal_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
-    _longitudinal_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
-    _longitudinal_case("L_LH", 18, 4, 2.0, 1.0, attack=_hash_attack((0, 1), 3)),
-    _longitudinal_case("L_ADP", 18, 4, 2.0, 1.0),
-    _longitudinal_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
+    _single_report_case("L_GRR", 21, 2, 2.0, 1.0, true_loss=1.0),
+    _single_report_case("L_GRR", 21, 20, 2.0, 1.0, pair=(0, 19)),
+    _single_report_case("L_OUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _single_report_case("L_OSUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _single_report_case("L_SUE", 22, 4, 2.0, 1.0, true_loss=1.0),
+    _single_report_case("L_SOUE", 21, 4, 2.0, 1.0, true_loss=1.0),
+    _single_report_case("L_LH", 18, 4, 2.0, 1.0, attack=_hash_attack((0, 1), 3)),
+    _single_report_case("L_ADP", 18, 4, 2.0, 1.0),
+    _single_report_case("L_SUE", 21, 2, 1.0, 0.5, name="L_SUE_Client(x, 2, 1.0, 0.5), four reports",
           build=_build_call("long_freq_est.L_SUE:L_SUE_Client", 2, 1.0, 0.5, reports=4), claim=1.0,
           stated="long_freq_est/L_SUE.py:21, docstring: privacy of infinitely many reports",
           reading="release unclear", true_loss=2.0, release="four returned values",
           cause="each call draws the permanent round anew (long_freq_est/L_SUE.py:64)"),
-    _longitudinal_case("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
-    _longitudinal_case("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
+    _single_report_case("dBitFlipPM", 16, 4, 4, 4, 1.0, true_loss=1.0),
+    _single_report_case("dBitFlipPM", 16, 4, 4, 1, 1.0, true_loss=0.5),
     _toolbox(name="GeneralizedRandomizedResponse(4, 1.0)", pair=(0, 1), claim=1.0, true_loss=1.0,
              build=_build_protocol("grr:GeneralizedRandomizedResponse", 4, 1.0)),
     _toolbox(name="UnaryEncoding(4, 1.0)", build=_build_protocol("ue:UnaryEncoding", 4, 1.0),
@@ -431,21 +431,21 @@ CASES: tuple[Case, ...] = (
     _toolbox(name="SubsetSelection(20, 1.0)", build=_build_protocol("ss:SubsetSelection", 20, 1.0),
              pair=(0, 1), claim=1.0, true_loss=1.0),
     _nprr(name="laplace(x, 1.0)", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
-          build=lambda: lambda x, size, _: import_attribute("nprr:laplace")(np.full(size, x), 1.0),
+          build=lambda: lambda x, size, _: import_object("nprr:laplace")(np.full(size, x), 1.0),
           stated="mechanisms.py:21, docstring: privacy parameter; scale 1 / eps in line 28"),
     _nprr(name="warner_rr(x, r_from_G_eps(1, 1.0))", pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
-          build=lambda: lambda x, size, _: import_attribute("nprr:warner_rr")(
-              np.full(size, x), import_attribute("nprr:r_from_G_eps")(1, 1.0))),
-    _nprr(name="nprr(x, *r_G_opt_entropy(1.0))", build=lambda: _build_optimal_response(1.0),
+          build=lambda: lambda x, size, _: import_object("nprr:warner_rr")(
+              np.full(size, x), import_object("nprr:r_from_G_eps")(1, 1.0))),
+    _nprr(name="nprr(x, *r_G_opt_entropy(1.0))", build=lambda: _build_nonparametric_response(1.0),
           pair=(0.0, 1.0), claim=1.0, true_loss=1.0,
           stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
-    _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _build_optimal_response(2.0),
+    _nprr(name="nprr(x, *r_G_opt_entropy(2.0))", build=lambda: _build_nonparametric_response(2.0),
           pair=(0.0, 1.0), claim=2.0, true_loss=_response_loss(6, 2.0), cause=_GRID,
           stated="mechanisms.py:235, docstring of r_G_opt_entropy: desired privacy level"),
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4)", build=lambda: _make_nprr(4), claim=1.0,
           pair=(0.0, 1.0), true_loss=_response_loss(4, 1.0), cause=_GRID),
     _nprr(name="nprr(x, r_from_G_eps(4, 1.0), 4), between the ends", build=lambda: _make_nprr(4),
-          pair=(0.25, 0.75), claim=1.0, true_loss=_response_loss(4, 1.0, ends=False)),
+          pair=(0.25, 0.75), claim=1.0, true_loss=_response_loss(4, 1.0, are_grid_ends=False)),
     _nprr(name="nprr(x, r_from_G_eps(16, 1.0), 16)", build=lambda: _make_nprr(16), claim=1.0,
           pair=(0.0, 1.0), true_loss=_response_loss(16, 1.0), cause=_GRID),
     _hll(name="HyperLogLogLDP(SketchConfig(m=1)).sketch_map", pair=("apple", "grape"),

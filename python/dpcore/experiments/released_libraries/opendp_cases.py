@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...adapters.opendp import OpenDP
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _case = partial(Case, package="opendp", version="0.16.0", trials=10_000)
 
@@ -24,7 +24,7 @@ def _make_case(
     """Make the case of a measurement that is built with `opendp.prelude`."""
 
     def build() -> Any:
-        prelude = import_attribute("opendp.prelude")
+        prelude = import_object("opendp.prelude")
         prelude.enable_features(*_FEATURES)
         return make(prelude)
 
@@ -64,7 +64,7 @@ def _row_space(dp: Any, kind: Any = float, **options: Any) -> tuple[Any, Any]:
     return dp.vector_domain(_make_atom_domain(dp, kind), **options), dp.symmetric_distance()
 
 
-def _count_space(dp: Any, metric: str) -> tuple[Any, Any]:
+def _dict_space(dp: Any, metric: str) -> tuple[Any, Any]:
     """Return the domain and the metric of a dict of counts with names as keys."""
     names = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
     return names, getattr(dp, metric)(dp.absolute_distance(T=int))
@@ -74,7 +74,7 @@ def _fix_delta(dp: Any, measurement: Any, delta: float = 0.01) -> Any:
     return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta=delta)
 
 
-def _read_counts(release: dict[str, int]) -> list[int]:
+def _list_counts_or_zeros(release: dict[str, int]) -> list[int]:
     """Return the released counts. The count of a name that is not released is 0."""
     return [release.get("a", 0), release.get("b", 0)]
 
@@ -192,24 +192,24 @@ CASES: tuple[Case, ...] = (
           true_loss=1.0),
     _make_case("make_laplace_threshold(scale=1, threshold=4)",
              "measurements/fn.make_laplace_threshold", (1, 1, 1), lambda dp: OpenDP(
-                 dp.m.make_laplace_threshold(*_count_space(dp, "l01inf_distance"), scale=1.0,
-                                             threshold=4), ask=_read_counts),
+                 dp.m.make_laplace_threshold(*_dict_space(dp, "l01inf_distance"), scale=1.0,
+                                             threshold=4), ask=_list_counts_or_zeros),
              _NAMES, delta=0.01338980493269848, **_THRESHOLD),
     _make_case("make_laplace_threshold(scale=1, threshold=4), a count that is released",
              "measurements/fn.make_laplace_threshold", (1, 1, 1), lambda dp: OpenDP(
-                 dp.m.make_laplace_threshold(*_count_space(dp, "l01inf_distance"), scale=1.0,
-                                             threshold=4), ask=_read_counts),
+                 dp.m.make_laplace_threshold(*_dict_space(dp, "l01inf_distance"), scale=1.0,
+                                             threshold=4), ask=_list_counts_or_zeros),
              ({"a": 5}, {"a": 6}), delta=0.01338980493269848),
     _make_case("make_gaussian_threshold(scale=1, threshold=4), delta 0.01",
           "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(_fix_delta(dp,
-          dp.m.make_gaussian_threshold(*_count_space(dp, "l02inf_distance"), scale=1.0,
-          threshold=4)), ask=_read_counts), ({"a": 5}, {"a": 6}), claim=2.808702222893905,
+          dp.m.make_gaussian_threshold(*_dict_space(dp, "l02inf_distance"), scale=1.0,
+          threshold=4)), ask=_list_counts_or_zeros), ({"a": 5}, {"a": 6}), claim=2.808702222893905,
           delta=0.01),
     _make_case("make_gaussian_threshold(scale=2, threshold=5), delta 0.026",
              "measurements/fn.make_gaussian_threshold", (1, 1, 1), lambda dp: OpenDP(
-                 _fix_delta(dp, dp.m.make_gaussian_threshold(*_count_space(dp, "l02inf_distance"),
+                 _fix_delta(dp, dp.m.make_gaussian_threshold(*_dict_space(dp, "l02inf_distance"),
                                                              scale=2.0, threshold=5), 0.026),
-                 ask=_read_counts),
+                 ask=_list_counts_or_zeros),
              ({}, {"b": 1}), claim=1.3467184599422242, delta=0.026, **_THRESHOLD),
     _noise("make_canonical_noise(d_in=1, d_out=(1, 0.01))", "measurements/fn.make_canonical_noise",
           1.0, lambda dp: dp.m.make_canonical_noise(*_number_space(dp), d_in=1.0, d_out=(1.0,
@@ -278,7 +278,7 @@ CASES: tuple[Case, ...] = (
              (b"\x80", b"\x40"), claim=1.0216512475319817, true_loss=2 * math.log(1.25 / 0.75)),
     _make_case("make_alp_queryable(scale=1, total_limit=24, value_limit=24)",
              "measurements/fn.make_alp_queryable", (1, 1, 1), lambda dp: OpenDP(
-                 dp.m.make_alp_queryable(*_count_space(dp, "l01inf_distance"), scale=1.0,
+                 dp.m.make_alp_queryable(*_dict_space(dp, "l01inf_distance"), scale=1.0,
                                          total_limit=24, value_limit=24), ask=lambda ask: ask("a")),
              ({"a": 5}, {"a": 6})),
     _noise("make_composition of two make_laplace(scale=2)", "combinators/fn.make_composition", 1.0,
@@ -327,7 +327,7 @@ CASES: tuple[Case, ...] = (
     _records("make_count_by, then_laplace_threshold(scale=1, threshold=4)",
              "transformations/fn.make_count_by", 1, lambda dp: OpenDP(
                  _row_space(dp, str) >> dp.t.then_count_by(TV=int)
-                 >> dp.m.then_laplace_threshold(scale=1.0, threshold=4), ask=_read_counts),
+                 >> dp.m.then_laplace_threshold(scale=1.0, threshold=4), ask=_list_counts_or_zeros),
              (["a"] * 5, ["a"] * 5 + ["b"]), delta=0.01338980493269848, **_THRESHOLD),
     _make_case("make_b_ary_tree(4 leaves, 2), then_laplace(scale=3)",
           "transformations/fn.make_b_ary_tree", 1, lambda dp: _vector_space(dp, "l1_distance", int)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .cases import ENVIRONMENTS, list_cases
+from .cases import ENVIRONMENTS, list_mechanisms
 from .rows import Row, make_row, read_row
 from .worker import describe_machine
 
@@ -60,9 +60,9 @@ def audit_package(
             the current interpreter.
 
     Returns:
-        One result (`Row`) for each mechanism, in the order of `list_cases`.
+        One result (`Row`) for each mechanism, in the order of `list_mechanisms`.
     """
-    cases = list_cases(package, slow=slow)
+    cases = list_mechanisms(package, slow=slow)
     rows: dict[str, Row] = {}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
@@ -104,7 +104,7 @@ def _run_for_end_reason(python: str, package: str, path: Path, options: dict[str
         try:
             return _wait_for_end_reason(process, path, errors)
         finally:
-            _end_process(process)
+            _kill_process_group(process)
 
 
 def _wait_for_end_reason(process: subprocess.Popen[bytes], path: Path, errors: Any) -> str:
@@ -113,7 +113,7 @@ def _wait_for_end_reason(process: subprocess.Popen[bytes], path: Path, errors: A
         time.sleep(_POLL_SECONDS)
         if path.stat().st_size > size:
             size, changed = path.stat().st_size, time.monotonic()
-            limit = _read_time_limit(path)
+            limit = _read_time_limit_of_last_line(path)
         if time.monotonic() - changed > limit:
             return f"exceeded its time limit of {limit:g} s"
     if process.returncode < 0:
@@ -124,12 +124,12 @@ def _wait_for_end_reason(process: subprocess.Popen[bytes], path: Path, errors: A
     return f"ended the process with status {process.returncode}: {last.strip()}"
 
 
-def _read_time_limit(path: Path) -> float:
+def _read_time_limit_of_last_line(path: Path) -> float:
     lines = path.read_text(encoding="utf-8").splitlines()
     return float(json.loads(lines[-1]).get("seconds", _START_SECONDS)) if lines else _START_SECONDS
 
 
-def _end_process(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """End a process and all processes that it started, such as a Java virtual machine."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):

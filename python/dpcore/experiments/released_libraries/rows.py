@@ -159,9 +159,9 @@ def read_row(record: dict[str, Any]) -> Row:
     if missing:
         raise invalid("record", "a row with all fields", f"a row without {', '.join(missing)}")
     values = {name: record[name] for name in names}
-    lists = {name: tuple(map(_read_number, values[name])) for name in ("strict", "hits")}
+    lists = {name: tuple(map(_to_float_if_str, values[name])) for name in ("strict", "hits")}
     numbers = {
-        name: _read_number(value)
+        name: _to_float_if_str(value)
         for name, value in values.items()
         if name in ("claim", "delta", "true_loss", "certified", "rounding", "traced_loss")
     }
@@ -174,7 +174,7 @@ def read_row(record: dict[str, Any]) -> Row:
     return row
 
 
-def _read_number(value: Any) -> Any:
+def _to_float_if_str(value: Any) -> Any:
     return float(value) if isinstance(value, str) else value
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _Build = Callable[[], Callable[..., Any]]
 
@@ -41,27 +41,27 @@ def _build_call(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism from a function with one input."""
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute(path)
+        function = import_object(path)
         return lambda x: function(x, **options)
 
     return build
 
 
-def _call_to_array(path: str, **options: Any) -> _Build:
+def _array_call_builder(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism whose output tensor is converted to an array."""
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute(path)
+        function = import_object(path)
         return lambda x: np.asarray(function(np.asarray(x), **options))
 
     return build
 
 
-def _noise_adder(path: str, **options: Any) -> _Build:
+def _noise_adder_builder(path: str, **options: Any) -> _Build:
     """Return a function that builds a mechanism that adds a package's noise to the input."""
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute(path)
+        function = import_object(path)
         return lambda x: x + function(**options)
 
     return build
@@ -80,7 +80,7 @@ def _batched_call(path: str, keyword: str, *others: Any, **options: Any) -> _Bui
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
-        function = import_attribute(path)
+        function = import_object(path)
 
         def draw(x: Any, size: int, rng: Any) -> Any:
             records = np.append(np.full(size, x), others) if others else np.full(size, x)
@@ -109,18 +109,18 @@ def _gaussian_loss(ratio: float, delta: float) -> float:
     return low
 
 
-def _diffpriv_sigma(*arguments: float) -> float:
-    return float(import_attribute("diffpriv_pure:gaussian_sigma")(*arguments))
+def _gaussian_sigma(*arguments: float) -> float:
+    return float(import_object("diffpriv_pure:gaussian_sigma")(*arguments))
 
 
-def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
+def _eeprivacy_maker(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
     """Return a function that builds an operation of eeprivacy.
 
     The output is converted to floats.
     """
 
     def build() -> Callable[[Any], Any]:
-        operation = import_attribute(f"eeprivacy.operations:{kind}")(**options)
+        operation = import_object(f"eeprivacy.operations:{kind}")(**options)
         return lambda x: np.atleast_1d(
             np.asarray(operation.execute(**{key: np.asarray(x)}, **arguments), float)
         )
@@ -128,13 +128,13 @@ def _build_operation(kind: str, key: str, options: dict[str, Any], **arguments: 
     return build
 
 
-def _build_hour_sums(*names: str, **bounds: float) -> _Build:
+def _noisy_hours_sum(*names: str, **bounds: float) -> _Build:
     """Return a function that builds noisy sums of clipped hours, as in the package's README."""
 
     def build() -> Callable[[Any], Any]:
-        limits = import_attribute("dp_group_stats:ContributionBounds")(**bounds)
-        config = import_attribute("dp_group_stats:DPGroupStatsConfig")(bounds=limits)
-        noise = import_attribute("dp_group_stats:laplace_noise")
+        limits = import_object("dp_group_stats:ContributionBounds")(**bounds)
+        config = import_object("dp_group_stats:DPGroupStatsConfig")(bounds=limits)
+        noise = import_object("dp_group_stats:laplace_noise")
         parts = [
             (
                 getattr(limits, f"clip_{name}"),
@@ -150,14 +150,14 @@ def _build_hour_sums(*names: str, **bounds: float) -> _Build:
     return build
 
 
-def _build_period_sums() -> Callable[[Any], Any]:
+def _build_noisy_period_sums() -> Callable[[Any], Any]:
     """Return a function that publishes noisy sums of four periods.
 
     The package reduces epsilon so that the total epsilon is at most 1.
     """
-    adapt = import_attribute("dp_group_stats:compute_adaptive_epsilon")
-    noise = import_attribute("dp_group_stats:laplace_noise")
-    limits = import_attribute("dp_group_stats:ContributionBounds")()
+    adapt = import_object("dp_group_stats:compute_adaptive_epsilon")
+    noise = import_object("dp_group_stats:laplace_noise")
+    limits = import_object("dp_group_stats:ContributionBounds")()
 
     def publish(x: Any) -> Any:
         total, sums = 0.0, []
@@ -179,29 +179,29 @@ def _build_query(
     """Return a function that builds a query of dwork on a table with the columns A and B."""
 
     def build() -> Callable[[Any], Any]:
-        values = import_attribute(f"dwork.language.types:{kind}")
+        values = import_object(f"dwork.language.types:{kind}")
         columns = {name: values(min=low, max=high) for name in "AB"}
-        schema = type("Schema", (import_attribute("dwork.dataschema:DataSchema"),), columns)
-        dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
-        frame = import_attribute("pandas:DataFrame")
+        schema = type("Schema", (import_object("dwork.dataschema:DataSchema"),), columns)
+        dataset = import_object("dwork.dataset.pandas:PandasDataset")
+        frame = import_object("pandas:DataFrame")
         return lambda x: query(dataset(schema, frame({"A": x, "B": x}))).dp(epsilon)
 
     return build
 
 
-def _list_group_names() -> Callable[[Any], tuple[Any, ...]]:
+def _make_group_lister() -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns the group names of a table of dwork."""
-    schema = import_attribute("dwork.dataschema:DataSchema")
-    dataset = import_attribute("dwork.dataset.pandas:PandasDataset")
-    frame = import_attribute("pandas:DataFrame")
+    schema = import_object("dwork.dataschema:DataSchema")
+    dataset = import_object("dwork.dataset.pandas:PandasDataset")
+    frame = import_object("pandas:DataFrame")
     return lambda x: tuple(dataset(schema, frame({"A": x})).group_by(by="A").groups)
 
 
-def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
+def _obfuscation_maker(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
     """Return a function that builds a mechanism of pypantera with a small vocabulary."""
 
     def build() -> Callable[[Any, int, Any], Any]:
-        kind, frame = import_attribute(f"src.{path}"), import_attribute("pandas:DataFrame")
+        kind, frame = import_object(f"src.{path}"), import_object("pandas:DataFrame")
         lines = [f"{word} {' '.join(map(str, vector))}\n" for word, vector in words.items()]
         with TemporaryDirectory() as folder:
             place = Path(folder) / "embeddings.txt"
@@ -218,14 +218,14 @@ def _build_obfuscation(path: str, words: Mapping[str, tuple[float, ...]], **opti
     return build
 
 
-def _build_column(path: str, *others: Any, **options: Any) -> _Build:
+def _build_column_call(path: str, *others: Any, **options: Any) -> _Build:
     """Return a function that builds a call for one column of a table.
 
     Each record of the column gives one output.
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
-        function, frame = import_attribute(path), import_attribute("pandas:DataFrame")
+        function, frame = import_object(path), import_object("pandas:DataFrame")
 
         def draw(x: Any, size: int, rng: Any) -> Any:
             table = frame({"value": [x] * size + list(others)})
@@ -243,7 +243,7 @@ def _build_list_call(path: str, **options: Any) -> _Build:
     """
 
     def build() -> Callable[[Any], Any]:
-        function = import_attribute(path)
+        function = import_object(path)
         return lambda x: tuple(map(str, function(np.array(x), **options)))
 
     return build
@@ -260,8 +260,8 @@ def _location_dp(*columns: str, fresh: bool = True) -> _Build:
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
-        function = import_attribute("trasgodp.geoindis:metric_privacy")
-        frame = import_attribute("pandas:DataFrame")
+        function = import_object("trasgodp.geoindis:metric_privacy")
+        frame = import_object("pandas:DataFrame")
 
         def move(x: Any, size: int, rng: Any) -> Any:
             table = frame(x, columns=["lat", "lon"])
@@ -330,7 +330,7 @@ _TEM: Final = "SamplingPerturbationMechanism.tem:TEM"
 
 CASES: tuple[Case, ...] = (
     _pure(name="laplace_noise(scale=1, epsilon=1)", pair=_ZERO_ONE, claim=1.0, true_loss=1.0,
-          build=_noise_adder("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0),
+          build=_noise_adder_builder("diffpriv_pure:laplace_noise", scale=1.0, epsilon=1.0),
           relation=_DISTANCE, stated="__init__.py:45, docstring: pure epsilon-DP", trials=100_000),
     _pure(name="private_sum(bounds=(0, 1), epsilon=1)", pair=_LISTS, claim=1.0, true_loss=1.0,
           build=_build_call("diffpriv_pure:private_sum", bounds=(0.0, 1.0), epsilon=1.0),
@@ -350,8 +350,8 @@ CASES: tuple[Case, ...] = (
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
     _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
-          build=lambda: _noise_adder("diffpriv_pure:gaussian_noise", sigma=_diffpriv_sigma(1.0, 8.0,
-          0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
+          build=lambda: _noise_adder_builder("diffpriv_pure:gaussian_noise", 
+          sigma=_gaussian_sigma(1.0, 8.0, 0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
           stated="README, public API: analytic sigma", true_loss=_gaussian_loss(8 / math.sqrt(2 *
           math.log(12.5)), 0.1), trials=4 * 10**6,
           cause="a formula for epsilon below 1 is used for any epsilon (__init__.py:57)"),
@@ -397,22 +397,22 @@ CASES: tuple[Case, ...] = (
           "factor of the root of 2 (privacy_mechanisms.py:40)"),
     _presto(name="applySVTAboveThreshold_full(epsilon=1)", claim=1.0, true_loss=math.inf,
             pair=([0.0, 0.0, 0.0, 10.0], [0.0, 0.0, 0.0, 11.0]), relation=_REPLACE,
-            build=_call_to_array("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
+            build=_array_call_builder("ornl_presto:applySVTAboveThreshold_full", epsilon=1.0),
             stated=_PRESTO_RECORD.format(107), trials=20_000,
             cause="a value above the threshold is released without noise, and other values of the "
             "data in place of one below it (privacy_mechanisms.py:97)"),
     _presto(name="count_mean_sketch(epsilon=1)", claim=1.0, true_loss=math.inf, relation=_REPLACE,
-            build=_call_to_array("ornl_presto:count_mean_sketch", epsilon=1.0),
+            build=_array_call_builder("ornl_presto:count_mean_sketch", epsilon=1.0),
             pair=([5.0] * 4, [5.0] * 3 + [6.0]), stated=_PRESTO_RECORD.format(142), trials=5_000,
             cause="the bins reach from the least to the largest value of the data, without noise "
             "(privacy_mechanisms.py:148)"),
     _presto(name="hadamard_mechanism(epsilon=1)", claim=1.0, true_loss=1.0, trials=10_000,
-            build=_call_to_array("ornl_presto:hadamard_mechanism", epsilon=1.0),
+            build=_array_call_builder("ornl_presto:hadamard_mechanism", epsilon=1.0),
             pair=([0.0, 0.0], [1.0, 0.0]), relation="one value of [0, 1] is replaced",
             stated=_PRESTO_RECORD.format(166)),
     _presto(name="hadamard_mechanism(epsilon=1), values of [0, 10]", claim=1.0, true_loss=10.0,
-            build=_call_to_array("ornl_presto:hadamard_mechanism", epsilon=1.0), relation=_REPLACE,
-            pair=([0.0, 0.0], [10.0, 0.0]), stated=_PRESTO_RECORD.format(166),
+            build=_array_call_builder("ornl_presto:hadamard_mechanism", epsilon=1.0),
+            pair=([0.0, 0.0], [10.0, 0.0]), relation=_REPLACE, stated=_PRESTO_RECORD.format(166),
             trials=5_000, reading="relation unclear",
             cause="no bound of the values is stated or applied (privacy_mechanisms.py:176)"),
     _presto(name="hadamard_response(epsilon=1), 10 values", pair=(0.0, 5.0), claim=1.0,
@@ -449,86 +449,86 @@ CASES: tuple[Case, ...] = (
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
             cause="a formula for epsilon below 1 is used for any epsilon (mechanisms.py:83)"),
     _energy(name="PrivateClampedSum(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-          build=_build_operation("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:29, docstring", trials=50_000),
     _energy(name="PrivateClampedSum(5, 6), epsilon=1, one value added", pair=_LONGER, claim=1.0,
-          build=_build_operation("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound":
           6}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(29), true_loss=6.0,
           trials=50_000, reading="relation unclear",
           cause="the sensitivity is the upper less the lower bound (operations.py:39)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, no value", pair=([], [1.0]), claim=1.0,
-          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(71), trials=20_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:71, docstring", trials=50_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=0.1, one value added", claim=0.1,
-          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=0.1), pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_ENERGY_ADD.format(71),
           trials=100_000, true_loss=math.log(2) + 0.05, reading="relation unclear",
           cause="the scale of the noise shows the number of values (operations.py:98)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, a value of 100", claim=1.0,
-          build=_build_operation("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), pair=([0.0] * 10, [0.0] * 9 + [100.0]), relation=_REPLACE,
           true_loss=100.0,
           stated="operations.py:62 and 71, docstrings: clamping bounds the sensitivity",
           cause="the mean is clamped, but not the values (operations.py:82)", trials=50_000),
     _energy(name="PrivateVectorClampedMeanGaussian(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-          build=_build_operation("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01,
+          build=_eeprivacy_maker("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01,
           epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
           0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
           relation="one vector is replaced", stated="operations.py:135 and 164, docstrings",
           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(125)), 0.01)),
     _energy(name="PrivateVectorClampedMeanLaplace(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-          build=_build_operation("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0,
+          build=_eeprivacy_maker("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0,
           epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
           0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]]), true_loss=math.inf, trials=20_000,
           relation="one vector is replaced", stated="operations.py:214 and 241, docstrings",
           cause="one number is drawn for all entries (operations.py:256, mechanisms.py:26)"),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value added", claim=1.0,
-          build=_build_operation("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          build=_eeprivacy_maker("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
           pair=([0.0] * 9, [0.0] * 9 + [1.0]), relation=_ADD, true_loss=1.0, trials=10_000,
           stated=_ENERGY_ADD.format(295)),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value replaced", pair=_LISTS,
-          build=_build_operation("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          build=_eeprivacy_maker("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
           claim=1.0, relation=_REPLACE, stated="operations.py:295, docstring", true_loss=2.0,
           trials=20_000, reading="relation unclear",
           cause="a replaced value changes two bins (operations.py:302)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5", claim=1.0, trials=50_000,
-          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.5), pair=([0.0] * 2 + [1.0] * 6, [0.0] * 2 + [1.0] * 6 + [2.0]),
           relation=_ADD, stated=_ENERGY_ADD.format(335)),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.9", claim=1.0,
-          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.9), trials=200_000, true_loss=1.8 + math.log(7.2 / 9), pair=([0.0] * 2 + [1.0]
           * 7, [0.0] * 2 + [1.0] * 7 + [2.0]), relation=_ADD, stated=_ENERGY_ADD.format(335),
           cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5, one value replaced",
-          build=_build_operation("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.5), trials=200_000, true_loss=2 + math.log(5 / 7), pair=([0.0] + [1.0] * 5 +
           [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE, claim=1.0,
           stated="operations.py:335, docstring",
           cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
-    _group(name="sum of actual hours", build=_build_hour_sums("actual"), claim=0.8,
+    _group(name="sum of actual hours", build=_noisy_hours_sum("actual"), claim=0.8,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.8, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sum of planned hours", build=_build_hour_sums("planned"), claim=0.2,
+    _group(name="sum of planned hours", build=_noisy_hours_sum("planned"), claim=0.2,
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), true_loss=0.2, relation=_REPLACE,
            stated=_GROUP, trials=50_000),
-    _group(name="sums of planned and of actual hours", build=_build_hour_sums("planned", "actual"),
+    _group(name="sums of planned and of actual hours", build=_noisy_hours_sum("planned", "actual"),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), claim=1.0, true_loss=1.0,
            relation=_REPLACE, stated=_GROUP, trials=50_000),
     _group(name="sum of actual hours, bounds (30, 50)", claim=0.8, true_loss=0.8,
-           build=_build_hour_sums("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
+           build=_noisy_hours_sum("actual", actual_weekly_min=30.0, actual_weekly_max=50.0),
            pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]), relation=_REPLACE, stated=_GROUP,
            trials=50_000),
-    _group(name="sum of actual hours, a missing value", build=_build_hour_sums("actual"), claim=0.8,
+    _group(name="sum of actual hours, a missing value", build=_noisy_hours_sum("actual"), claim=0.8,
            pair=([40.0] * 6, [40.0] * 5 + [math.nan]), true_loss=math.inf, stated=_GROUP,
            relation="one value is replaced by a missing one", reading="relation unclear",
            trials=20_000, cause="a missing value passes the clipping, and so the sum shows it "
            "(config.py:43)"),
     _group(name="sums of four periods, compute_adaptive_epsilon(annual_cap=1)", claim=1.0,
-           build=_build_period_sums, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
+           build=_build_noisy_period_sums, pair=([40.0] * 5 + [0.0], [40.0] * 5 + [200.0]),
            true_loss=1.0, relation="the values of one user are replaced", trials=20_000,
            stated="accounting.py:233, docstring: never more than the annual cap; README"),
     _dwork(name="len().dp(0.5)", build=_build_query(lambda rows: rows.len(), 0.5), claim=0.5,
@@ -567,58 +567,58 @@ CASES: tuple[Case, ...] = (
           trials=5_000, pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
           cause="the noise is a multiple of a number computed from the data "
           "(language/types.py:197, language/operators.py:71)"),
-    _dwork(name='group_by(by="A").groups', build=_list_group_names, claim=0.3, true_loss=math.inf,
+    _dwork(name='group_by(by="A").groups', build=_make_group_lister, claim=0.3, true_loss=math.inf,
            pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
            stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
            reading="release unclear",
            cause="threshold and epsilon are not used (dataset/pandas.py:198)"),
-    _text(name="CMP(epsilon=1)", build=_build_obfuscation(_CMP, _LINE_OF_WORDS, epsilon=1.0),
+    _text(name="CMP(epsilon=1)", build=_obfuscation_maker(_CMP, _LINE_OF_WORDS, epsilon=1.0),
           pair=_PETS, claim=1.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), true_loss=1.0,
           trials=50_000),
-    _text(name="CMP(epsilon=5)", build=_build_obfuscation(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
+    _text(name="CMP(epsilon=5)", build=_obfuscation_maker(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
           claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
     _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_build_obfuscation(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
-          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
+          build=_obfuscation_maker(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
+          attack=lambda: import_object("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("mahalanobis.py:29"),
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_build_obfuscation(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
+          build=_obfuscation_maker(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_build_obfuscation(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
-          attack=lambda: import_attribute("dpcore.attacks:Threshold")(score=count_cats),
+          build=_obfuscation_maker(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
+          attack=lambda: import_object("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
-          build=_build_obfuscation(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
+          build=_obfuscation_maker(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
                            distance="euclidean"),
           claim=4.0, relation="words with the same k neighbours", trials=50_000, true_loss=2.0,
           stated="README: epsilon-DP; custext.py:19"),
     _text(name="CusText(epsilon=1, k=2, distance=euclidean), 4 words", pair=("cat", "high"),
-          build=_build_obfuscation(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
+          build=_obfuscation_maker(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
                            distance="euclidean"), claim=1.0, relation="any two words",
           true_loss=math.inf, stated="README: epsilon-DP; custext.py:19", trials=10_000,
           reading="relation unclear",
           cause="a word is replaced by one of its own k neighbours (custext.py:84)"),
     _text(name="CusText(epsilon=4, k=8, distance=cosine), 8 words", pair=("left", "dog"),
-          build=_build_obfuscation(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
+          build=_obfuscation_maker(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
           claim=4.0, relation="words with the same k neighbours", trials=20_000,
           stated="README: epsilon-DP; custext.py:19"),
-    _text(name="SanText(epsilon=1)", build=_build_obfuscation(_SANTEXT, _LINE_OF_WORDS,
+    _text(name="SanText(epsilon=1)", build=_obfuscation_maker(_SANTEXT, _LINE_OF_WORDS,
           epsilon=1.0), pair=_PETS, claim=1.0, relation=_WORDS, trials=50_000,
           stated="README: epsilon-DP; santext.py:19"),
     _text(name="TEM(epsilon=1, beta=0.001)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_build_obfuscation(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
+          build=_obfuscation_maker(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
           stated=_TEXT.format("tem.py:21")),
     _text(name="TEM(epsilon=0.1, beta=0.5), 100 words", pair=_PETS, claim=0.1, relation=_WORDS,
-          build=_build_obfuscation(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
+          build=_obfuscation_maker(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
           stated=_TEXT.format("tem.py:21"), true_loss=0.05 + math.log(1 + 98 / 99),
           cause="in place of a distant word the word itself is returned, because the choice among "
           "vectors raises an error that is caught (tem.py:125)"),
     _local(name="dp_clip_laplace(bounds 16 and 100, epsilon=1)", pair=(16.0, 100.0), claim=1.0,
-           build=_build_column("trasgodp.numerical:dp_clip_laplace", epsilon=1.0, lower_bound=16.0,
-                              upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
+           build=_build_column_call("trasgodp.numerical:dp_clip_laplace", epsilon=1.0,
+                              lower_bound=16.0, upper_bound=100.0), relation=_LOCAL, true_loss=1.0,
            stated=_TRASGO.format("_laplace.py:41"), trials=10**6),
     _local(name="dp_clip_laplace_array(bounds 0 and 1, epsilon=10), integers", pair=(0, 1),
            build=_batched_call("trasgodp.numerical:dp_clip_laplace_array", "data", epsilon=10.0,
@@ -632,7 +632,7 @@ CASES: tuple[Case, ...] = (
            stated=_TRASGO.format("_laplace.py:103"), reading="relation unclear",
            cause="a missing value passes clipping and noise (_laplace.py:128)"),
     _local(name="dp_clip_gaussian(bounds 0 and 1, epsilon=1)", pair=_ZERO_ONE, claim=1.0,
-           delta=1e-3, build=_build_column("trasgodp.numerical:dp_clip_gaussian", epsilon=1.0,
+           delta=1e-3, build=_build_column_call("trasgodp.numerical:dp_clip_gaussian", epsilon=1.0,
                                           lower_bound=0.0, upper_bound=1.0), relation=_LOCAL,
            true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(1250)), 1e-3),
            stated=_TRASGO.format("_gaussian.py:42"), trials=10**6),
@@ -642,7 +642,7 @@ CASES: tuple[Case, ...] = (
           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(12.5)), 0.1),
           stated=_TRASGO.format("_gaussian.py:116"), trials=10**6),
     _local(name="dp_exponential(epsilon=5), 3 categories", pair=("a", "b"), claim=5.0,
-           build=_build_column("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
+           build=_build_column_call("trasgodp.categorical:dp_exponential", *"abc", epsilon=5.0),
            relation=_LOCAL, stated=_TRASGO.format("_exponential.py:38"), true_loss=2.5,
            trials=200_000),
     _local(name="dp_exponential_array(epsilon=1), a rare category", claim=1.0, true_loss=math.inf,
@@ -652,7 +652,7 @@ CASES: tuple[Case, ...] = (
            cause="the categories are those of the data, so that one which a single record has "
            "can show (_exponential.py:99)"),
     _local(name="dp_randomized_response_binary(epsilon=1)", pair=("a", "b"), claim=1.0,
-           build=_build_column("trasgodp.categorical:dp_randomized_response_binary", *"ab",
+           build=_build_column_call("trasgodp.categorical:dp_randomized_response_binary", *"ab",
                               epsilon=1.0),
            relation=_LOCAL, stated=_TRASGO.format("_randomized_response.py:39"), true_loss=1.0,
            trials=200_000),
@@ -674,7 +674,7 @@ CASES: tuple[Case, ...] = (
     _local(name="metric_privacy(epsilon=0.01), new seeds, all columns", trials=300, claim=1.0,
           build=_location_dp("lat", "lon", "radius_m"), relation=_METRES, stated=_GEO,
           seconds=300.0, pair=([[0.0, 0.0]], [[_NORTH, 0.0]]), true_loss=math.inf, attack=lambda:
-          import_attribute("dpcore.attacks:Threshold")(score=radius_match_score),
+          import_object("dpcore.attacks:Threshold")(score=radius_match_score),
           cause="the distance between the input and its output is released as a column "
           "(_geo_metric_privacy.py:113)"),
     _local(name="metric_privacy(epsilon=0.01), new seeds, without radius", trials=1_500, claim=1.0,

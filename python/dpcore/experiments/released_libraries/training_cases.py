@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .cases import Case, import_attribute
+from .cases import Case, import_object
 
 _LAPLACE: Final = "Dwork and Roth (2014), theorem 3.6: Laplace noise of scale sensitivity / epsilon"
 _GAUSSIAN: Final = "Dwork and Roth (2014), theorem A.1: sigma = sqrt(2 log(1.25 / delta)) / epsilon"
@@ -75,20 +75,20 @@ def _draw_geometric(rng: Any, shape: Any, epsilon: float = 1.0) -> Any:
     return rng.geometric(p, shape) - rng.geometric(p, shape)
 
 
-def _choose_by_softmax(x: Any, size: int, rng: Any) -> Any:
+def _softmax_indices(x: Any, size: int, rng: Any) -> Any:
     weights = np.exp(np.asarray(x) / 2)
     return rng.choice(len(weights), size, p=weights / weights.sum())
 
 
-def _choose_by_gumbel(x: Any, size: int, rng: Any) -> Any:
+def _gumbel_max_indices(x: Any, size: int, rng: Any) -> Any:
     return np.argmax(np.asarray(x) + rng.gumbel(scale=2.0, size=(size, len(x))), axis=1)
 
 
-def _respond_at_random(x: Any, size: int, rng: Any) -> Any:
-    return np.where(rng.random(size) < math.e / (1 + math.e), x, 1 - x)
+def _respond_at_random(x: Any, draws: int, rng: Any) -> Any:
+    return np.where(rng.random(draws) < math.e / (1 + math.e), x, 1 - x)
 
 
-def _add_to_histogram(x: Any, size: int, rng: Any) -> Any:
+def _add_laplace_to_histogram(x: Any, size: int, rng: Any) -> Any:
     counts, _ = np.histogram(x, bins=3, range=(0.0, 3.0))
     return counts + rng.laplace(size=(size, 3))
 
@@ -107,7 +107,7 @@ _TEXTBOOKS: Final = (
     _numpy(name="vector of 8 + Generator.laplace(scale=8)", claim=1.0, stated=_LAPLACE,
            build=_build_noise(lambda rng, n: rng.laplace(scale=8.0, size=n)), trials=200_000,
            pair=(np.zeros(8), np.ones(8)), relation="vectors at l1 distance 8", true_loss=1.0),
-    _numpy(name="histogram + Generator.laplace(scale=1)", build=lambda: _add_to_histogram,
+    _numpy(name="histogram + Generator.laplace(scale=1)", build=lambda: _add_laplace_to_histogram,
            pair=([0.5] * 4, [0.5] * 5), relation="one row is added", claim=1.0, stated=_LAPLACE,
            true_loss=1.0),
     _numpy(name="x + Generator.normal(classical sigma, epsilon=.5, delta=.01)", claim=0.5,
@@ -125,34 +125,34 @@ _TEXTBOOKS: Final = (
           build=_build_noise(_draw_geometric), stated=_GEOMETRIC,
           relation="counts that differ by 1", true_loss=1.0),
     _numpy(name="Generator.choice(10, p=softmax(u / 2))", claim=1.0, stated=_EXPONENTIAL,
-           build=lambda: _choose_by_softmax, pair=_CHOICES, relation="utilities that differ by 1",
+           build=lambda: _softmax_indices, pair=_CHOICES, relation="utilities that differ by 1",
            true_loss=_CHOICE_LOSS),
     _numpy(name="argmax(u + Generator.gumbel(scale=2))", claim=1.0, stated=_EXPONENTIAL,
-           build=lambda: _choose_by_gumbel, pair=_CHOICES, relation="utilities that differ by 1",
+           build=lambda: _gumbel_max_indices, pair=_CHOICES, relation="utilities that differ by 1",
            true_loss=_CHOICE_LOSS),
     _numpy(name="randomised response with Generator.random", claim=1.0, stated=_RESPONSE,
            build=lambda: _respond_at_random, pair=(0, 1), relation="the two values", true_loss=1.0),
     _scipy(name="x + stats.laplace(scale=1)", claim=1.0, stated=_LAPLACE, true_loss=1.0,
-           build=lambda: import_attribute("scipy.stats:laplace")(scale=1.0)),
+           build=lambda: import_object("scipy.stats:laplace")(scale=1.0)),
     _scipy(name="x + stats.Normal()", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
-           build=lambda: import_attribute("scipy.stats:Normal")(), stated=_EXACT,
+           build=lambda: import_object("scipy.stats:Normal")(), stated=_EXACT,
            true_loss=_gaussian_epsilon(1.0, 1e-2)),
     _scipy(name="x + stats.norm(scale=1)", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
-           build=lambda: import_attribute("scipy.stats:norm")(), stated=_EXACT,
+           build=lambda: import_object("scipy.stats:norm")(), stated=_EXACT,
            true_loss=_gaussian_epsilon(1.0, 1e-2)),
     _scipy(name="vector of 4 + stats.multivariate_normal(zeros(4))", delta=1e-2, stated=_EXACT,
-           build=lambda: import_attribute("scipy.stats:multivariate_normal")(np.zeros(4)),
+           build=lambda: import_object("scipy.stats:multivariate_normal")(np.zeros(4)),
            claim=_gaussian_epsilon(1.0, 1e-2), pair=(np.zeros(4), np.full(4, 0.5)),
            relation="vectors at l2 distance 1", true_loss=_gaussian_epsilon(1.0, 1e-2)),
     _scipy(name="n + stats.dlaplace(1)", claim=1.0, stated=_GEOMETRIC, true_loss=1.0,
-           build=lambda: import_attribute("scipy.stats:dlaplace")(1.0), pair=([0], [1]),
+           build=lambda: import_object("scipy.stats:dlaplace")(1.0), pair=([0], [1]),
            relation="counts that differ by 1"),
     _torch(name="x + distributions.Laplace(0., 1.)", claim=1.0, stated=_LAPLACE, true_loss=1.0,
-           build=lambda: import_attribute("torch.distributions:Laplace")(0.0, 1.0)),
+           build=lambda: import_object("torch.distributions:Laplace")(0.0, 1.0)),
     _torch(name="x + distributions.Laplace(0., .2)", claim=5.0, stated=_LAPLACE, true_loss=5.0,
-           build=lambda: import_attribute("torch.distributions:Laplace")(0.0, 0.2)),
+           build=lambda: import_object("torch.distributions:Laplace")(0.0, 0.2)),
     _torch(name="x + distributions.Normal(0., 1.)", claim=_gaussian_epsilon(1.0, 1e-2), delta=1e-2,
-           build=lambda: import_attribute("torch.distributions:Normal")(0.0, 1.0), stated=_EXACT,
+           build=lambda: import_object("torch.distributions:Normal")(0.0, 1.0), stated=_EXACT,
            true_loss=_gaussian_epsilon(1.0, 1e-2)),
 )  # fmt: skip
 
@@ -167,7 +167,7 @@ _STREAM: Final = ([0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
 _MATRIX: Final = "noise_addition.py:143: covariance of the noise; matrix_factorization/{}"
 
 
-def _add_grad_noise(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
+def _noise_builder(make: Callable[[Any], Any], dtype: str = "float32") -> Callable[[], Any]:
     """Return a function that builds a mechanism that adds noise to gradients.
 
     The input contains one gradient for each training step.
@@ -176,7 +176,7 @@ def _add_grad_noise(make: Callable[[Any], Any], dtype: str = "float32") -> Calla
     """
 
     def build() -> Callable[..., Any]:
-        full = import_attribute("jax.numpy:full")
+        full = import_object("jax.numpy:full")
 
         def add_noise(x: Any, size: int, rng: Any) -> Any:
             privatizer = make(int(rng.integers(2**31)))
@@ -192,10 +192,8 @@ def _add_grad_noise(make: Callable[[Any], Any], dtype: str = "float32") -> Calla
     return build
 
 
-def _make_privatizer(key: int) -> Any:
-    return import_attribute("jax_privacy.noise_addition:gaussian_privatizer")(
-        stddev=1.0, prng_key=key
-    )
+def _make_gaussian_privatizer(key: int) -> Any:
+    return import_object("jax_privacy.noise_addition:gaussian_privatizer")(stddev=1.0, prng_key=key)
 
 
 @cache
@@ -205,9 +203,9 @@ def _toeplitz_inverse_and_norm() -> tuple[Any, float]:
     The sensitivity is the largest norm of a column.
     """
     root = "jax_privacy.matrix_factorization"
-    strategy = import_attribute(f"{root}.toeplitz:optimal_max_error_strategy_coefs")(4)
-    matrix = import_attribute(f"{root}.toeplitz:materialize_lower_triangular")(strategy)
-    norm = import_attribute(f"{root}.sensitivity:single_participation_sensitivity")(matrix)
+    strategy = import_object(f"{root}.toeplitz:optimal_max_error_strategy_coefs")(4)
+    matrix = import_object(f"{root}.toeplitz:materialize_lower_triangular")(strategy)
+    norm = import_object(f"{root}.sensitivity:single_participation_sensitivity")(matrix)
     return np.linalg.inv(np.asarray(matrix)), float(norm)
 
 
@@ -215,48 +213,48 @@ def _toeplitz_inverse_and_norm() -> tuple[Any, float]:
 def _buffered_inverse_and_norm() -> tuple[Any, float]:
     """Return the inverse of a buffered Toeplitz matrix, and the norm of its first column."""
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
-    build = import_attribute(f"{root}:BufferedToeplitz").build
+    build = import_object(f"{root}:BufferedToeplitz").build
     toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
-    norm = float(import_attribute(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
+    norm = float(import_object(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
     return toeplitz.inverse_as_streaming_matrix(), norm
 
 
 def _make_matrix_privatizer(key: int, find: Callable[[], tuple[Any, float]]) -> Any:
-    make = import_attribute("jax_privacy.noise_addition:matrix_factorization_privatizer")
+    make = import_object("jax_privacy.noise_addition:matrix_factorization_privatizer")
     matrix, norm = find()
     return make(matrix, stddev=norm, prng_key=key)
 
 
-def _make_training_plan(**options: Any) -> Any:
-    kind = import_attribute("jax_privacy.experimental.execution_plan:BandMFExecutionPlanConfig")
+def _make_banded_matrix_plan(**options: Any) -> Any:
+    kind = import_object("jax_privacy.experimental.execution_plan:BandMFExecutionPlanConfig")
     return kind(**{"epsilon": None, "delta": None} | options).plan
 
 
-def _make_banded(key: int, **options: Any) -> Any:
+def _banded_noise(key: int, **options: Any) -> Any:
     options = {"iterations": 4, "noise_multiplier": 1.0, "noise_seed": key} | options
-    return _make_training_plan(**options).noise_addition_transform
+    return _make_banded_matrix_plan(**options).noise_addition_transform
 
 
 def _make_buffered_toeplitz(key: int) -> Any:
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
-    build = import_attribute(f"{root}:BufferedToeplitz").build
+    build = import_object(f"{root}:BufferedToeplitz").build
     toeplitz = build([0.9, 0.5], [0.3, 0.2], dtype="float32")
-    norm = float(import_attribute(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
+    norm = float(import_object(f"{root}:sensitivity_squared")(toeplitz, n=4)) ** 0.5
     inverse = toeplitz.inverse_as_streaming_matrix()
-    make = import_attribute("jax_privacy.noise_addition:matrix_factorization_privatizer")
+    make = import_object("jax_privacy.noise_addition:matrix_factorization_privatizer")
     return make(inverse, stddev=norm, prng_key=key)
 
 
-def _build_by_plan(**options: Any) -> Callable[[], Any]:
+def _train_builder(**options: Any) -> Callable[[], Any]:
     """Return a function that builds the training of a linear model by an execution plan.
 
     The output contains one noisy gradient for each batch.
     """
 
     def build() -> Callable[[Any], Any]:
-        numpy, plan = import_attribute("jax.numpy"), _make_training_plan(**options)
+        numpy, plan = import_object("jax.numpy"), _make_banded_matrix_plan(**options)
         gradient = plan.clipped_grad(lambda w, row: (w * row).sum(), argnums=0, batch_argnums=1)
-        noise, jit = plan.noise_addition_transform, import_attribute("jax:jit")
+        noise, jit = plan.noise_addition_transform, import_object("jax:jit")
         place: list[Any] = []
         update = jit(lambda rows, state: noise.update(gradient(numpy.zeros(()), rows), state))
 
@@ -276,62 +274,64 @@ def _build_by_plan(**options: Any) -> Callable[[], Any]:
     return build
 
 
-def _clip_and_noise(x: Any, size: int, rng: Any) -> Any:
-    gradient = import_attribute("jax_privacy.clipping:clipped_grad")(
+def _sum_clipped_and_add_noise(x: Any, size: int, rng: Any) -> Any:
+    gradient = import_object("jax_privacy.clipping:clipped_grad")(
         lambda w, row: (w * row).sum(), batch_argnums=1, l2_clip_norm=1.0
     )
     total = gradient(np.float32(0.0), np.asarray(x, dtype=np.float32))
-    return _add_grad_noise(_make_privatizer)()(float(total), size, rng)
+    return _noise_builder(_make_gaussian_privatizer)()(float(total), size, rng)
 
 
 _PLAN: Final = "experimental/execution_plan.py:82: the event of a plan is called verified"
 
 _JAX: Final = (
-    _jax(name="gaussian_privatizer(stddev=1.)", build=_add_grad_noise(_make_privatizer),
+    _jax(name="gaussian_privatizer(stddev=1.)", build=_noise_builder(_make_gaussian_privatizer),
          stated="noise_addition.py:143, docstring; " + _EXACT,
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="gaussian_privatizer(stddev=1.), gradients of type bfloat16", true_loss=math.inf,
-         build=_add_grad_noise(_make_privatizer, "bfloat16"),
+         build=_noise_builder(_make_gaussian_privatizer, "bfloat16"),
          stated="noise_addition.py:143, docstring; " + _EXACT, cause="noise of the type of the "
          "gradients has eight significant bits, which show the input (noise_addition.py:255)"),
-    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", build=_add_grad_noise(_make_privatizer),
-         pair=([0.0] * 4, [0.5] * 4), stated="noise_addition.py:143, docstring; " + _EXACT,
+    _jax(name="gaussian_privatizer(stddev=1.), 4 steps", pair=([0.0] * 4, [0.5] * 4),
+         build=_noise_builder(_make_gaussian_privatizer),
+         stated="noise_addition.py:143, docstring; " + _EXACT,
          relation="an example with gradients of norm .5 in 4 steps is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.)", pair=([0.0], [0.0, 1e4]),
-         build=lambda: _clip_and_noise, relation="one row is added",
+         build=lambda: _sum_clipped_and_add_noise, relation="one row is added",
          stated="clipping.py:281: sensitivity l2_clip_norm",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="clipped_grad(loss) + gaussian_privatizer(stddev=1.), a missing value", claim=0.0,
-         pair=([0.0], [0.0, math.nan]), build=lambda: _clip_and_noise, relation="one row is added",
-         stated="clipping.py:123: missing values become 0", delta=0.0, true_loss=0.0),
+         pair=([0.0], [0.0, math.nan]), build=lambda: _sum_clipped_and_add_noise,
+         relation="one row is added", stated="clipping.py:123: missing values become 0",
+         delta=0.0, true_loss=0.0),
     _jax(name="matrix_factorization_privatizer(inverse of 4 by 4 Toeplitz)", pair=_STREAM,
-         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_toeplitz_inverse_and_norm)),
+         build=_noise_builder(partial(_make_matrix_privatizer, find=_toeplitz_inverse_and_norm)),
          stated=_MATRIX.format("sensitivity.py"),
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_add_grad_noise(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
+         build=_noise_builder(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,
-         build=_add_grad_noise(partial(_make_banded, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
+         build=_noise_builder(partial(_banded_noise, strategy=np.array([1.0, 0.5]))), stated=_PLAN,
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="BandMFExecutionPlanConfig(strategy=[.5], column_normalize=True, noise_multiplier=1)",
-         build=_add_grad_noise(partial(_make_banded, strategy=np.array([0.5]),
+         build=_noise_builder(partial(_banded_noise, strategy=np.array([0.5]),
          column_normalize=True)), pair=_STREAM, stated=_PLAN,
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(2.0, 0.05),
          cause="the noise is scaled by the norm of the strategy, although its columns are "
          "normalised to 1 (experimental/execution_plan.py:385)"),
     _jax(name="BandMFExecutionPlanConfig(epsilon=1, delta=.05, sampling_prob=.5), one step",
-         build=_build_by_plan(strategy=np.ones(1), iterations=1, epsilon=1.0, delta=0.05,
+         build=_train_builder(strategy=np.ones(1), iterations=1, epsilon=1.0, delta=0.05,
                               sampling_prob=0.5),
          claim=1.0, pair=([0.0, 0.0], [0.0, 1.0]), stated=_PLAN, trials=20_000, seconds=300.0,
          relation="one row is replaced by one without a gradient"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], epsilon=1, delta=.05), 4 steps",
-         build=_build_by_plan(strategy=np.array([1.0, 0.5]), iterations=4, epsilon=1.0, delta=0.05),
+         build=_train_builder(strategy=np.array([1.0, 0.5]), iterations=4, epsilon=1.0, delta=0.05),
          claim=1.0, pair=([0.0] * 4, [0.0] * 3 + [1.0]), stated=_PLAN, trials=5_000, seconds=300.0,
          relation="one row is replaced by one without a gradient"),
 )  # fmt: skip
@@ -351,7 +351,7 @@ _opacus = partial(
 )  # fmt: skip
 
 
-def _sum_outputs(outputs: Any, _: Any) -> Any:
+def _sum_output_loss(outputs: Any, _: Any) -> Any:
     return outputs.sum()
 
 
@@ -361,7 +361,7 @@ def _mean_output_loss(outputs: Any, _: Any) -> Any:
 
 def _build_step(
     read: Callable[[Any], list[Any]] | None = None,
-    loss: Callable[[Any, Any], Any] = _sum_outputs,
+    loss: Callable[[Any, Any], Any] = _sum_output_loss,
     outputs: int = 1,
     bias: bool = False,
     batches: int = 1,
@@ -374,9 +374,9 @@ def _build_step(
     """
 
     def build() -> Callable[[Any], Any]:
-        torch, make_engine = import_attribute("torch"), import_attribute(engine)
+        torch, make_engine = import_object("torch"), import_object(engine)
         torch.set_num_threads(1)
-        data = import_attribute("torch.utils.data")
+        data = import_object("torch.utils.data")
 
         def train(x: Any) -> Any:
             rows = torch.tensor(x, dtype=torch.float32).reshape(-1, 1)
@@ -392,7 +392,7 @@ def _build_step(
             (batch,) = next(iter(parts[-1]))
             criterion = parts[2] if len(parts) == 4 else loss
             parts[1].zero_grad()
-            criterion(parts[0](batch), _make_targets(torch, batch, options)).backward()
+            criterion(parts[0](batch), _make_constant_targets(torch, batch, options)).backward()
             parts[1].step()
             values = [value for part in model.parameters() for value in part.flatten().tolist()]
             return values + (read(parts[1]) if read else [])
@@ -402,17 +402,17 @@ def _build_step(
     return build
 
 
-def _make_targets(torch: Any, batch: Any, options: dict[str, Any]) -> Any:
+def _make_constant_targets(torch: Any, batch: Any, options: dict[str, Any]) -> Any:
     """Return the targets for a loss function: ones, or the class 1."""
     classes = isinstance(options.get("criterion"), torch.nn.CrossEntropyLoss)
     return torch.ones(len(batch), dtype=torch.long) if classes else torch.ones_like(batch)
 
 
-def _build_criterion_step(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
+def _build_ghost_clip_step(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds a DP-SGD step with a torch loss and ghost clipping."""
 
     def build() -> Callable[[Any], Any]:
-        criterion = import_attribute(f"torch.nn:{kind}")(reduction="sum")
+        criterion = import_object(f"torch.nn:{kind}")(reduction="sum")
         return _build_step(criterion=criterion, grad_sample_mode="ghost", **options)()
 
     return build
@@ -424,10 +424,10 @@ def _clip_norm(optimizer: Any) -> list[float]:
 
 def _run_secure_step(x: Any) -> Any:
     """Make one step of an optimizer in secure mode, with a parameter in double precision."""
-    torch = import_attribute("torch")
+    torch = import_object("torch")
     parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
     parameter.grad_sample = torch.tensor(x, dtype=torch.float64).reshape(-1, 1)
-    optimizer = import_attribute("opacus.optimizers:DPOptimizer")(
+    optimizer = import_object("opacus.optimizers:DPOptimizer")(
         torch.optim.SGD([parameter], lr=1.0), noise_multiplier=1.0, max_grad_norm=1.0,
         expected_batch_size=None, loss_reduction="sum", secure_mode=True,
     )  # fmt: skip
@@ -466,9 +466,9 @@ _OPACUS: Final = (
     _opacus(name="make_private(grad_sample_mode='functorch')", true_loss=_EXACT_STEP,
             build=_build_step(grad_sample_mode="functorch")),
     _opacus(name="make_private(grad_sample_mode='ghost'), CrossEntropyLoss", true_loss=_EXACT_STEP,
-            build=_build_criterion_step("CrossEntropyLoss", outputs=2)),
+            build=_build_ghost_clip_step("CrossEntropyLoss", outputs=2)),
     _opacus(name="make_private(grad_sample_mode='ghost'), MSELoss of outputs of shape (n, 1)",
-            build=_build_criterion_step("MSELoss"), pair=([0.0], [0.0, 10.0]),
+            build=_build_ghost_clip_step("MSELoss"), pair=([0.0], [0.0, 10.0]),
             true_loss=_gaussian_epsilon(21.0, 0.05),
             cause="losses of shape (n, 1), which :44 asks for, are multiplied by coefficients of "
             "shape (n,), so that the product has n by n entries and no gradient is clipped "
@@ -480,7 +480,7 @@ _OPACUS: Final = (
           cause="a row changes the count of gradients below the bound by 1, and the noise is "
           "for 1 / 2: the count is not centred (optimizers/adaclipoptimizer.py:141 and 108)"),
     _opacus(name="PrivacyEngineAdaptiveClipping.make_private(grad_sample_mode='ghost'), 12 rows",
-            build=_build_criterion_step("CrossEntropyLoss", outputs=2, engine=_GHOST, **_ADAPTIVE),
+            build=_build_ghost_clip_step("CrossEntropyLoss", outputs=2, engine=_GHOST, **_ADAPTIVE),
             pair=([0.0] * 12, [0.0] * 11 + [5.0]), trials=2_000, seconds=600.0,
             relation="one row is replaced by one without a gradient",
             cause="the criterion is called with its reduction: there is one loss for the batch, "
@@ -492,7 +492,7 @@ _OPACUS: Final = (
     _opacus(name="DPOptimizer(secure_mode=True), parameter of type float64", trials=20_000,
             build=lambda: _run_secure_step, pair=([0.0], [0.0, 1 / 3]),
             stated="optimizers/optimizer.py:122: secure against floating-point attacks",
-            attack=lambda: import_attribute("dpcore.attacks:FloatLattice")(),
+            attack=lambda: import_object("dpcore.attacks:FloatLattice")(),
             disclosure="https://github.com/meta-pytorch/opacus/issues/616",
             cause="the noise is drawn in single precision, so that the last bits of the sum are "
             "those of the gradient (optimizers/optimizer.py:153)"),
@@ -507,12 +507,12 @@ _mbi = partial(
 )  # fmt: skip
 
 
-def _build_marginals(estimator: str) -> Callable[[], Callable[[Any], Any]]:
+def _build_marginals_and_model(estimator: str) -> Callable[[], Callable[[Any], Any]]:
     """Return a function that builds two noisy marginals, and a model that is fitted to them."""
 
     def build() -> Callable[[Any], Any]:
-        make_domain, measure = map(import_attribute, ("mbi:Domain", "mbi:LinearMeasurement"))
-        kind, domain = import_attribute(f"mbi.estimation:{estimator}"), make_domain("ab", [2, 2])
+        make_domain, measure = map(import_object, ("mbi:Domain", "mbi:LinearMeasurement"))
+        kind, domain = import_object(f"mbi.estimation:{estimator}"), make_domain("ab", [2, 2])
         rng = np.random.default_rng()
 
         def estimate(x: Any) -> Any:
@@ -530,10 +530,10 @@ def _build_marginals(estimator: str) -> Callable[[], Callable[[Any], Any]]:
 _COUNTS: Final = ([[5, 3], [4, 2]], [[6, 3], [4, 2]])
 
 _MBI: Final = (
-    _mbi(name="MirrorDescent().estimate(noisy marginals)", build=_build_marginals("MirrorDescent"),
-         pair=_COUNTS),
+    _mbi(name="MirrorDescent().estimate(noisy marginals)", pair=_COUNTS,
+         build=_build_marginals_and_model("MirrorDescent")),
     _mbi(name="InteriorGradient().estimate(noisy marginals)",
-         build=_build_marginals("InteriorGradient"), pair=_COUNTS),
+         build=_build_marginals_and_model("InteriorGradient"), pair=_COUNTS),
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (*_TEXTBOOKS, *_JAX, *_OPACUS, *_MBI)

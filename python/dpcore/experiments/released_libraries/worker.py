@@ -29,7 +29,7 @@ from ...mechanisms.callables import repeat
 from ...results.audits import Audit
 from ...tracing.run import trace
 from ..running import cell_seed
-from .cases import Case, list_cases
+from .cases import Case, list_mechanisms
 from .rows import STRICT, make_row
 
 _MAX_REASON_LETTERS: Final = 200
@@ -49,7 +49,7 @@ def main(package: str, path: str, options: dict[str, Any]) -> None:
     """
     with Path(path).open("a", encoding="utf-8") as file:
         _write_line(file, {"machine": describe_machine(package)})
-        for case in list_cases(package, slow=options["slow"]):
+        for case in list_mechanisms(package, slow=options["slow"]):
             if case.name in options["done"]:
                 continue
             _write_line(file, {"begun": case.name, "seconds": case.seconds})

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...errors import integer, invalid
-from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, current_style
+from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, restyle_figure
 from ...report.rows import align_rows
 from ...report.shown import Shown
 from ...text import Corpus
@@ -199,7 +199,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
     jobs = list(product(sizes, range(config.seeds), STARTS))
     # Three consecutive jobs, one per start, share their texts.
-    parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
+    parts = lru_cache(maxsize=1)(lambda size, seed: _halves_by_overlap(config, corpus, size, seed))
     work, size = partial(_train_and_attack, config, parts), lambda job: round(100 * job[0])
     done, ended = run_jobs("word2vec leakage", jobs, work, progress, size=size)
     return Result(config, corpus.origin, tuple(chain(*done)), partial=ended)
@@ -215,7 +215,7 @@ def _read_sentences(config: Config) -> Corpus:
     return corpus
 
 
-def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
+def _halves_by_overlap(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
     """Return the victim's half of the corpus, and one half of the attacker for each overlap."""
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
@@ -274,12 +274,12 @@ def _run_attacks(
         # Without anchors and with another start, the attack finds too few words to study noise.
         if start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
-        if anchored := shown_anchor_count(numbers):
+        if anchored := largest_shown_anchor_count(numbers):
             cells.append(cell(side, held_out, anchored, True))
     return cells
 
 
-def shown_anchor_count(numbers: Sequence[int]) -> int:
+def largest_shown_anchor_count(numbers: Sequence[int]) -> int:
     """Return the number of known words (anchors) for which the tables show attacks.
 
     The result is the largest of the given numbers that is not above 500.
@@ -349,7 +349,7 @@ class Result(Tabled[Config]):
     @property
     def anchored(self) -> int:
         """Number of known words (anchors) for which the tables show attacks."""
-        return shown_anchor_count(self.anchors)
+        return largest_shown_anchor_count(self.anchors)
 
     def table(self) -> str:
         """Return the results of the attacks as text tables, with results of earlier runs."""
@@ -389,7 +389,7 @@ class Result(Tabled[Config]):
         sizes = f"{first.words:,} held-out words, V = {first.vocabulary:,}"
         picture.suptitle(f"word2vec on disjoint halves; {where}\n{sizes}", fontsize=drawing.TEXT)
         drawing.add_legend(picture, _make_start_legend(), 4)
-        return current_style(picture)
+        return restyle_figure(picture)
 
 
 Found = Sequence[Leakage]
@@ -455,7 +455,7 @@ def _format_main_table(result: Result) -> str:
             if compared:
                 single = SINGLE.get((name, start, anchors)) if held_out and not drop else None
                 study = None if held_out or name == "disjoint" else STUDY
-                row += [_format_earlier(leaks, single), _format_earlier(leaks, study)]
+                row += [_format_earlier_shares(leaks, single), _format_earlier_shares(leaks, study)]
             rows.append(row)
     return align_rows(rows, left=(0, 1, 2))
 
@@ -471,7 +471,7 @@ def format_share_mean_sd(leaks: Found, topn: int) -> str:
     return f"{mean:.3f} +- {sd:.3f}" if len(leaks) > 1 else f"{mean:.3f}"
 
 
-def _format_earlier(leaks: Found, figures: tuple[str, str] | None) -> str:
+def _format_earlier_shares(leaks: Found, figures: tuple[str, str] | None) -> str:
     """Format the earlier results of an attack.
 
     An earlier result gets a star if it lies outside the intervals of all repetitions.

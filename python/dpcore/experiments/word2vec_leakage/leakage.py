@@ -29,7 +29,7 @@ from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, to_seed
 from ...suggestions import explain_argument_errors
-from ...text.corpus import Tokeniser, split_text, training_texts, words_of
+from ...text.corpus import Tokeniser, all_or_training_texts, split_text, words_of
 from ...text.inference.metrics import Measured
 from ...text.words.embedding import Embedding
 
@@ -161,7 +161,7 @@ def train_word2vec(
     sizes = {"dim": dim, "window": window, "min_count": min_count, "negative": negative}
     sizes = {name: errors.integer(name, value, 1) for name, value in sizes.items()}
     epochs = errors.integer("epochs", epochs, 1)
-    sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
+    sentences = [list(words) for words in map(tokenise, all_or_training_texts(texts)) if words]
     model = require_module("gensim.models", "train_word2vec").Word2Vec(
         vector_size=sizes.pop("dim"), **sizes, epochs=epochs, seed=seed, sg=0, workers=1
     )
@@ -172,7 +172,7 @@ def train_word2vec(
     if start == "hashed":
         model.wv.vectors[:] = [_start_vector(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
-        _train_on_a_separate_thread(model, _WatchedSentences(sentences, bar), epochs)
+        _train_shielded_from_ctrl_c(model, _WatchedSentences(sentences, bar), epochs)
     origin = f"word2vec, start {start}, seed {seed}"
     return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
 
@@ -186,7 +186,7 @@ def _start_vector(word: str, seed: int, dim: int) -> Floats:
     return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
 
 
-def _train_on_a_separate_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
+def _train_shielded_from_ctrl_c(model: Any, watched: _WatchedSentences, epochs: int) -> None:
     """Train on a separate thread, so that Ctrl-C does not interrupt gensim's own threads.
 
     If the training ran in the main thread, Ctrl-C would leave gensim's threads waiting forever. It
@@ -542,7 +542,7 @@ def attack_embedding(
     # One thread gives the same bits for every number of cores. A small SVD takes 3 ms, not 360.
     with threadpool_limits(1):
         if drop:
-            victim, attacker = _drop_directions(victim, drop), _drop_directions(attacker, drop)
+            victim, attacker = _drop_mean_and_top(victim, drop), _drop_mean_and_top(attacker, drop)
         theirs = _unit_rows("attacker", attacker, attacker.words, flat)
         mine = _unit_rows("victim", victim, chosen, flat)
         if anchor_words:
@@ -594,7 +594,7 @@ def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
     return numbers
 
 
-def _drop_directions(embedding: Embedding, drop: int) -> Embedding:
+def _drop_mean_and_top(embedding: Embedding, drop: int) -> Embedding:
     """Return the embedding without its mean vector and its `drop` leading directions."""
     rows = embedding.vectors - embedding.vectors.mean(axis=0)
     leading = np.linalg.eigh(rows.T @ rows)[1][:, -drop:]
@@ -636,7 +636,7 @@ def _rotation_to_attacker(
     return np.asarray(left[:, :rank] @ right[:rank])
 
 
-def _rank_true_words(mine: Floats, theirs: Floats, there: Ints, progress: bool | None) -> Ints:
+def _rank_true_words(mine: Floats, theirs: Floats, true_rows: Ints, progress: bool | None) -> Ints:
     """Return the rank of each true word among the attacker's words, from 1 for the nearest.
 
     Words with the same cosine count as nearer than the true word.
@@ -647,7 +647,7 @@ def _rank_true_words(mine: Floats, theirs: Floats, there: Ints, progress: bool |
         for begin in range(0, len(mine), step):
             part = slice(begin, begin + step)
             near = mine[part] @ theirs.T
-            own = near[np.arange(len(near)), there[part]]
+            own = near[np.arange(len(near)), true_rows[part]]
             ranks[part] = np.sum(near >= own[:, np.newaxis], axis=1)
             bar.advance(len(near))
     return ranks

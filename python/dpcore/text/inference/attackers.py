@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import integer, invalid, message, mistyped, numeric, tag_error, tag_errors
-from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.declarations import get_or_default
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -32,7 +32,7 @@ from ...records import Ints
 from ...report.shown import Shown
 from ...streams import Generators
 from ...suggestions import explain_argument_errors
-from .targets import MANY_VALUES, Target, rank_values
+from .targets import MANY_VALUES, Target, ranks_in_rows
 
 Vectors = npt.NDArray[np.float64]
 
@@ -196,7 +196,7 @@ def check_encoder(
     Raises:
         ValueError: if the vector of a text depends on the other texts in the same call.
     """
-    clean = optional_attribute(bound_object(encode), "clean")
+    clean = get_or_default(bound_object(encode), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:
@@ -325,7 +325,7 @@ def row_statistics(vectors: Vectors) -> Vectors:
     return np.stack(columns, axis=1)
 
 
-def join_views(vectors: Vectors) -> Vectors:
+def join_raw_centred_and_statistics(vectors: Vectors) -> Vectors:
     """Join `vectors`, `subtract_call_mean(vectors)` and `row_statistics(vectors)` by columns."""
     return np.hstack([vectors, subtract_call_mean(vectors), row_statistics(vectors)])
 
@@ -337,7 +337,7 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "norm-scaled": normalise_rows,
     "call mean subtracted": subtract_call_mean,
     "row summaries": row_statistics,
-    "rows, call and summaries": join_views,
+    "rows, call and summaries": join_raw_centred_and_statistics,
 }
 """The transforms, by the names that `Attacker` takes."""
 
@@ -589,7 +589,7 @@ class FittedAttacker:
         scores[:, present] = self._check(scores_of_present, (len(rows), len(present)), "value")
         order = np.argsort(-self.counts, kind="stable")
         ranks = np.empty(scores.shape, np.int64)
-        ranks[:, order] = rank_values(scores[:, order], self.counts[order] > 0)
+        ranks[:, order] = ranks_in_rows(scores[:, order], self.counts[order] > 0)
         return ranks
 
     def scores(self, vectors: Vectors) -> Vectors:
@@ -630,7 +630,7 @@ def _scores_of_values(model: Any, rows: Vectors, present: Ints) -> Vectors:
     return np.asarray(scores == present, np.float64)
 
 
-def encodings_to_fit_on(estimator: Any) -> str:
+def one_or_all_encodings(estimator: Any) -> str:
     """Choose how an estimator uses several encodings of the training texts: all of them, or one.
 
     An encoding is the result of one call of a random encoder. The choices are:
@@ -642,7 +642,7 @@ def encodings_to_fit_on(estimator: Any) -> str:
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression, RidgeCV
-        >>> [encodings_to_fit_on(model) for model in (LogisticRegression(), RidgeCV(), object())]
+        >>> [one_or_all_encodings(model) for model in (LogisticRegression(), RidgeCV(), object())]
         ['all', 'one', 'one']
     """
     if isinstance(estimator, NearestMean):
@@ -657,7 +657,7 @@ def encodings_to_fit_on(estimator: Any) -> str:
     if is_dividing or is_other or any(type(part).__name__.endswith("CV") for part in parts):
         return "one"
     last = _find_last_step(estimator)
-    if _is_network(last) and last.solver != "lbfgs":
+    if _is_sklearn_mlp(last) and last.solver != "lbfgs":
         return "one each epoch"
     is_stopped = type(last).__name__.startswith("Gradient") and last.n_iter_no_change is not None
     is_known = type(last).__module__.split(".")[1] in _COPYING_FAMILIES and not is_stopped
@@ -692,11 +692,11 @@ def fit_attacker(
     if target.is_number and find_method(attacker.estimator, *SCORE_METHODS):
         need = f"a regressor, without {' and '.join(SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
-    used = encodings_to_fit_on(attacker.estimator) if copies else "one"
+    used = one_or_all_encodings(attacker.estimator) if copies else "one"
     # Each encoding comes from a separate call, like the encoding of the attacked texts.
     encodings = [vectors, *(copies if used != "one" else ())]
     rows = [_apply_transform(attacker, encoding) for encoding in encodings]
-    is_joint = _is_network(attacker.estimator) or has_all(attacker.estimator, "learns_several")
+    is_joint = _is_sklearn_mlp(attacker.estimator) or has_all(attacker.estimator, "learns_several")
     at_once = truth.shape[1] == 1 or is_joint
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
     columns = [column[:, 0] if column.shape[1] == 1 else column for column in columns]
@@ -722,7 +722,7 @@ def _find_last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
 
 
-def _is_network(estimator: Any) -> bool:
+def _is_sklearn_mlp(estimator: Any) -> bool:
     """Return True for scikit-learn's `MLPClassifier`, which learns several attributes at once."""
     last = _find_last_step(estimator)
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
@@ -786,7 +786,7 @@ def _ignore_convergence() -> Iterator[None]:
         yield
 
 
-def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
+def _predict_scores(model: Any, rows: Vectors, binary: bool, attribute_count: int) -> Vectors:
     """Return scores from the first method that the model has.
 
     The methods are `predict_proba`, `decision_function` and `predict`; if an attribute does not
@@ -794,7 +794,7 @@ def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vect
     """
     asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
     scores = np.asarray(find_method(model, *asked)(rows), np.float64)
-    if width == 1 and scores.ndim == 2 and scores.shape[1] == 2:
+    if attribute_count == 1 and scores.ndim == 2 and scores.shape[1] == 2:
         # For two probabilities, the probability of the second value is enough.
         scores = scores[:, 1:]
     return scores.reshape(len(scores), -1)

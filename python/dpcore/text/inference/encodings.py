@@ -66,7 +66,7 @@ def encode_again(
     first: Vectors,
     places: Sequence[int],
     seed: int,
-    seconds: float | None,
+    first_seconds: float | None,
     copies: int | None,
 ) -> tuple[list[Vectors], Encodings]:
     """Encode the training texts again several times, unless the run time would be too long.
@@ -80,8 +80,8 @@ def encode_again(
         first: first encoding of the training texts, shape (n, d).
         places: positions of the texts in the corpus, for error messages.
         seed: seed of the random generators.
-        seconds: run time of the first encoding, in seconds. With None, no attacker learns from
-            several encodings, and the texts are not encoded again.
+        first_seconds: run time of the first encoding, in seconds. With None, no attacker learns
+            from several encodings, and the texts are not encoded again.
         copies: total number of encodings, with the first encoding. With None, it is the number from
             `default_copies`, or 1 if the further encodings would take more than 30 s.
 
@@ -97,11 +97,11 @@ def encode_again(
         if copies is not None and number > 1:
             raise invalid("copies", "1 or None for an encoder without rng", copies)
         return [], Encodings(1, "the encoder has no rng=")
-    if seconds is None:
+    if first_seconds is None:
         return [], Encodings(1, "no attacker learns from several encodings")
     if number == 1:
         return [], Encodings(1, "copies=1")
-    if copies is None and seconds * (number - 1) > LONG_SECONDS:
+    if copies is None and first_seconds * (number - 1) > LONG_SECONDS:
         limit = f"{number - 1} more encodings of train would take longer than {LONG_SECONDS:g} s"
         return [], Encodings(1, f"{limit} (copies={number} makes them)")
     further = list[Vectors]()

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ...calibration import L2Laplace
 from ...mechanisms import Gaussian, Laplace
-from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.declarations import get_or_default
 from ...mechanisms.texts import bound_object, relative_gaps, relative_tolerance
 from ...packages import has_all
-from ...records import get_optional
+from ...records import get_attribute
 from .attackers import Attacker, Vectors, check_vectors
 from .targets import Target
 
@@ -98,17 +98,17 @@ class Likelihood:
         self.classes_ = np.unique(truth)
         return self
 
-    def _log_density_blocks(self, rows: Vectors) -> Iterator[Vectors]:
+    def _log_density_blocks_by_training_text(self, rows: Vectors) -> Iterator[Vectors]:
         size = max(1, _MAX_BLOCK_ENTRIES // len(self.clean))
         for start in range(0, len(rows), size):
             yield compute_log_density(self.law, rows[start : start + size], self.clean)
 
-    def _score_groups(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
+    def _log_density_sums_per_training_group(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
         """Return the log of the sum of densities over each group of training texts, (n, groups)."""
         return np.concatenate(
             [
                 np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
-                for block in self._log_density_blocks(rows)
+                for block in self._log_density_blocks_by_training_text(rows)
             ]
         )
 
@@ -121,7 +121,7 @@ class Likelihood:
         columns = self.truth.T if self.truth.ndim == 2 else self.truth[np.newaxis]
         values = self.classes_.tolist() if len(columns) == 1 else [0, 1]
         groups = [np.flatnonzero(column == value) for column in columns for value in values]
-        scores = self._score_groups(rows, groups)
+        scores = self._log_density_sums_per_training_group(rows, groups)
         if len(values) != 2:
             return scores
         scores = scores[:, 1::2] - scores[:, ::2]
@@ -163,7 +163,7 @@ class LikelihoodMean:
     def predict(self, rows: Vectors) -> npt.NDArray[np.float64]:
         """Return the predicted number for each noisy vector, shape (n,)."""
         means = list[Vectors]()
-        for block in self._inner._log_density_blocks(rows):
+        for block in self._inner._log_density_blocks_by_training_text(rows):
             weights = np.exp(block - block.max(axis=1, keepdims=True))
             means.append(weights @ self._inner.truth / weights.sum(axis=1))
         return np.concatenate(means)
@@ -211,11 +211,11 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
     """
 
     def read(value: Any, name: str) -> Any:
-        return get_optional(_EncoderAttributes, value, name)
+        return get_attribute(_EncoderAttributes, value, name)
 
     owner = encode if bound_object(encode) is None else bound_object(encode)
     holder = read(owner, "private") or owner
-    clean, noise = optional_attribute(owner, "clean"), read(holder, "noise")
+    clean, noise = get_or_default(owner, "clean"), read(holder, "noise")
     if type(owner).__name__ == "Sequential" and has_all(owner, "_modules") and len(owner) > 1:
         clean, noise = owner[:-1], owner[-1]
     try:
@@ -234,7 +234,7 @@ def is_likelihood(attacker: Attacker) -> bool:
     return isinstance(attacker.estimator, (Likelihood, LikelihoodMean))
 
 
-def split_attackers(attackers: Any) -> tuple[Any, bool]:
+def split_likelihood(attackers: Any) -> tuple[Any, bool]:
     """Separate "likelihood" from the other entries of the argument `attackers` of `infer`.
 
     Returns:
@@ -242,7 +242,7 @@ def split_attackers(attackers: Any) -> tuple[Any, bool]:
         the argument contains "likelihood".
 
     Example:
-        >>> split_attackers(["likelihood", 1]), split_attackers("likelihood"), split_attackers(1)
+        >>> split_likelihood(["likelihood", 1]), split_likelihood("likelihood"), split_likelihood(1)
         (([1], True), ([], True), (1, False))
     """
     entries = [attackers] if isinstance(attackers, str) else attackers

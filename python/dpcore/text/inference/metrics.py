@@ -61,13 +61,13 @@ class Measured(Record, word="Measured"):
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
-def scores_to_answers(scores: Vectors, threshold: float | None) -> Ints:
+def threshold_scores(scores: Vectors, threshold: float | None) -> Ints:
     """Convert scores to codes: 1 for scores at or above the threshold, 0 for scores below it.
 
     With the threshold None, `scores` must contain codes, which are returned as integers.
 
     Example:
-        >>> scores_to_answers(np.array([[0.1], [0.7]]), 0.5).tolist()
+        >>> threshold_scores(np.array([[0.1], [0.7]]), 0.5).tolist()
         [[0], [1]]
     """
     return (scores if threshold is None else scores >= threshold).astype(np.int64)
@@ -118,7 +118,7 @@ def find_threshold(scores: Vectors, truth: Ints, measure: str) -> float:
     return middle if middle > below else above
 
 
-def find_threshold_above(scores: Vectors) -> float:
+def find_float_above_maximum(scores: Vectors) -> float:
     """Return the smallest float that is larger than all scores."""
     return float(np.nextafter(scores.max(), np.inf))
 
@@ -146,14 +146,14 @@ def compare_shares(right: Any, other: Any, tail: float) -> Measured:
     return Measured((2 * won - apart) / n, low, high, "sign test")
 
 
-def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors:
+def mid_rank_fractions(values: Vectors, others: Vectors | None = None) -> Vectors:
     """Compute the rank of each number in `values` among the numbers `others`, scaled to [0, 1].
 
     The rank of a number is the share of `others` that are smaller, plus half the share that are
     equal. If `others` is None, the ranks are among `values`.
 
     Example:
-        >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
+        >>> mid_rank_fractions(np.array([3.0, 1.0, 3.0, 9.0]))
         array([0.5  , 0.125, 0.5  , 0.875])
     """
     ordered = np.sort(values if others is None else others)
@@ -186,7 +186,7 @@ class Ranking:
         scores.
         """
         if self.measure in ("auc", CORRELATION):
-            return compute_mid_ranks(scores)
+            return mid_rank_fractions(scores)
         return (scores >= self.threshold).astype(np.float64)
 
     def permutation_z_score(self, scores: Vectors, truth: Any, cells: Any) -> float:
@@ -321,7 +321,7 @@ class Truth:
         The numbers are the codes 0 and 1, or the ranks of the true numbers, scaled to [0, 1].
         """
         truth = self.truth[:, 0]
-        return compute_mid_ranks(truth) if self.target.is_number else truth
+        return mid_rank_fractions(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
         """Compute the area under the ROC curve of scores, with its confidence interval.
@@ -334,7 +334,7 @@ class Truth:
         """
         inside, outside = self._delong_placements(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
-        quantile = NormalDist().inv_cdf(1.0 - self._tail)
+        quantile = NormalDist().inv_cdf(1.0 - self._interval_tail)
 
         def reaches(other: float) -> bool:
             spread = 1.0 + many * ((1.0 - other) / (2.0 - other) + other / (1.0 + other))
@@ -354,13 +354,13 @@ class Truth:
         inside, outside = (own - other for own, other in pairs)
         gain = float(inside.mean())
         variance = sum(float(part.var()) / max(1, part.size - 1) for part in (inside, outside))
-        reach = NormalDist().inv_cdf(1.0 - self._tail) * math.sqrt(variance)
+        reach = NormalDist().inv_cdf(1.0 - self._interval_tail) * math.sqrt(variance)
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
     def _delong_placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
         """Return shares of negatives below each positive, and of positives above each negative."""
         none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
-        return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
+        return mid_rank_fractions(some, none), 1.0 - mid_rank_fractions(none, some)
 
     def find_rates(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
         """Compute the true- and the false-positive rate of scores, with exact intervals.
@@ -393,7 +393,7 @@ class Truth:
         If there are several attributes, the result is the mean of the shares of the attributes.
         """
         right = (answers == self.truth).sum(axis=1)
-        if self.target.has_many:
+        if self.target.is_joint:
             width = len(self.target.names)
             return self._bootstrap_interval(
                 right[:, np.newaxis], lambda sums: sums[..., 0] / width, True
@@ -420,7 +420,7 @@ class Truth:
         """Compute the mean of `values`, such as one error per text, with a bootstrap interval."""
         return self._bootstrap_interval(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
-    def correlation(self, scores: Vectors) -> Measured:
+    def spearman(self, scores: Vectors) -> Measured:
         """Compute Spearman's correlation of predicted numbers with true numbers, with its interval.
 
         The result is 0 if all predicted numbers are equal. The interval is from Bonett and Wright
@@ -429,13 +429,13 @@ class Truth:
         Args:
             scores: predicted numbers, shape (n,).
         """
-        ranks = [compute_mid_ranks(values) for values in (scores, self.truth[:, 0])]
+        ranks = [mid_rank_fractions(values) for values in (scores, self.truth[:, 0])]
         first, second = (values - values.mean() for values in ranks)
         scale = math.sqrt(float(first @ first) * float(second @ second))
         coefficient = float(first @ second) / scale if scale > 0.0 else 0.0
         # For three texts or fewer, the interval is the whole range.
         spread = math.sqrt((1.0 + coefficient**2 / 2.0) / max(1e-9, len(scores) - 3.0))
-        reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
+        reach = NormalDist().inv_cdf(1.0 - self._interval_tail) * spread
         middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, coefficient)))
         low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
         return Measured(
@@ -457,10 +457,10 @@ class Truth:
                 ),
             )
         right, other = (own[:, 0] == self.truth[:, 0] for own in (answers, floor))
-        return compare_shares(right, other, self._tail)
+        return compare_shares(right, other, self._interval_tail)
 
     @property
-    def _tail(self) -> float:
+    def _interval_tail(self) -> float:
         return (1.0 - self.confidence) / 2.0
 
     def _cells(self, truth: Ints, answers: Ints) -> Any:
@@ -530,7 +530,7 @@ class Truth:
             drawn = rng.multinomial(len(rows), times / len(rows), size=count)
             replicates.append(statistic(drawn @ kinds / size))
         values = np.concatenate(replicates)
-        low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
+        low, high = np.quantile(values, [self._interval_tail, 1.0 - self._interval_tail])
         how = f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
         if expand is not None:
             shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
@@ -680,7 +680,7 @@ def measure_groups(
         right = answers[:, column] == truth[:, column]
         for code, value in enumerate(values):
             here = truth[:, column] == code
-            if not here.any() or (target.has_many and code == 0):
+            if not here.any() or (target.is_joint and code == 0):
                 continue
             both = None if main is None or here.all() else (main[here], main[~here])
             groups.append(

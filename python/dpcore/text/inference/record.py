@@ -70,7 +70,7 @@ class ScoredTexts(Record, word="ScoredTexts"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
-    def sorted_scores_by_truth(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def sorted_negative_and_positive_scores(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return two sorted arrays of scores: of the negative test texts, and of the positive ones.
 
         A text is positive if it has the second value of the attribute.
@@ -260,8 +260,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         A baseline is the best inference that does not use the vectors. If there are three measures,
         the result is for the measure with the fewest baselines that are not beaten.
         """
-        left = [self._list_unbeaten_floors(self.floors)]
-        left += [self._list_unbeaten_floors(measure.floors) for measure in self.measures]
+        left = [self._list_unbeaten_floor_names(self.floors)]
+        left += [self._list_unbeaten_floor_names(measure.floors) for measure in self.measures]
         return min(left, key=len)
 
     @property
@@ -272,9 +272,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """
         tests = [(test.measure, test.floors) for test in self.measures]
         tests = tests or [(self.measure, self.floors)]
-        return tuple(name for name, floors in tests if not self._list_unbeaten_floors(floors))
+        return tuple(name for name, floors in tests if not self._list_unbeaten_floor_names(floors))
 
-    def _list_unbeaten_floors(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
+    def _list_unbeaten_floor_names(self, floors: tuple[Floor, ...]) -> tuple[str, ...]:
         leak = self.certified_leak
         return tuple(
             floor.name
@@ -301,7 +301,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         Raises:
             ValueError: if the result is not for exactly one attribute with two values.
         """
-        negative, positive = self.scored.sorted_scores_by_truth()
+        negative, positive = self.scored.sorted_negative_and_positive_scores()
         below = np.searchsorted(negative, positive, side="left")
         ties = np.searchsorted(negative, positive, side="right") - below
         return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
@@ -322,7 +322,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
                 with two values.
         """
         rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
-        negative, positive = self.scored.sorted_scores_by_truth()
+        negative, positive = self.scored.sorted_negative_and_positive_scores()
         allowed = int(rate * len(negative))
         if allowed == len(negative):
             return 1.0
@@ -341,7 +341,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         return [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
 
     def _plot(self, ax: Any) -> Figure:
-        return draw_figure(self, ax)
+        return draw_measures_and_baselines(self, ax)
 
     def _derived_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _DERIVED_FIGURES}
@@ -364,7 +364,7 @@ def list_rows(inference: Inference) -> list[tuple[str, str]]:
         *([] if inference.number else [("privacy", _format_empirical_privacy(inference))]),
         ("certified", _format_certified_bound(inference)),
         *(("attribute", line) for line in each),
-        *(("group", line) for line in _group_results(inference)),
+        *(("group", line) for line in _describe_groups(inference)),
         ("texts", _describe_texts(inference)),
         *([] if inference.encodings is None else [("encodings", str(inference.encodings))]),
         *([] if inference.batches is None else [("batches", str(inference.batches))]),
@@ -462,7 +462,7 @@ def _format_certified_bound(inference: Inference) -> str:
     return f"{sentence}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
-def _group_results(inference: Inference) -> list[str]:
+def _describe_groups(inference: Inference) -> list[str]:
     lines = []
     for group in inference.groups if len(inference.groups) < MANY_VALUES else ():
         sentence = (
@@ -522,7 +522,7 @@ def _list_notes(inference: Inference) -> list[str]:
     return notes
 
 
-def draw_figure(inference: Inference, ax: Any = None) -> Figure:
+def draw_measures_and_baselines(inference: Inference, ax: Any = None) -> Figure:
     """Plot the measures of an attacker with their intervals, and the values of the baselines.
 
     The plot is drawn on the axes `ax`, or on a new figure if `ax` is None.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...bounds import predicted
 from ...errors import check_epsilon, choice, confidence_level, delta_level, invalid
-from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.declarations import get_or_default
 from ...mechanisms.texts import bound_object, takes_rng
 from ...progress import Progress
 from ...recorded.run import audit_outputs
@@ -34,14 +34,14 @@ from .attackers import (
     check_encoder,
     encode_each_part,
     encoder_of,
-    encodings_to_fit_on,
     estimate_seconds,
     fit_attacker,
+    one_or_all_encodings,
     split_given_by_part,
 )
 from .encodings import Encodings, encode_again
-from .likelihood import is_likelihood, noise_law_attacker, split_attackers
-from .metrics import CORRELATION, RANKINGS, TOP, Ranking, Truth, find_threshold, scores_to_answers
+from .likelihood import is_likelihood, noise_law_attacker, split_likelihood
+from .metrics import CORRELATION, RANKINGS, TOP, Ranking, Truth, find_threshold, threshold_scores
 from .outcomes import Floor, OfAttribute, OfMeasure, Scores
 from .record import Inference, ScoredTexts
 from .targets import Kind, Parts, Target, floor_answers, positive_shares, prior_ranks, target_parts
@@ -108,7 +108,7 @@ def reason_not_certified(target: Target, neighbours: str | None, smallest: int) 
     few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
     reasons = {
         "a number": target.is_number,
-        "several attributes": target.has_many,
+        "several attributes": target.is_joint,
         "not binary": not target.all_binary,
         "word adjacency": neighbours == "words",
         "neighbours not stated (neighbours='any two texts' certifies)": neighbours is None,
@@ -119,7 +119,7 @@ def reason_not_certified(target: Target, neighbours: str | None, smallest: int) 
 
 def certify(
     valid: tuple[Vectors, Ints],
-    test: tuple[Vectors, Ints],
+    test_scores: tuple[Vectors, Ints],
     target: Target,
     claim: float | None,
     delta: float,
@@ -140,7 +140,7 @@ def certify(
     Args:
         valid: a pair for the validation texts: their scores, shape (n, 1), and the codes of their
             true values (0 or 1).
-        test: the same pair for the test texts.
+        test_scores: the same pair for the test texts.
         target: the inferred attribute, with two values.
         claim: claimed epsilon, or None without a claim.
         delta: delta of the claim.
@@ -151,9 +151,9 @@ def certify(
         The audit, with the bound. The input x' of the audit stands for the texts with the value on
         the left.
     """
-    sides, values = _split_by_truth(*test), target.values[0]
+    sides, values = _split_by_truth(*test_scores), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
-    numerator, event = _numerator_bit_and_event(*_split_by_truth(*valid), trials, delta, confidence)
+    numerator, event = _choose_side_and_event(*_split_by_truth(*valid), trials, delta, confidence)
     names = [
         f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)
     ]
@@ -181,7 +181,7 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
-def _numerator_bit_and_event(
+def _choose_side_and_event(
     negatives: Any, positives: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
     """Return the value for the numerator and the event that have the largest predicted bound."""
@@ -342,11 +342,11 @@ def infer(
     start, seed, confidence = time.perf_counter(), to_seed(rng), confidence_level(confidence)
     function = encoder_of(encode) if vectors is None else None
     target, parts = target_parts(corpus, attribute, kind)
-    measures = _measures_for(target, measure)
+    measures = _selection_measures(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = reason_not_certified(target, neighbours, smallest)
     claim, delta = _read_inference_claim(encode, claim, delta, reason)
-    others, is_likelihood_requested = split_attackers(attackers)
+    others, is_likelihood_requested = split_likelihood(attackers)
     given_attackers: tuple[Attacker, ...] = ()
     if others != [] or not is_likelihood_requested:
         given_attackers = attackers_of(others, len(parts.texts[0]), target.count)
@@ -368,26 +368,26 @@ def infer(
     judges = [Truth(t, target, measures[0], confidence, seed) for t in parts.truth]
 
     tried = _fit_all_attackers(given_attackers, encoded, judges[0], progress)
-    cells = _number_baseline_groups(parts, "median" if target.is_number else "majority")
+    cells = _assign_texts_to_baseline_groups(parts, "median" if target.is_number else "majority")
     choices = _choose_attackers(tried, judges[1], measures, cells[1])
-    best = alone = _find_headline(choices)
+    best = alone = _choice_with_largest_value(choices)
     if best.model.attacker.reads_call:
         single = [pair for pair in tried if not pair[0].attacker.reads_call]
         single_choices = _choose_attackers(single, judges[1], measures, cells[1])
         if single_choices:
-            alone = _find_headline(single_choices)
+            alone = _choice_with_largest_value(single_choices)
         else:
             reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
-    groups = _test_group_ids(corpus.groups, parts)
+    groups = _test_group_ids_if_equal_truth(corpus.groups, parts)
     # Each chosen model scores the test texts once, for all measures that chose it.
     models = {id(option.model): option.model for option in choices}
     answered = {
-        key: _scores_and_ranks(model, rows[2], parts.truth[2]) for key, model in models.items()
+        key: _scores_true_ranks(model, rows[2], parts.truth[2]) for key, model in models.items()
     }
     level = (1.0 - confidence) / 2.0 / len(choices)
     tests = [
-        _measure_floors(
+        _measure_majority_or_median_baselines(
             parts, judge, option, answered[id(option.model)][0], cells[2], groups, level
         )
         for option in choices
@@ -395,7 +395,7 @@ def infer(
     scores, ranks = answered[id(best.model)]
     tested = _list_measures(judge, choices, answered, tests) if len(choices) > 1 else ()
     outcome = _measure_outcome(parts, judge, best, judges[1], scores, ranks, tested)
-    answers, attacker = scores_to_answers(scores, best.threshold), best.model.attacker
+    answers, attacker = threshold_scores(scores, best.threshold), best.model.attacker
     readers = [attacker, *(other for other in given_attackers[:1] if other is not attacker)]
     flags, main = metrics.main_task(readers, rows, parts.labels, confidence, seed)
     return Inference(
@@ -440,7 +440,7 @@ def _encode_parts(
     progress: bool | None,
 ) -> _Encoded:  # fmt: skip
     """Encode all parts once, and encode the training texts several times if time allows it."""
-    is_used = any(encodings_to_fit_on(attacker.estimator) != "one" for attacker in attackers)
+    is_used = any(one_or_all_encodings(attacker.estimator) != "one" for attacker in attackers)
     total = sum(map(len, parts.texts))
     with Progress("encoding texts", None, progress) as bar:
         if progress is not False:
@@ -464,7 +464,7 @@ class _BestAttacker(NamedTuple):
     row: int
 
 
-def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
+def _selection_measures(target: Target, measure: Any) -> tuple[str, ...]:
     """Return the measures by which attackers are chosen: the given one, or the default ones."""
     if measure is not None:
         choice("measure", measure, _MEASURE_NAMES)
@@ -474,7 +474,7 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
         return (CORRELATION,)
     if measure is None:
         return (
-            RANKINGS if target.is_binary else _MEASURE_NAMES[target.has_many : target.has_many + 1]
+            RANKINGS if target.is_binary else _MEASURE_NAMES[target.is_joint : target.is_joint + 1]
         )
     if measure in RANKINGS and not target.is_binary:
         need = "accuracy or f1 for several attributes or more values than two"
@@ -482,7 +482,7 @@ def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
     return (measure,)
 
 
-def _scores_and_ranks(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
+def _scores_true_ranks(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
     """Return scores of the test texts, and the ranks of their true values or None.
 
     Ranks exist only if the attribute has more than two values.
@@ -494,7 +494,7 @@ def _scores_and_ranks(model: FittedAttacker, vectors: Vectors, truth: Any) -> tu
     return answers, np.take_along_axis(ranks, truth, axis=1)[:, 0]
 
 
-def _number_baseline_groups(parts: Parts, name: str) -> list[Cells]:
+def _assign_texts_to_baseline_groups(parts: Parts, name: str) -> list[Cells]:
     """Return, for each part, the cell numbers of the texts for each baseline.
 
     A baseline gives all texts of a cell the same answer. For the first baseline, all texts are in
@@ -558,7 +558,7 @@ def _choose_attackers(
                     for cell in cells.values()
                 )
             else:
-                merits[row, column] = valid.value(scores_to_answers(scores, cut))
+                merits[row, column] = valid.value(threshold_scores(scores, cut))
     names = [str(model.attacker) for model, _ in tried]
     likely = [row for row, (model, _) in enumerate(tried) if is_likelihood(model.attacker)]
     choices = []
@@ -579,7 +579,7 @@ def _standard_error(valid: Truth, measure: str, value: float) -> float:
     return math.sqrt(max(0.0, value * (1.0 - value)) / len(valid.truth))
 
 
-def _find_headline(choices: Sequence[_BestAttacker]) -> _BestAttacker:
+def _choice_with_largest_value(choices: Sequence[_BestAttacker]) -> _BestAttacker:
     """Return the choice with the largest value over all measures; in a tie, the first attacker."""
     return min(choices, key=lambda choice: (-choice.tried[choice.row][1], choice.row))
 
@@ -592,15 +592,15 @@ def _read_inference_claim(
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # If the encoder is a method, the claim belongs to its object.
     owner = encode if bound_object(encode) is None else bound_object(encode)
-    own = optional_attribute(owner, "claim") if claim is None and reason is None else None
+    own = get_or_default(owner, "claim") if claim is None and reason is None else None
     if delta is None:
         # An (epsilon, delta) claim that is true could be refuted if its delta were ignored.
-        delta = 0.0 if own is None else optional_attribute(owner, "delta")
+        delta = 0.0 if own is None else get_or_default(owner, "delta")
     claim = own if claim is None else claim
     return None if claim is None else check_epsilon(claim), delta_level(delta)
 
 
-def _measure_floors(
+def _measure_majority_or_median_baselines(
     parts: Parts, judge: Truth, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
@@ -634,13 +634,13 @@ def _measure_floors(
         gain = (
             judge.auc_gain(scores[:, 0], positive_shares(truth, train, test))
             if best.measure in RANKINGS
-            else judge.gain(scores_to_answers(scores, best.threshold), by[best.measure])
+            else judge.gain(threshold_scores(scores, best.threshold), by[best.measure])
         )
         floors.append(Floor(name, *figures, gain, **more))
     return tuple(floors)
 
 
-def _test_group_ids(column: Any, parts: Parts) -> Any:
+def _test_group_ids_if_equal_truth(column: Any, parts: Parts) -> Any:
     """Return the group number of each test text, or None if texts of a group differ in value."""
     if column is None:
         return None
@@ -656,28 +656,28 @@ def _measure_outcome(
     """Return the measures on the test texts, in the class for this kind of attribute."""
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
-        return outcomes.NumberFigures(judge.correlation(scores[:, 0]), error)
-    answers = scores_to_answers(scores, best.threshold)
+        return outcomes.NumberFigures(judge.spearman(scores[:, 0]), error)
+    answers = threshold_scores(scores, best.threshold)
     shares = judge.accuracy(answers), judge.f1(answers)
     if best.threshold is None:
         values = np.unique(parts.truth[0])
         unknown = int((~np.isin(parts.truth[2], values)).sum())
         ranking = outcomes.RankFigures(judge.top(ranks), judge.mean(ranks), len(values), unknown)
         return outcomes.ManyValues(*shares, ranking)
-    if judge.target.has_many:
+    if judge.target.is_joint:
         each = _measure_each_attribute(parts, judge, answers)
         return outcomes.SeveralAttributes(*shares, best.threshold, each)
-    figures = _measure_scores(judge, best, scores, valid)
+    figures = _assess_test_scores(judge, best, scores, valid)
     return outcomes.TwoValues(*shares, best.threshold, figures, measures)
 
 
-def _measure_scores(judge: Truth, best: _BestAttacker, scores: Vectors, valid: Truth) -> Scores:
+def _assess_test_scores(judge: Truth, best: _BestAttacker, scores: Vectors, valid: Truth) -> Scores:
     """Return measures of the scores of the test texts, at thresholds from validation."""
     tail, balanced = (find_threshold(best.scores, valid.truth, name) for name in RANKINGS[1:])
-    highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
+    highest = metrics.find_float_above_maximum(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
         judge.auc(scores[:, 0]),
-        judge.balanced_accuracy(scores_to_answers(scores, balanced)),
+        judge.balanced_accuracy(threshold_scores(scores, balanced)),
         *judge.find_rates(scores[:, 0], tail),
         *judge.find_rates(scores[:, 0], highest),
     )
@@ -696,7 +696,7 @@ def _list_measures(
         elif best.measure == "true-positive rate":
             figure = judge.find_rates(scores[:, 0], best.threshold)[0]
         else:
-            figure = judge.balanced_accuracy(scores_to_answers(scores, best.threshold))
+            figure = judge.balanced_accuracy(threshold_scores(scores, best.threshold))
         details = attacker.classifier, attacker.behind, best.threshold
         measures.append(OfMeasure(best.measure, *details, figure, floors))
     return tuple(measures)

@@ -44,14 +44,14 @@ class Target:
     values: tuple[tuple[Any, ...], ...]
 
     @property
-    def has_many(self) -> bool:
+    def is_joint(self) -> bool:
         """True if an attacker infers several attributes together."""
         return len(self.names) > 1
 
     @property
     def is_binary(self) -> bool:
         """True if an attacker infers exactly one attribute, and this attribute has two values."""
-        return self.all_binary and not self.has_many
+        return self.all_binary and not self.is_joint
 
     @property
     def all_binary(self) -> bool:
@@ -136,11 +136,11 @@ def target_parts(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target
             getattr(corpus, name)
     kept, left_out = _select_texts([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
-    values = [_distinct_values(name, column, kind) for name, column in columns.items()]
+    values = [_sorted_categories(name, column, kind) for name, column in columns.items()]
     target = Target(
         tuple(columns), tuple(tuple(column_values.tolist()) for column_values in values)
     )
-    if target.has_many and not target.all_binary:
+    if target.is_joint and not target.all_binary:
         other = next(
             name
             for name, column_values in zip(columns, values, strict=True)
@@ -183,7 +183,7 @@ def _read_attributes(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[An
     return {_UNNAMED_COLUMN: made.attribute(_UNNAMED_COLUMN)}
 
 
-def _distinct_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
+def _sorted_categories(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
     """Return the sorted different values of an attribute; an empty array for a number."""
     is_number = column.dtype.kind == "f"
     if kind is not None:
@@ -268,13 +268,13 @@ def floor_answers(
         >>> floor_answers(truth, labels, np.array(["x", "y", "z"]), target, "accuracy").ravel()
         array([1, 0, 0])
     """
-    count, place, is_present = _find_cells(cells, asked)
+    count, place, is_present = _count_and_number_cells(cells, asked)
     each = _best_answer_by_cell(truth, place, count, target, measure)
     whole = _best_answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
     return np.vstack([each, whole])[is_present]
 
 
-def _find_cells(cells: Any, asked_cells: Any) -> tuple[int, Ints, Ints]:
+def _count_and_number_cells(cells: Any, asked_cells: Any) -> tuple[int, Ints, Ints]:
     """Return cell numbers; a cell is a set of texts, such as those with the same main label.
 
     Returns:
@@ -307,7 +307,7 @@ def positive_shares(
         >>> positive_shares(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
         array([0.67, 0.  , 0.5 ])
     """
-    count, place, is_present = _find_cells(cells, asked_cells)
+    count, place, is_present = _count_and_number_cells(cells, asked_cells)
     groups = [truth[place == cell, 0] for cell in range(count)]
     answers: npt.NDArray[np.float64] = np.array([*map(statistic, groups), statistic(truth[:, 0])])
     return answers[is_present]
@@ -333,32 +333,32 @@ def prior_ranks(truth: Ints, cells: Any, asked_cells: Any, true_values: Ints, va
         >>> prior_ranks(truth, cells, np.array(list("xyz")), np.array([0, 0, 1]), 3)
         array([1, 2, 3])
     """
-    count, place, is_present = _find_cells(cells, asked_cells)
+    count, place, is_present = _count_and_number_cells(cells, asked_cells)
     counts = np.zeros((count + 1, values), np.int64)
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
     # If frequencies in a cell are equal, the first value comes first, as for the majority.
-    return rank_values(counts.astype(np.float64), counts[-1] > 0)[is_present, true_values]
+    return ranks_in_rows(counts.astype(np.float64), counts[-1] > 0)[is_present, true_values]
 
 
-def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
+def ranks_in_rows(scores: npt.NDArray[np.float64], can_be_predicted: npt.NDArray[np.bool_]) -> Ints:
     """Return the rank of every value in each row of scores; rank 1 has the highest score.
 
     If two scores of a row are equal, the value in the column further left comes first.
 
     Args:
         scores: scores of all values for each text, shape (n, values).
-        is_known: mask of the columns whose values can be predicted. All other values have one
-            common rank, after the values that can be predicted.
+        can_be_predicted: mask of the columns whose values can be predicted. All other values have
+            one common rank, after the values that can be predicted.
 
     Example:
-        >>> rank_values(np.array([[0.5, 0.0, 0.5, 0.9]]), np.array([True, True, True, False]))
+        >>> ranks_in_rows(np.array([[0.5, 0.0, 0.5, 0.9]]), np.array([True, True, True, False]))
         array([[1, 3, 2, 4]])
     """
-    order = np.argsort(-np.where(is_known, scores, -np.inf), axis=1, kind="stable")
+    order = np.argsort(-np.where(can_be_predicted, scores, -np.inf), axis=1, kind="stable")
     ranks = np.empty(scores.shape, np.int64)
     np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1)[np.newaxis], axis=1)
-    return np.minimum(ranks, int(is_known.sum()) + 1)
+    return np.minimum(ranks, int(can_be_predicted.sum()) + 1)
 
 
 def _best_answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:

@@ -27,9 +27,9 @@ from ...report.rows import Row
 from ...report.shown import list_shown_fields
 from ...streams import Rng, to_seed
 from ...suggestions import explain_argument_errors
-from ..corpus import Vocabulary, training_texts, words_of
-from ..redaction.masking import MASK, fingerprint_texts
-from .rate_search import check_public_texts, search_plan
+from ..corpus import Vocabulary, all_or_training_texts, words_of
+from ..redaction.masking import MASK, hash_texts
+from .rate_search import check_public_texts, search_rate_and_clip
 from .settings import (
     FitPlan,
     Ids,
@@ -37,7 +37,7 @@ from .settings import (
     TextRows,
     ignore_rdp_order_warnings,
     make_accountant,
-    vocabulary_without_mask,
+    repeated_words_without_mask,
 )
 
 if TYPE_CHECKING:
@@ -239,12 +239,8 @@ class NextWordModel(FitPlan):
         """
         level, seed = confidence_level(confidence), to_seed(rng)
         given_texts = as_texts("texts", texts)
-        without = self.known if exclude is None else fingerprint_texts(as_texts("exclude", exclude))
-        kept = [
-            text
-            for text in given_texts
-            if not fingerprint_texts([text]) <= (without or frozenset())
-        ]
+        without = self.known if exclude is None else hash_texts(as_texts("exclude", exclude))
+        kept = [text for text in given_texts if not hash_texts([text]) <= (without or frozenset())]
         if not kept:
             raise invalid(
                 "texts", "texts that are not training texts", f"{len(given_texts):,} of them"
@@ -575,26 +571,26 @@ def fit(
         >>> model.epochs, model.losses(corpus.test.texts[:2]).shape
         (2, (2,))
     """
-    train, checked = training_texts(texts), as_texts("valid", valid)
+    train, checked = all_or_training_texts(texts), as_texts("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
     public_texts = check_public_texts(rate, public, epsilon)
     words = _choose_vocabulary(train, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
-    plan = _make_noiseless_plan(
+    plan = _make_plan_before_noise(
         len(train), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
         lr=lr, hidden=hidden, layers=layers, dropout=dropout,
     )  # fmt: skip
     if epsilon is not None:
         plan = _plan_noise(plan, epsilon, delta, clip, len(train))
-    from ...torch.mechanisms import device_of
+    from ...torch.mechanisms import require_available_device
     from .network import draw_weights, learn_plain, learn_private, make_network
 
     figures: dict[str, Any] = {}
     # The device is read before any draw, because torch seeds the generators of devices in use.
-    place, seed = device_of("cpu" if device is None else device), to_seed(rng)
+    place, seed = require_available_device("cpu" if device is None else device), to_seed(rng)
     if public_texts:
-        plan, figures = search_plan(
+        plan, figures = search_rate_and_clip(
             public_texts, len(train), plan, start, rows, place, [seed, 1], progress
         )
     generator = np.random.default_rng(seed)
@@ -611,16 +607,16 @@ def fit(
     else:
         made = learn_plain(network, numbers, valid_numbers, plan, generator, progress)
         network.cpu()
-    counts = rows.count_each_target(numbers)
+    counts = rows.count_words_to_predict(numbers)
     return NextWordModel(
         **vars(rows) | vars(plan) | made | figures,
         has_own_vocabulary=vocabulary is None and start is None,
         start="drawn weights" if start is None else repr(start),
         seed=None if plan.sigma else seed, texts=len(train), cut=cut,
         without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
-        valid_perplexity=_mean_perplexity(network.word_losses(valid_numbers)),
-        valid_unigram=_mean_perplexity(rows.unigram_losses(counts, valid_numbers)),
-        network=network, counts=counts, known=fingerprint_texts(train),
+        valid_perplexity=_perplexity_of_all_words(network.word_losses(valid_numbers)),
+        valid_unigram=_perplexity_of_all_words(rows.unigram_losses(counts, valid_numbers)),
+        network=network, counts=counts, known=hash_texts(train),
     )  # fmt: skip
 
 
@@ -648,10 +644,10 @@ def _choose_vocabulary(
         raise invalid("vocabulary", "that of start, word for word", stated)
     if vocabulary is not None:
         return vocabulary
-    return vocabulary_without_mask(texts, masked)
+    return repeated_words_without_mask(texts, masked)
 
 
-def _make_noiseless_plan(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
+def _make_plan_before_noise(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
     """Return the settings of a training with defaults, after a check. Noise is not set.
 
     Args:
@@ -733,7 +729,7 @@ def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int
     return float(sigma)
 
 
-def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
+def _perplexity_of_all_words(losses: Sequence[Floats]) -> float | None:
     word_losses = np.concatenate(losses)
     return float(np.exp(word_losses.mean())) if word_losses.size else None
 

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from ...packages import require_module, torch
 from ...records import Floats
 from ...streams import seeded_torch
-from ..systems.training import one_thread, require_convergence, run_epochs
+from ..systems.training import one_thread, refuse_divergence, run_epochs
 from .settings import FitPlan, Ids, Rows
 
 _MAX_INITIAL_WEIGHT: Final = 0.1
@@ -272,15 +272,15 @@ def learn_plain(
     def run_epoch(epoch: int) -> float:
         nonlocal least, best
         network.train()
-        for batch in _draw_batches(rows, plan.batch, rng):
+        for batch in _draw_similar_length_batches(rows, plan.batch, rng):
             loss = record_losses(network, batch, network.words).mean()
-            require_convergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
+            refuse_divergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT_NORM)
             optimizer.step()
         valid_loss = mean_loss(network, valid)
-        require_convergence(valid_loss < DIVERGED_WORD_LOSS, plan.lr, epoch)
+        refuse_divergence(valid_loss < DIVERGED_WORD_LOSS, plan.lr, epoch)
         if valid_loss < least:
             least, best = valid_loss, deepcopy(network.state_dict())
         else:
@@ -323,7 +323,7 @@ def learn_private(
     Warns:
         UserWarning: if a step on the CPU will take several seconds.
     """
-    _warn_if_large(network, plan)
+    _warn_if_private_step_slow(network, plan)
     model, optimizer = wrap_for_opacus(network, plan)
     accountant = require_module("opacus.accountants", "lm.fit").PRVAccountant()
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
@@ -347,7 +347,7 @@ def learn_private(
     return {"epochs": len(whole), "best_epoch": len(whole), "steps": steps, "partial": partial}
 
 
-def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
+def _draw_similar_length_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows (texts) in random batches; texts of a batch have similar lengths."""
     shuffled = [rows[number] for number in rng.permutation(len(rows))]
     batches = []
@@ -366,7 +366,7 @@ def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, e
         optimizer.zero_grad()
         if chunk:
             loss = record_losses(model, chunk, model._module.words).mean()
-            require_convergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
+            refuse_divergence(loss.item() < DIVERGED_WORD_LOSS, plan.lr, epoch)
             loss.backward()
         else:
             # There are no gradients of records, so the optimizer adds its noise to a sum of zeros.
@@ -388,7 +388,7 @@ def mean_loss(network: Network, rows: Rows) -> float:
         return sum(float(record_losses(network, x, network.words).sum()) for x in parts) / len(rows)
 
 
-def _warn_if_large(network: Network, plan: FitPlan) -> None:
+def _warn_if_private_step_slow(network: Network, plan: FitPlan) -> None:
     """Warn before private training on the CPU if a step will take several seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...errors import choice, invalid
 from ...mechanisms.texts import as_texts
-from ..corpus import Corpus, training_texts
-from .settings import FitPlan, Rows, TextRows, vocabulary_without_mask
+from ..corpus import Corpus, all_or_training_texts
+from .settings import FitPlan, Rows, TextRows, repeated_words_without_mask
 
 _MIN_PUBLIC_TEXTS: Final = 100
 _MAX_HELD_OUT_TEXTS: Final = 400
@@ -40,13 +40,15 @@ def check_public_texts(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
         raise invalid("rate", "'fixed' for a plain training, without epsilon", rate)
     if public is None:
         raise invalid("public", "public texts where rate is 'searched'", public)
-    texts = training_texts(public) if isinstance(public, Corpus) else as_texts("public", public)
+    texts = (
+        all_or_training_texts(public) if isinstance(public, Corpus) else as_texts("public", public)
+    )
     if len(texts) < _MIN_PUBLIC_TEXTS:
         raise invalid("public", f"at least {_MIN_PUBLIC_TEXTS} texts", f"{len(texts)} of them")
     return tuple(texts)
 
 
-def search_plan(
+def search_rate_and_clip(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
@@ -69,15 +71,15 @@ def search_plan(
         used).
     """
     order = np.random.default_rng(seed).permutation(len(public))
-    n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), _count_search_texts(texts, plan)
+    n_held, n_train = min(_MAX_HELD_OUT_TEXTS, len(public) // 4), _count_public_texts(texts, plan)
     read = [public[row] for row in order[: n_held + n_train]]
     # The choice must not depend on words of the private texts, so the vocabulary comes from the
     # public texts.
-    words = vocabulary_without_mask(read, rows.masked) if start is None else start.vocabulary
+    words = repeated_words_without_mask(read, rows.masked) if start is None else start.vocabulary
     own = replace(rows, vocabulary=words)
     numbers, _ = own.encode(read)
     train = [numbers[n_held + row % (len(read) - n_held)] for row in range(n_train)]
-    plan, settings = _tune_and_count_trials(
+    plan, settings = _tune_rate_and_clip_count_trials(
         train, numbers[:n_held], own.size, plan, None if start is None else start.network, device,
         seed, progress,
     )  # fmt: skip
@@ -85,7 +87,7 @@ def search_plan(
     return plan, {"settings_tried": settings, **figures}
 
 
-def _tune_and_count_trials(
+def _tune_rate_and_clip_count_trials(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip
@@ -146,6 +148,6 @@ def _tune_and_count_trials(
     return replace(plan, lr=best[0], clip=best[1]), len(losses)
 
 
-def _count_search_texts(texts: int, plan: FitPlan) -> int:
+def _count_public_texts(private_texts: int, plan: FitPlan) -> int:
     """Return how many public texts the search needs for as many steps as the private training."""
-    return -(-texts * min(plan.batch, _SEARCH_BATCH_SIZE) // plan.batch)
+    return -(-private_texts * min(plan.batch, _SEARCH_BATCH_SIZE) // plan.batch)

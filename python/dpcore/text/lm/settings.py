@@ -54,10 +54,10 @@ class TextRows(Shown):
         The result is a pair: the list of arrays, and the number of texts that have more than
         `length` words. Only the first `length` words of a text are converted.
         """
-        rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
+        rows = [np.fromiter(self._word_numbers(text), np.int64) for text in texts]
         return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
-    def _numbers(self, text: str) -> Iterator[int]:
+    def _word_numbers(self, text: str) -> Iterator[int]:
         """Yield the word numbers of a text, with the number V for each mask token."""
         first = len(self.vocabulary.reserved)
         for is_mask, run in groupby(text.split(), self.masked.__eq__):
@@ -69,7 +69,7 @@ class TextRows(Shown):
                 # masked.
                 yield number - first if number >= first else self.size
 
-    def count_each_target(self, rows: Rows) -> Ids:
+    def count_words_to_predict(self, rows: Rows) -> Ids:
         """Count how often each word is a word to predict, in texts that are given as word numbers.
 
         Returns:
@@ -89,7 +89,7 @@ class TextRows(Shown):
         return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
-def vocabulary_without_mask(texts: Sequence[str], mask_token: str) -> Vocabulary:
+def repeated_words_without_mask(texts: Sequence[str], mask_token: str) -> Vocabulary:
     """Return a vocabulary of the words that occur at least twice in texts, without mask tokens."""
     kept = (" ".join(word for word in text.split() if word != mask_token) for text in texts)
     unmasked = [text for text in kept if text]

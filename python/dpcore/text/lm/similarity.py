@@ -158,7 +158,7 @@ def representation_distances(a: Any, b: Any) -> Distances:
     if len(first) != len(second):
         raise invalid("b", f"an array of as many rows as a, {len(first):,}", second.shape)
     cross = np.linalg.svd(first.T @ second, compute_uv=False)
-    (u, s, v), (other, t, _) = _decompose_array(first), _decompose_array(second)
+    (u, s, v), (other, t, _) = _truncated_svd(first), _truncated_svd(second)
     # The Frobenius norm of a' a equals the norm of the squared singular values of a.
     cka = 1.0 - float(cross @ cross) / float(np.linalg.norm(s**2) * np.linalg.norm(t**2))
     directions, correlations, _ = np.linalg.svd(u.T @ other, full_matrices=False)
@@ -265,7 +265,7 @@ def _centre_and_scale(name: str, matrix: Any) -> Floats:
     return array
 
 
-def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
+def _truncated_svd(array: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the singular value decomposition, without directions of tiny singular values."""
     u, s, v = np.linalg.svd(array, full_matrices=False)
     kept = s >= _MIN_SINGULAR_VALUE * s[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .masking import MASK, link_redacted, mask_words, policy_mechanism, record_delta, redact
 from .masking import PolicyMechanism as PolicyMechanism
-from .masking import policy_levels as policy_levels
+from .masking import policy_mask_levels as policy_mask_levels
 from .masking import split_words as split_words
 from .measures import ExposedDocument
 from .policies import Gazetteer, Keywords, Learned, Random, Ranked, Spans

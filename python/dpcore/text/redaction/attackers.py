@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...errors import invalid, mistyped, numeric
 from ...packages import has_all, require_module
 from ..inference.attackers import SCORE_METHODS, Attacker, find_method
-from ..inference.metrics import compute_mid_ranks
+from ..inference.metrics import mid_rank_fractions
 from .masking import MASK, split_words
 
 _Ints = npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ def count_char_ngrams(texts: Sequence[str]) -> Any:
     return _count_runs(symbols, np.array(list(map(len, padded))), _CHARACTER_RUNS)
 
 
-def mask_place_features(texts: Sequence[str]) -> Any:
+def count_masks_and_kept_words_by_position(texts: Sequence[str]) -> Any:
     """Count masks and kept words in each text by their positions, with one row per text.
 
     Positions are counted from both ends of the text. Other columns count runs of adjacent masks (or
@@ -140,7 +140,7 @@ def mask_place_features(texts: Sequence[str]) -> Any:
     return _count_pairs(np.concatenate(columns), numbers, (len(texts), width * len(parts)))
 
 
-_VIEWS: Final = (count_word_ngrams, count_char_ngrams, mask_place_features)
+_VIEWS: Final = (count_word_ngrams, count_char_ngrams, count_masks_and_kept_words_by_position)
 
 
 def _idf_weights(counts: Any) -> _Floats:
@@ -153,7 +153,7 @@ def _idf_weights(counts: Any) -> _Floats:
     return np.where(frequency > 0, weights, 0.0)
 
 
-def _weigh_counts(counts: Any, inverse: _Floats) -> Any:
+def _nonzero_tfidf_columns(counts: Any, inverse: _Floats) -> Any:
     """Return TF-IDF weights of the columns with inverse weights above 0.
 
     Each row has L2 norm 1, or 0 if the row is empty.
@@ -196,7 +196,7 @@ class NGramRegression:
         """
         counts = [count(texts) for count in _VIEWS]
         self._inverse = [_idf_weights(matrix) for matrix in counts]
-        views = [_weigh_counts(*pair) for pair in zip(counts, self._inverse, strict=True)]
+        views = [_nonzero_tfidf_columns(*pair) for pair in zip(counts, self._inverse, strict=True)]
         self._share = self._choose_position_weight(views, truth)
         self._model = _make_regression().fit(_join_views(views, self._share), truth)
         return self
@@ -204,7 +204,7 @@ class NGramRegression:
     def scores(self, texts: Sequence[str]) -> _Floats:
         """Return one score per text, shape (n,). Sensitive texts should have higher scores."""
         pairs = zip(_VIEWS, self._inverse, strict=True)
-        views = [_weigh_counts(count(texts), inverse) for count, inverse in pairs]
+        views = [_nonzero_tfidf_columns(count(texts), inverse) for count, inverse in pairs]
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
     def _choose_position_weight(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
@@ -219,7 +219,7 @@ class NGramRegression:
                 inside, outside = folds != fold, folds == fold
                 model = _make_regression().fit(rows[inside], truth[inside])
                 scores, positive = model.decision_function(rows[outside]), truth[outside] == 1
-                areas[share] += compute_mid_ranks(scores[positive], scores[~positive]).mean()
+                areas[share] += mid_rank_fractions(scores[positive], scores[~positive]).mean()
         return max(areas, key=lambda share: areas[share])
 
 
@@ -257,7 +257,7 @@ class TextEstimator:
 
     def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
         """Fit the estimator on those texts of the list whose positions are in `rows`."""
-        self._model.fit(self._select(rows), truth)
+        self._model.fit(self._texts_at(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
         """Return a method or attribute of the model. A returned method accepts row numbers."""
@@ -265,26 +265,26 @@ class TextEstimator:
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):
                 if name == "decision_function":
-                    return self._score_texts
+                    return self._score_text_at_each_position
             elif has_all(self._model, name):
                 answer = getattr(self._model, name)
-                return (lambda rows: answer(self._select(rows))) if callable(answer) else answer
+                return (lambda rows: answer(self._texts_at(rows))) if callable(answer) else answer
         raise AttributeError(name)
 
-    def _score_texts(self, rows: _Floats) -> _Floats:
+    def _score_text_at_each_position(self, rows: _Floats) -> _Floats:
         need = "ones whose scores(texts) returns a finite number for each text"
-        scores = numeric("attackers", need, self._model.scores(self._select(rows)))
+        scores = numeric("attackers", need, self._model.scores(self._texts_at(rows)))
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise invalid("attackers", need, scores)
         return scores.astype(np.float64)
 
-    def _select(self, rows: _Floats) -> list[str]:
+    def _texts_at(self, rows: _Floats) -> list[str]:
         # A full stop replaces an empty text, because some estimators do not accept empty texts.
         texts = [self._texts[row] for row in rows[:, 0].astype(int)]
         return [text if text.strip() else "." for text in texts]
 
 
-def split_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def split_vector_and_text_attackers(attackers: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return two tuples: the attackers on vectors, and the attackers on texts.
 
     An attacker on texts has a method `scores`.

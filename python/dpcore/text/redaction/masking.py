@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...errors import choice, flag, integer, invalid, mistyped, numeric, real
 from ...mechanisms.texts import as_texts
 from ...packages import has_all
-from ...records import get_optional
+from ...records import get_attribute
 from ...report.shown import Shown, name_of
 from ...streams import Rng, check_size, to_seed
 from ...suggestions import explain_argument_errors
@@ -96,21 +96,21 @@ class PolicyAttributes:
     fitted_on: frozenset[int] = frozenset()
 
 
-def policy_attribute(policy: Any, name: str) -> Any:
+def getattr_or_default(policy: Any, name: str) -> Any:
     """Return an optional attribute of a redaction policy; if it is missing, its default value."""
-    return get_optional(PolicyAttributes, policy, name)
+    return get_attribute(PolicyAttributes, policy, name)
 
 
 def policy_name(policy: Any) -> str:
     """Return the name of a redaction policy: its attribute `name`, or the name of the function."""
-    own = policy_attribute(policy, "name")
+    own = getattr_or_default(policy, "name")
     if not own and has_all(policy, "__name__"):
         own = policy.__name__
     return own if isinstance(own, str) else name_of(policy)
 
 
 @explain_argument_errors
-def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
+def policy_mask_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
     """Call a redaction policy on texts, check the level of each word, and return the levels.
 
     A redaction at level p masks the words whose level is at most p.
@@ -206,7 +206,7 @@ def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
     return " ".join(MASK if out else " ".join(token for token, _ in run) for out, run in runs)
 
 
-def fingerprint_texts(texts: Sequence[str]) -> frozenset[int]:
+def hash_texts(texts: Sequence[str]) -> frozenset[int]:
     """Return the set of the hashes of texts.
 
     The amount of white space between words does not matter. The hashes are the same in every Python
@@ -228,8 +228,8 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     Warns:
         UserWarning: if the policy was fitted on some of the texts.
     """
-    fitted: frozenset[int] = policy_attribute(policy, "fitted_on")
-    repeated = sum(fingerprint_texts([text]) <= fitted for text in texts) if fitted else 0
+    fitted: frozenset[int] = getattr_or_default(policy, "fitted_on")
+    repeated = sum(hash_texts([text]) <= fitted for text in texts) if fitted else 0
     if repeated:
         warnings.warn(
             f"{repeated:,} of {len(texts):,} texts are among those that {policy_name(policy)} was "
@@ -297,7 +297,7 @@ def redact(
     choice("style", style, STYLES)
     if level is not None:
         level = real("level", level, low=0.0, high=1.0)
-    levels = policy_levels(policy, documents, np.random.default_rng(to_seed(rng)))
+    levels = policy_mask_levels(policy, documents, np.random.default_rng(to_seed(rng)))
     if level is None and any(
         (own_levels[np.isfinite(own_levels)] > 0.0).any() for own_levels in levels
     ):
@@ -423,8 +423,8 @@ class PolicyMechanism(Shown):
         if longest > width:
             raise invalid("words", f"at least {longest}, the words of the longest text", width)
         size = check_size(size, len(texts) * width)
-        is_fit_random = self.safe is not None and policy_attribute(self.policy, "is_fit_random")
-        if not policy_attribute(self.policy, "is_random") and not is_fit_random:
+        is_fit_random = self.safe is not None and getattr_or_default(self.policy, "is_fit_random")
+        if not getattr_or_default(self.policy, "is_random") and not is_fit_random:
             # There are no random draws, so all rows are equal, and they are computed once per
             # input.
             if texts not in self._known:
@@ -441,7 +441,7 @@ class PolicyMechanism(Shown):
     ) -> npt.NDArray[np.int8]:
         policy = self.policy if self.safe is None else self.policy.fit(texts, self.safe, rng=rng)
         out = np.full((len(texts), width), -1, np.int8)
-        for row, levels in enumerate(policy_levels(policy, texts, rng)):
+        for row, levels in enumerate(policy_mask_levels(policy, texts, rng)):
             out[row, : len(levels)] = levels <= self.level
         return out
 
@@ -499,9 +499,9 @@ def policy_mechanism(
     words = words if words is None else integer("words", words, 1, _MAX_RECORD_WORDS)
     if safe is not None:
         safe = as_texts("safe", safe)
-        if policy_attribute(policy, "fit") is None:
+        if getattr_or_default(policy, "fit") is None:
             raise invalid("policy", "one with a method fit(sensitive, safe)", policy)
-    elif policy_attribute(policy, "needs_fit") and not policy_attribute(policy, "is_fitted"):
+    elif getattr_or_default(policy, "needs_fit") and not getattr_or_default(policy, "is_fitted"):
         raise invalid("policy", "fitted, or safe= given so that it is fitted on each input", policy)
     return PolicyMechanism(policy, level, safe, words)
 
@@ -569,7 +569,7 @@ def link_redacted(
         raise invalid("originals", "two texts or more", len(words_of_originals))
     outputs = _read_redacted(redacted)
     rows = _read_true_rows(truth, len(outputs), len(words_of_originals))
-    find_rows = matching_rows_function(words_of_originals, by)
+    find_rows = all_matching_rows_function(words_of_originals, by)
     keys = list(map(tuple, words_of_originals))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
@@ -583,7 +583,7 @@ def link_redacted(
     return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
 
 
-def matching_rows_function(
+def all_matching_rows_function(
     words_of_originals: Sequence[Sequence[str]], by: str
 ) -> Callable[[Sequence[str]], npt.NDArray[np.int64]]:
     """Return a function that finds the originals that match a redacted text.

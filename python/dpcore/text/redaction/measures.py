@@ -56,7 +56,7 @@ class Parts(NamedTuple):
     test: Ints
 
     @property
-    def unfitted_rows(self) -> Ints:
+    def non_policy_rows(self) -> Ints:
         """Row numbers of all texts in the split except the texts that fit the policy.
 
         The texts that fit the attackers come first, then the texts that choose an attacker, then
@@ -236,7 +236,7 @@ class _SparseWeightClassifier:
         return self.model.predict_proba(self.weights[rows[:, 0].astype(int)])
 
 
-def _make_classifier() -> Any:
+def _make_logistic_regression() -> Any:
     linear = require_module("sklearn.linear_model", "redaction.sweep")
     return linear.LogisticRegression(C=_ATTACKER_INVERSE_PENALTY, max_iter=300)
 
@@ -244,7 +244,7 @@ def _make_classifier() -> Any:
 def _make_scaled_regression() -> Any:
     pipeline = require_module("sklearn.pipeline", "redaction.sweep")
     scaling = require_module("sklearn.preprocessing", "redaction.sweep")
-    return pipeline.make_pipeline(scaling.StandardScaler(), _make_classifier())
+    return pipeline.make_pipeline(scaling.StandardScaler(), _make_logistic_regression())
 
 
 def _make_trees() -> Any:
@@ -252,7 +252,7 @@ def _make_trees() -> Any:
     return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
 
 
-def _sensitivity_attackers(
+def _sensitive_or_safe_text_attackers(
     study: Study, features: Features, redacted: Sequence[str], rows: int
 ) -> list[Attacker]:
     """Return the attackers that infer the set of a text: three defaults, and the user's."""
@@ -266,15 +266,15 @@ def _sensitivity_attackers(
     ]
     return [
         Attacker(
-            _SparseWeightClassifier(_make_classifier(), features.weights),
+            _SparseWeightClassifier(_make_logistic_regression(), features.weights),
             name="logistic regression on words",
         ),
         *(Attacker(TextEstimator(attacker, redacted), name=name) for attacker, name in readers),
-        *(_make_row_attacker(attacker, features.vectors) for attacker in (regression, *on_vectors)),
+        *(_attacker_by_index(attacker, features.vectors) for attacker in (regression, *on_vectors)),
     ]
 
 
-def _make_row_attacker(attacker: Attacker, columns: Floats) -> Attacker:
+def _attacker_by_index(attacker: Attacker, columns: Floats) -> Attacker:
     """Return an attacker that receives row numbers of texts, and uses these rows of `columns`."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
@@ -292,7 +292,7 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
     Each attacker receives the row numbers of texts. From a row number, the attacker looks up the
     redacted text or the features of the redacted text.
     """
-    rows = parts.unfitted_rows
+    rows = parts.non_policy_rows
     texts = [study.texts[row] for row in rows.tolist()]
     names = np.repeat(["train", "valid", "test"], [len(part) for part in parts[1:]])
     corpus = Corpus(texts, attributes={_SET_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
@@ -324,22 +324,22 @@ def measure_figures(
         A pair: the measurements, and the report of the main attack. The share of masked words in
         the measurements is NaN, because this function does not know it.
     """
-    attackers = _sensitivity_attackers(study, features, redacted, len(parts.fit))
+    attackers = _sensitive_or_safe_text_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
-    trees = _make_row_attacker(Attacker(_make_trees()), features.vectors)
+    trees = _attacker_by_index(Attacker(_make_trees()), features.vectors)
     counting = [
-        _make_row_attacker(Attacker(model), features.counts)
+        _attacker_by_index(Attacker(model), features.counts)
         for model in (_make_scaled_regression(), _make_trees())
     ]
     rng = np.random.default_rng([seed, 1])
     null = np.empty((nulls, 2, len(ORDERS)))
     for attacker in null:
         permuted = study.truth.copy()
-        permuted[parts.unfitted_rows] = rng.permutation(permuted[parts.unfitted_rows])
-        attacker[:] = _estimate_set_divergences(
+        permuted[parts.non_policy_rows] = rng.permutation(permuted[parts.non_policy_rows])
+        attacker[:] = _estimate_held_out_divergences(
             parts, features.vectors, permuted, seed, ORDERS
         ).value
-    divergences = _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS)
+    divergences = _estimate_held_out_divergences(parts, features.vectors, study.truth, seed, ORDERS)
     figures = Figures(
         np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
         infer_set(study, parts, [trees], seed).accuracy.value,
@@ -349,11 +349,11 @@ def measure_figures(
     return figures, attack
 
 
-def _estimate_set_divergences(
+def _estimate_held_out_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
     """Estimate the divergences between the two sets, from texts that did not fit the policy."""
-    rows = np.sort(parts.unfitted_rows)
+    rows = np.sort(parts.non_policy_rows)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
     k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
     with warnings.catch_warnings():
@@ -372,7 +372,7 @@ def sensitive_safe_divergence(study: Study, parts: Parts, vectors: Floats, seed:
     The estimates have error bars, certified lower bounds, and a rating of their reliability. The
     estimates use only the vectors of texts that did not fit the policy.
     """
-    return _estimate_set_divergences(
+    return _estimate_held_out_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
         certified=True, rows="independent", confidence=study.confidence,
     )  # fmt: skip
@@ -387,7 +387,7 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
     fit_rows, asked = (rows[study.truth[rows] == 0] for rows in (fit_rows, asked))
     labels, truth = (study.labels[rows - int(study.truth.sum())] for rows in (fit_rows, asked))
     values, counts = np.unique(labels, return_counts=True)
-    answers = _make_classifier().fit(weights[fit_rows], labels).predict(weights[asked])
+    answers = _make_logistic_regression().fit(weights[fit_rows], labels).predict(weights[asked])
     floor, own = (
         float(metrics.f1_score(truth, predicted, average="macro", zero_division=0.0))
         for predicted in (np.full(len(asked), values[counts.argmax()]), answers)
@@ -395,7 +395,7 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
     return own, floor
 
 
-def find_exposed(
+def find_correctly_inferred(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
     """Return the test documents for which the attack infers the correct set, the surest first.
@@ -406,10 +406,10 @@ def find_exposed(
     regression on words chooses the words that are listed for a document. They are the words that
     contribute most to the correct inference.
     """
-    model = _make_classifier().fit(features.weights[parts.fit], study.truth[parts.fit])
-    rows, scores = parts.unfitted_rows[attack.scored.rows], attack.scored.scores[:, 0]
+    model = _make_logistic_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
+    rows, scores = parts.non_policy_rows[attack.scored.rows], attack.scored.scores[:, 0]
     is_sensitive = study.truth[rows] == 1
-    negative, positive = attack.scored.sorted_scores_by_truth()
+    negative, positive = attack.scored.sorted_negative_and_positive_scores()
     above = 1.0 - np.searchsorted(negative, scores) / len(negative)
     below = np.searchsorted(positive, scores, side="right") / len(positive)
     errors = np.where(is_sensitive, above, below)

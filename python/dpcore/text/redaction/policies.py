@@ -25,7 +25,7 @@ from ...streams import Rng, to_seed
 from ...suggestions import explain_argument_errors
 from ..corpus import words_of
 from ..words.embedding import Embedding
-from .masking import Levels, fingerprint_texts, split_words, spread_levels
+from .masking import Levels, hash_texts, split_words, spread_levels
 
 _OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
@@ -216,31 +216,31 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
         # The rank of a word of a text is at least the rank of each of its parts, so no share is 0.
-        ranks = np.sort(np.concatenate([_rank_of_each_word(rank, text) for text in texts]))
+        ranks = np.sort(np.concatenate([_max_rank_per_token(rank, text) for text in texts]))
         shares = 1.0 - np.searchsorted(ranks, sizes) / len(ranks)
         return replace(
             self, words=words, weights=model.coef_[0], shares=shares,
-            fitted_on=fingerprint_texts(texts),
+            fitted_on=hash_texts(texts),
         )  # fmt: skip
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document; the result is not random."""
-        require_words(self)
+        require_fitted(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
-            return [scores_to_rank_levels(_rank_of_each_word(rank, text)) for text in documents]
+            return [descending_rank_levels(_max_rank_per_token(rank, text)) for text in documents]
         # The share decreases as the weight increases.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
-        return [-_rank_of_each_word(below, text, -1.0) for text in documents]
+        return [-_max_rank_per_token(below, text, -1.0) for text in documents]
 
 
-def require_words(policy: Any) -> None:
+def require_fitted(policy: Any) -> None:
     """Raise an error if a redaction policy needs a fit but is not fitted."""
     if not policy.is_fitted:
         raise invalid("policy", "fitted before it is used: policy.fit(sensitive, safe)", policy)
 
 
-def scores_to_rank_levels(scores: Levels) -> Levels:
+def descending_rank_levels(scores: Levels) -> Levels:
     """Convert the scores of the words of a document to levels at which the words are masked.
 
     A redaction at level p (from 0 to 1) masks the words whose level is at most p. The word with the
@@ -248,7 +248,7 @@ def scores_to_rank_levels(scores: Levels) -> Levels:
     document gets the lowest level.
 
     Example:
-        >>> scores_to_rank_levels(np.array([0.1, 2.0]))
+        >>> descending_rank_levels(np.array([0.1, 2.0]))
         array([0.75, 0.25])
     """
     levels = np.empty(len(scores))
@@ -256,7 +256,7 @@ def scores_to_rank_levels(scores: Levels) -> Levels:
     return levels
 
 
-def _rank_of_each_word(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Floats:
+def _max_rank_per_token(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Floats:
     """Return, for each string between blanks, the highest rank of its words."""
     words = map(words_of, split_words(text))
     ranks = [max((rank.get(part, unknown) for part in word), default=unknown) for word in words]
@@ -296,7 +296,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document: 0 or inf."""
         phrases = _index_phrases(self.keywords)
-        return [_match_phrases(split_words(text), phrases) for text in documents]
+        return [_zero_or_inf_levels(split_words(text), phrases) for text in documents]
 
 
 @explain_argument_errors
@@ -334,7 +334,7 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document: 0 or inf."""
         phrases = _index_phrases(self.names)
-        return [_match_phrases(split_words(text), phrases, names=True) for text in documents]
+        return [_zero_or_inf_levels(split_words(text), phrases, names=True) for text in documents]
 
 
 def _normalise_word(word: str) -> str:
@@ -364,7 +364,7 @@ def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
     return index
 
 
-def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
+def _zero_or_inf_levels(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
     """Return a level for each word: 0 if the word is a part of a listed phrase, otherwise inf.
 
     With `names`, the first word of a phrase must begin with a capital letter.
@@ -567,15 +567,15 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
             loss.backward()
             optimiser.step()
         parameters = np.concatenate([part.detach().numpy().ravel() for part in layers])
-        return replace(self, parameters=parameters, fitted_on=fingerprint_texts(sets[0] + sets[1]))
+        return replace(self, parameters=parameters, fitted_on=hash_texts(sets[0] + sets[1]))
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
         """Return the levels of the words of each document; the result is not random."""
-        require_words(self)
+        require_fitted(self)
         levels, scaled = [], self._unit_std_vectors()
         for text in documents:
             rows, is_known = self._vectors_of(text, scaled)
-            levels.append(scores_to_rank_levels(np.where(is_known, self._rank(rows), -np.inf)))
+            levels.append(descending_rank_levels(np.where(is_known, self._logits(rows), -np.inf)))
         return levels
 
     @property
@@ -599,7 +599,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
                 rows[place], is_known[place] = scaled[parts].mean(axis=0), True
         return rows, is_known
 
-    def _rank(self, rows: Floats) -> Floats:
+    def _logits(self, rows: Floats) -> Floats:
         at = 0
         for size, after in pairwise(self._layer_sizes):
             weights = self.parameters[at : at + size * after].reshape(size, after)
@@ -634,14 +634,14 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return sums / torch.from_numpy(sizes[:, None])
 
 
-def _symmetric_gaussian_divergence(first: Any, second: Any) -> Any:
+def _symmetric_gaussian_divergence(first_rows: Any, second_rows: Any) -> Any:
     """Return the KL divergence of two sets of rows, added over the two directions.
 
     Each set of rows is replaced by a Gaussian distribution with independent entries.
     """
     (mean, variance), (other, other_variance) = (
         (rows.mean(dim=0), rows.var(dim=0, correction=0) + _ADDED_VARIANCE)
-        for rows in (first, second)
+        for rows in (first_rows, second_rows)
     )
     gap = (mean - other) ** 2
     return 0.5 * ((variance + gap) / other_variance + (other_variance + gap) / variance - 2.0).sum()

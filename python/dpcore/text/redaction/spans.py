@@ -208,11 +208,11 @@ def score_spans(predicted: Any, gold: Any) -> SpanScores:
     if not types:
         raise errors.invalid("gold", "lists with at least one span in one of both", "none")
     scores = [_count_spans(name, sides[0], sides[1]) for name in types]
-    untyped = [[_remove_types(spans) for spans in side] for side in sides]
+    untyped = [[_deduplicate_ignoring_types(spans) for spans in side] for side in sides]
     return SpanScores((*scores, _count_spans(_ANY_TYPE, *untyped)), len(sides[0]))
 
 
-def _remove_types(spans: Sequence[Span]) -> list[Span]:
+def _deduplicate_ignoring_types(spans: Sequence[Span]) -> list[Span]:
     return list(dict.fromkeys((start, end, _ANY_TYPE) for start, end, _ in spans))
 
 

@@ -31,7 +31,7 @@ from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
 from . import masking, measures
-from .attackers import split_attackers
+from .attackers import split_vector_and_text_attackers
 from .masking import STYLES, Policy, Style, policy_name
 from .measures import FIGURES, ExposedDocument, Figures, Parts, Study
 
@@ -265,9 +265,9 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
     def _questions_answers(self) -> list[Row]:
         """Return the three questions of the report, each with its answer for every policy."""
         questions = {
-            "Which set is a text from?": _answer_set_inference,
+            "Which set is a text from?": _describe_set_attack_accuracy,
             "Which document was it?": _describe_linkage,
-            "Which words stood there?": _describe_unmasked_share,
+            "Which words stood there?": _describe_smallest_unmasked_share,
         }
         return [
             (question, " ".join(answer(self.of(name)) for name in self.policies))
@@ -422,10 +422,10 @@ def sweep(
     """
     start, seed = time.perf_counter(), to_seed(rng)
     require_module("sklearn", "redaction.sweep")
-    study, repeated = _read_and_count_dropped(
+    study, repeated = _read_study_and_count_repeats(
         sensitive, safe, public, encode, utility, attackers, errors.confidence_level(confidence)
     )
-    named, need = _name_policies(policies), "ascending shares from 0 to 1"
+    named, need = _policies_by_numbered_name(policies), "ascending shares from 0 to 1"
     shares = figure_tables.read_ascending("levels", levels, _read_share, (need, need))
     delta, style = errors.delta_level(delta), errors.choice("style", style, STYLES)
     splits, nulls = errors.integer("splits", splits, 1), errors.integer("nulls", nulls, 1, 10**6)
@@ -476,7 +476,7 @@ class _StudySplit:
         self.study, self.style, self.delta, self.nulls = study, style, delta, nulls
         self.number = number
         self.seed, *_ = np.random.SeedSequence([seed, number]).generate_state(1).tolist()
-        self.parts = _draw_parts(study.truth, np.random.default_rng(self.seed))
+        self.parts = _draw_four_stratified_parts(study.truth, np.random.default_rng(self.seed))
         # Equal redactions are measured once. For example, all redactions are equal at level 0.
         self.known: dict[tuple[str, ...], _SplitFigures] = {}
 
@@ -500,7 +500,7 @@ class _StudySplit:
         bar.
         """
         study, parts = self.study, self.parts
-        if masking.policy_attribute(policy, "needs_fit") and not policy.is_fitted:
+        if masking.getattr_or_default(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
             sets = ([study.texts[row] for row in rows] for rows in sides)
             policy = policy.fit(*sets, rng=self.seed)
@@ -508,7 +508,7 @@ class _StudySplit:
         # The order is random, so the policy cannot distinguish the sets by position.
         rng = np.random.default_rng([self.seed, 2])
         order = rng.permutation(len(documents))
-        levels = masking.policy_levels(policy, [documents[row] for row in order], rng)
+        levels = masking.policy_mask_levels(policy, [documents[row] for row in order], rng)
         own = [levels[place] for place in np.argsort(order)]
         has_levels = any((own_levels[np.isfinite(own_levels)] > 0.0).any() for own_levels in own)
         points: Sequence[float | None] = shares if has_levels else [None]
@@ -544,12 +544,12 @@ class _StudySplit:
                 masking.link_redacted(study.texts, tested, by=by, **settings) for by in methods
             ),
             "empty": sum(not text for text in redacted),
-            "documents": measures.find_exposed(study, parts, features, redacted, attack),
+            "documents": measures.find_correctly_inferred(study, parts, features, redacted, attack),
         }
         return _SplitFigures(figures, first)
 
 
-def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
+def _draw_four_stratified_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
     """Draw the four parts of a split at random, with fixed shares of each set."""
     pieces = []
     for side in (1, 0):
@@ -558,7 +558,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
     return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
 
 
-def _read_and_count_dropped(
+def _read_study_and_count_repeats(
     sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
 ) -> tuple[Study, int]:
     """Check the arguments of `sweep` that concern texts; return them and the number of repeats.
@@ -587,7 +587,7 @@ def _read_and_count_dropped(
     encode = None if encode is None else encoder_of(encode)
     repeated = sum(map(len, sets)) - len(texts)
     places = np.array([row for columns in kept for row in columns.values()])
-    split = split_attackers(attackers)
+    split = split_vector_and_text_attackers(attackers)
     return Study(texts, places, truth, labels, others, encode, *split, level), repeated
 
 
@@ -605,7 +605,7 @@ def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[A
     return labels[list(kept)]
 
 
-def _name_policies(policies: Any) -> dict[str, Policy]:
+def _policies_by_numbered_name(policies: Any) -> dict[str, Policy]:
     """Return a dictionary from names to policies; repeated names get a number."""
     listed = [policies] if callable(policies) else policies
     if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence) or not listed:
@@ -624,7 +624,7 @@ def _read_share(name: str, value: Any) -> float:
 
 def _format_figures(point: SweepPoint) -> tuple[str, ...]:
     kl, d2 = point.mean("divergence").max(axis=0)
-    is_believed, bound = _reliability_and_d2_bound(point)
+    is_believed, bound = _reliability_and_d2_lower_bound(point)
     belief, accuracy = "" if is_believed else "?", point.attack.accuracy
     figures = (
         f"{point.mean('accuracy'):.3f}", figure_tables.format_number(point.sd("accuracy"), 3),
@@ -639,7 +639,7 @@ def _format_figures(point: SweepPoint) -> tuple[str, ...]:
     return point.policy, level, f"{point.mean('masked'):.2f}", *figures
 
 
-def _reliability_and_d2_bound(point: SweepPoint) -> tuple[bool, float]:
+def _reliability_and_d2_lower_bound(point: SweepPoint) -> tuple[bool, float]:
     """Return True if the estimate of D_2 is reliable, and the certified lower bound on D_2.
 
     The two values are from the first split, for the direction with the larger estimate.
@@ -655,7 +655,7 @@ def _null_divergence_quantile_95(point: SweepPoint, order_index: int = 1) -> flo
     return float(np.quantile(point.values("null")[..., order_index].max(axis=1), 0.95))
 
 
-def _answer_set_inference(points: Sequence[SweepPoint]) -> str:
+def _describe_set_attack_accuracy(points: Sequence[SweepPoint]) -> str:
     ends = points if len(points) == 1 else (points[0], points[-1])
     rates = [_format_percent(point.mean("accuracy")) for point in ends]
     shares = ", and ".join(f"{r} {_describe_level(p)}" for r, p in zip(rates, ends, strict=True))
@@ -677,7 +677,7 @@ def _describe_linkage(points: Sequence[SweepPoint]) -> str:
     )
 
 
-def _describe_unmasked_share(points: Sequence[SweepPoint]) -> str:
+def _describe_smallest_unmasked_share(points: Sequence[SweepPoint]) -> str:
     masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
     return (
         f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged "
@@ -696,7 +696,7 @@ def _format_percent(value: float) -> str:
 
 def _draw_sweep(report: Sweep, ax: Any) -> Figure:
     """Plot divergence, attack and linkage against the share of masked words, and the utility."""
-    picture = drawing.get_canvas(ax, drawing.scale_figure_size(1.6, 1.5))
+    picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(report.points[0].mean("utility"))
     for place, name in enumerate(report.policies):
@@ -738,7 +738,7 @@ def _draw_policy_curves(
     spread = np.array([point.sd("divergence").max(axis=0)[1] for point in points])
     panels[0].plot(masked, kl, "--", color=hue, linewidth=1.0)
     panels[0].errorbar(masked, d2, spread, color=hue, linewidth=0.8, elinewidth=0.8)
-    believed, bounds = zip(*map(_reliability_and_d2_bound, points), strict=True)
+    believed, bounds = zip(*map(_reliability_and_d2_lower_bound, points), strict=True)
     for x, y, filled in zip(masked, d2, believed, strict=True):
         face = hue if filled else panels[0].get_facecolor()
         panels[0].plot([x], [y], "o", color=hue, markerfacecolor=face)

@@ -22,10 +22,10 @@ from ...packages import torch
 from ...streams import Rng, seeded_torch, to_seed
 from ...suggestions import explain_argument_errors
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
-from ...torch.mechanisms import device_of
-from ..corpus import Vocabulary, training_texts
+from ...torch.mechanisms import require_available_device
+from ..corpus import Vocabulary, all_or_training_texts
 from .system import TextSystem
-from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
+from .training import Recipe, Trained, make_recipe, refuse_divergence, run_epochs
 
 RESERVED: Final = ("<pad>", "<start>", "<end>")
 """Names of the word numbers 0, 1 and 2, which are not words. Number 3 is "<unk>"."""
@@ -99,7 +99,7 @@ class WordNumbers:
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
 
 
-def _make_lstm(width: int, hidden: int) -> Any:
+def _make_lstm_with_forget_bias_one(width: int, hidden: int) -> Any:
     """Create an LSTM with a forget-gate bias of 1, which speeds up the learning of long texts.
 
     Source:
@@ -126,7 +126,7 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.words, self.width, self.longest = words, 2 * hidden, words.longest
         self.embedding = torch.nn.Embedding(len(words.vocabulary), embedding, padding_idx=PAD)
-        self.lstm = _make_lstm(embedding, hidden)
+        self.lstm = _make_lstm_with_forget_bias_one(embedding, hidden)
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many of the texts are cut because they have more words than the limit."""
@@ -168,7 +168,7 @@ class Decoder(torch.nn.Module):
         self.words = words
         size = len(words.vocabulary)
         self.embedding = torch.nn.Embedding(size, embedding, padding_idx=PAD)
-        self.lstm = _make_lstm(embedding + width, hidden)
+        self.lstm = _make_lstm_with_forget_bias_one(embedding + width, hidden)
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
@@ -269,7 +269,7 @@ def train_until_interrupt(
             some = ids[batch, : int(sizes[batch].max())]
             vectors = transform(encoder.states(some, sizes[batch]))
             loss = words_loss(decoder, vectors, some, sizes[batch], recipe.dropout or 0.0)
-            require_convergence((value := loss.item()) < _DIVERGENCE_LIMIT, recipe.lr, epoch)
+            refuse_divergence((value := loss.item()) < _DIVERGENCE_LIMIT, recipe.lr, epoch)
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(weights, _MAX_GRADIENT_NORM)
@@ -280,7 +280,7 @@ def train_until_interrupt(
 
     losses, partial = run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
-    require_convergence(largest < _DIVERGENCE_LIMIT, recipe.lr, recipe.epochs)
+    refuse_divergence(largest < _DIVERGENCE_LIMIT, recipe.lr, recipe.epochs)
     return losses, partial
 
 
@@ -445,8 +445,8 @@ class ADePTModel(TextSystem):
         epochs, seed = integer("epochs", epochs, 1), to_seed(rng)
         recipe = make_recipe(epochs, batch, lr, dropout=dropout)
         self.private = self.trained = None
-        texts = training_texts(corpus)
-        place = device_of("cpu" if device is None else device)
+        texts = all_or_training_texts(corpus)
+        place = require_available_device("cpu" if device is None else device)
         source = np.random.default_rng(seed)
         least = self.min_count
         vocabulary = Vocabulary.from_texts(

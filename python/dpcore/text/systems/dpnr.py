@@ -29,14 +29,14 @@ from ...streams import Rng, seeded_torch, to_seed
 from ...suggestions import explain_argument_errors
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
-from ...torch.mechanisms import device_of
+from ...torch.mechanisms import require_available_device
 from ...torch.private_encoder import PrivateEncoder, as_torch_module
 from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules
 from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
 from . import training
-from .system import Labelling, Saved, TextSystem
+from .system import Labelling, SavableModel, TextSystem
 from .training import Bag, Prepared, Recipe, Trained, WordDropout, classes_and_codes, training_part
 
 _EXTRACTOR_FOLDER: Final = "extractor"
@@ -53,7 +53,7 @@ SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 """Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows over epsilon."""
 
 
-class TextClassifier(Labelling, Saved):
+class TextClassifier(Labelling, SavableModel):
     """Base class of models with a text encoder (the extractor) and a linear classifier.
 
     By default, the extractor is a `Bag`: the vector of a text is the mean over trained vectors of
@@ -118,7 +118,7 @@ class TextClassifier(Labelling, Saved):
         """Create the layer that adds the training noise of an epsilon."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
-    def _make_adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
+    def _adversary_or_none(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
         """Create an adversary that is trained against the extractor, or return None."""
         return None
 
@@ -135,12 +135,12 @@ class TextClassifier(Labelling, Saved):
         # it.
         (rival,) = source.spawn(1)
         labels, truth = classes_and_codes(part)
-        place = device_of("cpu" if device is None else device)
+        place = require_available_device("cpu" if device is None else device)
         texts = tuple(part.texts)
         # Weights are drawn on the CPU, so they are the same on every device.
         with seeded_torch(source):
             bag = (
-                self._fitted_extractor(part) if ready is None else self._make_bag(ready.vocabulary)
+                self._fit_encoder_once(part) if ready is None else self._make_bag(ready.vocabulary)
             )
             is_bag = isinstance(bag, Bag)
             bag.to(place)
@@ -153,10 +153,10 @@ class TextClassifier(Labelling, Saved):
         self.extractor, self.head, self.labels = bag, head, labels
         # Without training noise, words are not masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():
-            losses, partial = training.train_classifier(
+            losses, partial = training.train_classifier_until_interrupt(
                 bag if is_bag else torch.nn.Identity(), self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
-                adversary=self._make_adversary(part, width, units, rival), progress=progress,
+                adversary=self._adversary_or_none(part, width, units, rival), progress=progress,
             )  # fmt: skip
         head.eval()
         if is_bag:
@@ -191,12 +191,12 @@ class TextClassifier(Labelling, Saved):
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
-        kind = (self.unknown, self.min_count, self._zero_word_tokens)
+        kind = (self.unknown, self.min_count, self._mask_token_if_any)
         if not isinstance(corpus, Prepared):
             part = training_part(corpus)
             vocabulary = Vocabulary.from_texts(
                 part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
-                reserved=self._zero_word_tokens,
+                reserved=self._mask_token_if_any,
             )  # fmt: skip
             return Prepared(part, vocabulary, training.units_of(vocabulary, part.texts), kind)
         if corpus.kind != kind:
@@ -208,7 +208,7 @@ class TextClassifier(Labelling, Saved):
         assert self.dim is not None
         return Bag(vocabulary, self.dim, self.dropout)
 
-    def _fitted_extractor(self, part: Corpus) -> Any:
+    def _fit_encoder_once(self, part: Corpus) -> Any:
         """Return the user's encoder; fit a `TfidfSVD` first if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
@@ -254,7 +254,7 @@ class TextClassifier(Labelling, Saved):
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
-            vocabulary = Vocabulary(state["words"], self.unknown, self._zero_word_tokens, ngrams=2)
+            vocabulary = Vocabulary(state["words"], self.unknown, self._mask_token_if_any, ngrams=2)
             self.extractor = self._make_bag(vocabulary).eval()
         else:
             self.extractor = encoder_of(self.given)
@@ -322,7 +322,7 @@ class TextClassifier(Labelling, Saved):
         return super().from_arguments({**arguments, **made_of}, place, config)
 
     @property
-    def _zero_word_tokens(self) -> tuple[str, ...]:
+    def _mask_token_if_any(self) -> tuple[str, ...]:
         zeroed = self.dropout is not None and self.dropout.mask == "zero_id"
         # With a token for unknown words, number 0 is this token, as in the study.
         return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
@@ -376,7 +376,7 @@ class TextClassifier(Labelling, Saved):
     def to(self, device: Any) -> Self:
         """Move this model to a torch device, such as "cuda", and return the model."""
         self.require_fitted("is moved")
-        place = device_of(device)
+        place = require_available_device(device)
         self.extractor.to(place)
         self.head.to(place)
         return self

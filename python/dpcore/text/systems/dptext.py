@@ -24,7 +24,7 @@ from ...packages import torch
 from ...streams import Rng, seeded_torch, to_seed
 from ...suggestions import explain_argument_errors
 from ...torch import Clip, DPTextNoiseLayer, LaplaceNoise, PrivateEncoder
-from ...torch.mechanisms import EncoderMechanism, device_of
+from ...torch.mechanisms import EncoderMechanism, require_available_device
 from ..corpus import Corpus, Vocabulary
 from . import training
 from .autoencoder import RESERVED, Decoder, Encoder, WordNumbers, words_loss
@@ -289,7 +289,7 @@ class Parts:
     discriminator: Discriminator
 
 
-def train_adversarially(
+def train_tracking_epsilon_until_interrupt(
     parts: Parts,
     rows: Any,
     labels: Any,
@@ -338,7 +338,7 @@ def train_adversarially(
         finite, total = partial(_require_finite_losses, recipe, epoch), 0.0
         for places, batch in zip(order.split(recipe.batch), batches, strict=True):
             truth = labels[places], attribute[places]
-            value = _take_adversarial_step(parts, batch, truth, recipe, optimisers, finite)
+            value = _adversarial_step_label_loss(parts, batch, truth, recipe, optimisers, finite)
             if learnt is not None:
                 finite(learnt)
                 with torch.no_grad():
@@ -347,7 +347,7 @@ def train_adversarially(
                     learnt.clamp_(floor, parts.noise.cap)
             total += value * len(places)
         finite(*weights)
-        levels.append(current_epsilon(parts.noise))
+        levels.append(learnt_epsilon_or_none(parts.noise))
         return total / len(labels)
 
     assert recipe.epochs is not None
@@ -355,7 +355,7 @@ def train_adversarially(
     return losses, tuple(levels[: len(losses)]), ended
 
 
-def current_epsilon(noise: Any) -> float | None:
+def learnt_epsilon_or_none(noise: Any) -> float | None:
     """Return the current epsilon of a noise layer that learns epsilon.
 
     The result is None if the layer does not learn epsilon.
@@ -369,7 +369,7 @@ def current_epsilon(noise: Any) -> float | None:
 def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
     """Raise an error with the epoch and the learning rate if a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
-    training.require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
+    training.refuse_divergence(is_finite, recipe.lr, epoch, recipe.strength)
 
 
 def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
@@ -383,7 +383,7 @@ def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
         yield torch.optim.Adam(parts.noise.parameters(), lr=_EPSILON_RATE_FACTOR * recipe.lr)
 
 
-def _take_adversarial_step(
+def _adversarial_step_label_loss(
     parts: Parts, batch: Any, truth: Any, recipe: Recipe, optimisers: list[Any], finite: Any
 ) -> float:
     """Take one step of the discriminator, then one step of all other modules.
@@ -569,7 +569,7 @@ class DPTextModel(TextSystem, Labelling):
         part = training_part(corpus)
         self.labels, truth = classes_and_codes(part)
         self.values = unique_values((self.attribute,), part)
-        place = device_of("cpu" if device is None else device)
+        place = require_available_device("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)
         settings = CODERS[self.extractor].settings
         vocabulary = Vocabulary.from_texts(texts, min_count=self.min_count, **settings)
@@ -579,7 +579,7 @@ class DPTextModel(TextSystem, Labelling):
         for module in self.modules.values():
             module.to(place)
         rows, codes = self.parts.coder.rows(texts), torch.from_numpy(codes_of(self.values, part))
-        losses, levels, ended = train_adversarially(
+        losses, levels, ended = train_tracking_epsilon_until_interrupt(
             self.parts, rows, truth.to(place), codes[:, 0].to(place), recipe, source, progress
         )
         epsilons = tuple(self.epsilon if level is None else level for level in levels)
@@ -590,7 +590,7 @@ class DPTextModel(TextSystem, Labelling):
         return self._set_noise_and_pair(texts, pair, progress)
 
     @property
-    def _largest_distance(self) -> float:
+    def _clipped_l1_diameter(self) -> float:
         """Largest L1 distance between two clipped vectors."""
         return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
 
@@ -606,10 +606,10 @@ class DPTextModel(TextSystem, Labelling):
         )
         if self.learn:
             layer = kind(
-                sensitivity=self._largest_distance, epsilon=epsilon, trainable=True, cap=self.cap
+                sensitivity=self._clipped_l1_diameter, epsilon=epsilon, trainable=True, cap=self.cap
             )
         else:
-            layer = kind(calibration.laplace(epsilon, self._largest_distance))
+            layer = kind(calibration.laplace(epsilon, self._clipped_l1_diameter))
         words = self.words or _DEFAULT_WORD_LIMITS[self.extractor]
         coder = CODERS[self.extractor](vocabulary, self.dim, words)
         head = torch.nn.Linear(self.dim, len(self.labels))
@@ -668,7 +668,7 @@ class DPTextModel(TextSystem, Labelling):
         self.private = PrivateEncoder(
             self.parts.coder.encoder,
             self.transform,
-            epsilon=current_epsilon(self.parts.noise) or self.epsilon,
+            epsilon=learnt_epsilon_or_none(self.parts.noise) or self.epsilon,
             noise=self.parts.noise,
             strict=False,
         ).to(self.parts.head.weight.device)
@@ -681,7 +681,7 @@ class DPTextModel(TextSystem, Labelling):
     @property
     def learnt(self) -> float:
         """Epsilon of this model: the current learned value, or the value that the user fixed."""
-        epsilon = None if self.private is None else current_epsilon(self.private.noise)
+        epsilon = None if self.private is None else learnt_epsilon_or_none(self.private.noise)
         return self.epsilon if epsilon is None else epsilon
 
     @property

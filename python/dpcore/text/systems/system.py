@@ -21,16 +21,16 @@ import numpy.typing as npt
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped, numeric
 from ...packages import load_arrays, require_module, torch
-from ...paths import write_file
+from ...paths import write_file_or_keep_old
 from ...records import Pair
 from ...report.rows import Row
 from ...report.shown import Shown
 from ...streams import Rng
 from ...suggestions import explain_argument_errors
 from ...torch import PrivateEncoder
-from ...torch.mechanisms import EncoderMechanism, device_of
+from ...torch.mechanisms import EncoderMechanism, require_available_device
 from ...torch.private_encoder import list_rows
-from ...torch.serialization import read_config, write_config
+from ...torch.serialization import read_config_if_folder_has_no_code, write_config
 from ..corpus import Corpus
 from .training import Trained
 
@@ -64,7 +64,7 @@ def write_folder(
     place = write_config(folder, {"format": _folder_format(cls), **config})
     held = torch.nn.ModuleDict(parts).state_dict()
     tensors = {name: value.detach().cpu().contiguous() for name, value in held.items()}
-    write_file(place / _WEIGHTS_FILE, files.save(tensors), "folder")
+    write_file_or_keep_old(place / _WEIGHTS_FILE, files.save(tensors), "folder")
     return place
 
 
@@ -87,7 +87,7 @@ def read_model_folder(
         ValueError: if the folder contains a model of another class, or config.json has other
             entries than those in `keys`.
     """
-    return read_config(folder, _folder_format(cls), {"format", *keys})
+    return read_config_if_folder_has_no_code(folder, _folder_format(cls), {"format", *keys})
 
 
 def load_weights(place: Path, parts: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
     return dict(config[name])
 
 
-class Saved:
+class SavableModel:
     """Base class of trained models that can be saved to a folder.
 
     Attributes:
@@ -318,7 +318,7 @@ class Labelling:
         return float(np.mean(self.predict(corpus.texts, **noise) == corpus.labels))
 
 
-class TextSystem(Saved, Shown):
+class TextSystem(SavableModel, Shown):
     """Base class of models that are fitted to texts, and then release noisy vectors of texts.
 
     A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. All other methods
@@ -451,7 +451,7 @@ class TextSystem(Saved, Shown):
         """Move this model to a torch device, such as "cuda", and return the model."""
         self.require_private("is moved").to(device)
         for module in self.saved_modules.values():
-            module.to(device_of(device))
+            module.to(require_available_device(device))
         return self
 
     @property

@@ -263,12 +263,12 @@ class Bag(torch.nn.Module):
             float32 vectors, shape `(len(texts), dim)`.
         """
         units = texts if isinstance(texts, Units) else self.units(texts)
-        ids, sizes = self._ids_and_sizes_kept(units)
+        ids, sizes = self._draw_unmasked_ids_and_sizes(units)
         device = self.embedding.weight.device
         # The offsets are the starts of the texts. A text without units has a vector of zeros.
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
-    def _ids_and_sizes_kept(self, units: Units) -> tuple[Any, Any]:
+    def _draw_unmasked_ids_and_sizes(self, units: Units) -> tuple[Any, Any]:
         """Draw masks; return the numbers of the remaining units, and how many each text has."""
         if self.dropout is None:
             return units.ids, units.sizes
@@ -489,9 +489,7 @@ def run_epochs(
     return losses, False
 
 
-def require_convergence(
-    is_small: bool, lr: float, epoch: int, strength: float | None = None
-) -> None:
+def refuse_divergence(is_small: bool, lr: float, epoch: int, strength: float | None = None) -> None:
     """Raise an error about a training that diverges, unless `is_small` is True.
 
     Args:
@@ -508,7 +506,7 @@ def require_convergence(
         raise invalid("lr", need, lr)
 
 
-def train_classifier(
+def train_classifier_until_interrupt(
     extractor: Any,
     transform: Callable[[Any], Any],
     head: Any,
@@ -557,12 +555,12 @@ def train_classifier(
     weights = [*extractor.parameters(), *head.parameters()]
     rate, add = recipe.lr, None
     epochs, size = recipe.epochs_for(len(codes)), recipe.batch
-    every = "epoch" if schedule is None else schedules.every_of(schedule)
+    every = "epoch" if schedule is None else schedules.batch_or_epoch(schedule)
     strength = None if adversary is None else adversary.strength
 
     def check(number: Any, epoch: int) -> float:
         loss = float(number.item())
-        require_convergence(abs(loss) < _DIVERGED_LOSS, recipe.lr, epoch, strength)
+        refuse_divergence(abs(loss) < _DIVERGED_LOSS, recipe.lr, epoch, strength)
         return loss
 
     def run_epoch(epoch: int) -> float:

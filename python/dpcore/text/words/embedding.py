@@ -20,7 +20,7 @@ from ...errors import flag, integer, invalid, mistyped, numeric
 from ...packages import has_all
 from ...records import Floats, Record, set_fields
 from ...suggestions import explain_argument_errors
-from ..reading import File, missing_file, read_file
+from ..reading import File, load_text_file, missing_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
 
@@ -56,7 +56,7 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         ...     word_vectors(file)
         {'in': array([0.5, 1. ]), 'on': array([ 0., -1.])}
     """
-    file = read_file(Path(path), _VECTOR_FORMAT)
+    file = load_text_file(Path(path), _VECTOR_FORMAT)
     vectors: Vectors = {}
     width = None
     for number, line in file.filled():

@@ -25,7 +25,7 @@ from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, to_seed
 from ...suggestions import explain_argument_errors
 from ...tables.table_audit import audit_table
-from ..corpus import training_texts, words_of
+from ..corpus import all_or_training_texts, words_of
 from .embedding import Embedding
 from .losses import kept_shares_and_support_sizes, split_rows
 from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_squared, require_rows
@@ -289,7 +289,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
                 same vector.
         """
         share = real("share", share, low=0.0, high=1.0, open_low=True)
-        words = map(words_of, as_texts("texts", training_texts(texts)))
+        words = map(words_of, as_texts("texts", all_or_training_texts(texts)))
         counts = Counter(chain.from_iterable(words))
         order = sorted(vectors.words, key=lambda word: (counts[word], word))
         number = max(1, round(share * len(order)))
@@ -404,15 +404,15 @@ class CusText(TableMechanism):
         """Positions of the words in the list of each word, shape `(V, k)`; -1 fills short lists."""
         left = np.arange(len(self.vectors))
         if self.mapping == "aggressive":
-            return self._nearest_words(left, left)
+            return self._k_nearest_words(left, left)
         lists = np.full((len(left), self.k), -1, np.int64)
         while len(left):
-            cluster = self._nearest_words(left[:1], left)[0]
+            cluster = self._k_nearest_words(left[:1], left)[0]
             lists[cluster, : len(cluster)] = cluster
             left = np.setdiff1d(left, cluster, assume_unique=True)
         return lists
 
-    def _nearest_words(self, numbers: Ints, among: Ints) -> Ints:
+    def _k_nearest_words(self, numbers: Ints, among: Ints) -> Ints:
         """Return the k words of `among` that are nearest to each word; earlier words win ties."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
         return among[nearest_squared(vectors, vectors[:0], numbers, among, depth)[0]]

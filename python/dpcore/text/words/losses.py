@@ -14,10 +14,10 @@ import numpy as np
 
 from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
-from ...calibration.pure import l2_laplace_renyi_bounds
+from ...calibration.pure import l2_laplace_renyi_upper_bounds
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level, invalid
-from ...mechanisms.declarations import optional_attribute
+from ...mechanisms.declarations import get_or_default
 from ...records import Floats, Ints, Record
 from ...report.plain import encode_value
 from ...sensitivity import Ball
@@ -221,7 +221,9 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     The method `WordMechanism.text_loss` describes the arguments.
     """
     delta = confidence_level(delta, "delta")
-    first, second, differ = mechanism._find_changes(a, b, choice("unknown", unknown, UNKNOWN))
+    first, second, differ = mechanism._numbers_and_changed_mask(
+        a, b, choice("unknown", unknown, UNKNOWN)
+    )
     pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
     is_known = pairs.max() < size
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
@@ -252,8 +254,8 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     )
 
 
-def make_text_report(
-    mechanism: Any, numbers: list[int], unknown: str, strange: int, rng: Rng
+def report_on_words_of_one_text(
+    mechanism: Any, numbers: list[int], unknown: str, unknown_count: int, rng: Rng
 ) -> TextReport:
     """Compute the report on one text under a mechanism that replaces words.
 
@@ -261,7 +263,7 @@ def make_text_report(
         mechanism: a word mechanism, such as `SanText`.
         numbers: word numbers of those words of the text that the mechanism replaces.
         unknown: treatment of words without a vector, for the report.
-        strange: number of words of the text without a vector.
+        unknown_count: number of words of the text without a vector.
         rng: None, an int seed or a numpy Generator, for measurements that are estimated.
     """
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
@@ -277,7 +279,7 @@ def make_text_report(
         word = mechanism.words[number] if number < size else "<unknown>"
         reports.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
     words = tuple(reports), len(numbers)
-    return TextReport(mechanism.name, *words, unknown, strange, is_exact, draws, seed)
+    return TextReport(mechanism.name, *words, unknown, unknown_count, is_exact, draws, seed)
 
 
 def _losses_and_renyi(
@@ -300,7 +302,7 @@ def _losses_and_renyi(
         dim = mechanism.vectors.dim
         noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
         at_delta = min(loss, noise.epsilon(max(0.0, delta - _DELTA_ERROR)))
-        curve = l2_laplace_renyi_bounds(ORDERS, loss, dim)
+        curve = l2_laplace_renyi_upper_bounds(ORDERS, loss, dim)
         return np.full(2, loss), at_delta, np.stack([curve, curve])
     # Two unknown words have the same law. Without a table, the loss between an unknown and a known
     # word has no bound.
@@ -350,7 +352,7 @@ def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
     if not mechanism.has_table:
         rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
         return np.array([mechanism.epsilon * row.max() for row in rows])
-    if unknown != "uniform" and optional_attribute(mechanism, "largest_losses"):
+    if unknown != "uniform" and get_or_default(mechanism, "largest_losses"):
         losses: Floats = mechanism.largest_losses(numbers)
         return losses
     others = np.arange(size + (unknown == "uniform"))

@@ -168,7 +168,7 @@ class WordMechanism(Record):
             ValueError: if a word has no vector, the two inputs have the same words, or the texts
                 have different numbers of words. In the last case, the privacy loss is infinite.
         """
-        first, second, _ = self._find_changes(a, b)
+        first, second, _ = self._numbers_and_changed_mask(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ class WordMechanism(Record):
         if not numbers:
             raise errors.invalid("text", "a text with at least one word that is replaced", text)
         strange = places - len(numbers) + numbers.count(len(self.vectors))
-        return losses.make_text_report(self, numbers, unknown, strange, rng)
+        return losses.report_on_words_of_one_text(self, numbers, unknown, strange, rng)
 
     @abstractmethod
     def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
@@ -374,7 +374,7 @@ class WordMechanism(Record):
             words = [word for word in words if word in rows]
         return words, [rows.get(word, size) for word in words]
 
-    def _find_changes(
+    def _numbers_and_changed_mask(
         self, a: Any, b: Any, unknown: str = "error"
     ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the word numbers of two inputs, and a mask of the places with different words."""
@@ -727,7 +727,7 @@ def link(
     errors.instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
     errors.choice("unknown", unknown, ("error", "drop"))
     texts, answers = (
-        read_word_numbers(name, mechanism, texts_given, unknown)
+        look_up_word_numbers(name, mechanism, texts_given, unknown)
         for name, texts_given in (("originals", originals), ("outputs", outputs))
     )
     if len(texts) < 2:
@@ -742,14 +742,14 @@ def link(
     linked = rank_truth(
         keys,
         np.arange(len(texts)),
-        lambda rows: text_score_matrix(mechanism, different, rewritten[rows]),
+        lambda rows: text_likelihood_score_matrix(mechanism, different, rewritten[rows]),
         by,
         confidence,
     )
     return Linkage(linked.right, len(texts), words, linked.floor, by, confidence)
 
 
-def read_word_numbers(
+def look_up_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
     """Return a list of word numbers for each text.
@@ -766,7 +766,7 @@ def read_word_numbers(
     return rows
 
 
-def text_score_matrix(
+def text_likelihood_score_matrix(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
     """Return a score of each original text for each rewritten text: higher means more likely.

@@ -217,7 +217,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     def _log_probabilities(self, numbers: Ints) -> Floats:
         """Integrate the probabilities of the two nearest words over intervals of the noise."""
-        low, high, nearest = self._output_intervals
+        low, high, nearest = self._intervals_and_two_nearest_words
         line = self.vectors.vectors.reshape(len(self.vectors))
         rows = np.full((len(numbers), len(line)), -np.inf)
         width = np.minimum(self.epsilon * (high - low), _MAX_NOISE_UNITS)[:, None]
@@ -235,7 +235,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
         return rows
 
     @cached_property
-    def _output_intervals(self) -> tuple[Floats, Floats, Ints]:
+    def _intervals_and_two_nearest_words(self) -> tuple[Floats, Floats, Ints]:
         """Lower and upper ends of n intervals, and the two nearest words in each interval."""
         line = np.sort(self.vectors.vectors[:, 0])
         # The two nearest words change at the midpoint of adjacent words and of words two places
