@@ -99,7 +99,7 @@ def advise_on_attribute(cls: type, name: str) -> str:
 
     The user expects the attribute `name`, because it is common in other packages. The advice names
     the attributes of `cls` with the same meaning. The text "{}" in the advice is to be replaced by
-    the object. The result is "" without advice.
+    the object. The result is "" if there is no advice.
 
     Example:
         >>> advise_on_attribute(complex, "eps")

@@ -32,8 +32,8 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 def type_hints_by_name(target: Any) -> dict[str, Any]:
     """Return the annotated types of a function's arguments or a class's fields, by name.
 
-    If an annotation of a function contains a name that only type checkers import, the argument is
-    left out.
+    Some annotations contain a name that is imported only for type checkers. An argument with such
+    an annotation is left out.
     """
     if isinstance(target, type):
         return get_type_hints(target)
@@ -45,7 +45,7 @@ def type_hints_by_name(target: Any) -> dict[str, Any]:
 
 
 def fits_hint(value: Any, hint: Any) -> bool:
-    """Return False if a value certainly does not have the annotated type `hint`.
+    """Return False if it is certain that a value does not have the annotated type `hint`.
 
     numpy scalars count as numbers. If it is not certain that the value has another type, the result
     is True.

@@ -91,9 +91,10 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The logarithms of the four probabilities: two results, each on x and on x'. The result is
-        None if the mechanism is not native, or if dpcore does not know the distribution of its
-        noise. The result is also None if more than 4096 entries vote and the p_i are not all equal.
+        The logarithms of the four probabilities (of the two results of the vote, each on x and on
+        x'). The result is None if the mechanism is not native, or if dpcore does not know the
+        distribution of its noise. The result is also None if more than 4096 entries vote and the
+        p_i are not all equal.
 
     Raises:
         TypeError: if x or x' does not hold real numbers.

@@ -94,8 +94,8 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
         module: dotted name of the module.
         who: name of the feature that needs the module, such as "a table". The error message begins
             with this name.
-        install: argument of "pip install" in the error message. By default, dpcore chooses it for
-            the module.
+        install: argument of "pip install" in the error message. By default, dpcore chooses this
+            argument for the module.
 
     Raises:
         ModuleNotFoundError: if the package is not installed. The message states how to install it.

@@ -35,11 +35,11 @@ def require_path(name: str, path: Any) -> Path:
 def name_path_errors(
     path: Path, purpose: str, name: str = "path", kind: str = "file"
 ) -> Iterator[None]:
-    """Return a context manager: errors of the file system get a message that names an argument.
+    """Return a context manager that makes the messages of file system errors name an argument.
 
     Args:
         path: path of the file or folder.
-        purpose: word for the message that states what is done with the file, such as "written".
+        purpose: word that states, in the message, what is done with the file, such as "written".
         name: name of the argument to which the user passed the path.
         kind: "file" or "folder", for the message.
 
@@ -55,7 +55,7 @@ def name_path_errors(
 
 
 def write_file_or_keep_old(path: Any, content: str | bytes, name: str = "path") -> None:
-    """Write a file; after an error, the file has its old content.
+    """Write a file; if an error occurs, the file keeps its old content.
 
     Args:
         path: path of the file.
@@ -73,7 +73,7 @@ def write_file_or_keep_old(path: Any, content: str | bytes, name: str = "path") 
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace the content of a file. Other processes see the whole old or the whole new content.
+    """Replace the content of a file. Other processes see either all old or all new content.
 
     The function writes a new file and then renames this file. If `path` is a symbolic link, the
     target of the link is replaced. If `path` is a pipe or a device, the function writes into it

@@ -238,7 +238,7 @@ class ADePT(Clipped):
 
     This noise is large enough only for inputs with an L1 distance of at most 2 C. However, the L1
     distance between two clipped inputs with dim entries can be 2 C sqrt(dim). The largest privacy
-    loss is therefore epsilon sqrt(dim). It occurs on the pair that `default_pair` returns.
+    loss is therefore epsilon sqrt(dim). This loss occurs on the pair that `default_pair` returns.
 
     Args:
         epsilon: claimed epsilon. The claim is true only if inputs have a single entry.
@@ -505,8 +505,8 @@ class HalvedOutput(Sensitive):
 
     The noise s has the correct scale, sensitivity / epsilon. The division by 2 is post-processing,
     because it comes after the noise. Post-processing cannot increase the privacy loss. The claim is
-    therefore true, although the name suggests an error. In the class `HalfNoise`, the scale of the
-    noise is in fact too small.
+    therefore true, although the name "wrong sensitivity" suggests an error. In the class
+    `HalfNoise`, the scale of the noise is in fact too small.
 
     Args:
         epsilon: claimed epsilon. The claim is true: for two inputs with an L1 distance of at most

@@ -113,9 +113,9 @@ class Settings:
             value, the test of a correct mechanism fails with probability at most 1/10,000.
         seed: a number that changes the random seeds of all audits, by default 0. dpcore computes
             the seed of each audit from this number and from the id of the test.
-        min_share: smallest allowed quotient of certified epsilon and claimed epsilon, in [0, 1). If
-            the quotient of an audit is smaller, the test fails, because the audit hardly tested the
-            claim. Defaults to 0: every quotient is allowed.
+        min_share: smallest allowed ratio of the certified epsilon to the claimed epsilon, in [0,
+            1). If the ratio of an audit is smaller, the test fails, because the audit hardly tested
+            the claim. Defaults to 0, which allows every ratio.
     """
 
     trials: int | None = _make_setting_field(
@@ -487,8 +487,8 @@ class DPAudit:
         dpcore runs the function on the two inputs and records how the function uses its noise. The
         test fails in three cases: if the privacy loss exceeds the claim, if dpcore finds an error
         in the use of noise, or if the claim could not be tested. In the third case, the trace has
-        the verdict "no loss", "a step may be hidden" or "not traceable". Then audit the function
-        with `dp_audit(...)`.
+        the verdict "no loss", "a step may be hidden" or "not traceable". In this case, audit the
+        function with `dp_audit(...)`.
 
         Args:
             f: a function that `dpcore.trace` accepts.

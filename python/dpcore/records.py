@@ -48,7 +48,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def get_attribute(defaults: type, value: Any, name: str) -> Any:
-    """Return an optional attribute of an object, or its default if the object lacks it.
+    """Return an optional attribute of an object, or the default if the object lacks the attribute.
 
     Args:
         defaults: a class that declares the optional attributes. Each class attribute has
@@ -77,7 +77,7 @@ def set_fields(record: Any, **values: Any) -> None:
 class Record(Shown):
     """Base class of frozen dataclasses that may contain arrays.
 
-    It implements equality, hash, repr and pickling for such dataclasses.
+    This class implements equality, hash, repr and pickling for such dataclasses.
 
     Objects of some subclasses can be stored in JSON files. Such a subclass declares the name that
     stands for the class in these files: `class Box(Record, word="Box")`.
@@ -521,9 +521,10 @@ class PartsRead(Record, word="PartsRead"):
     Args:
         found: number of parts that one output has.
         compared: number of parts that the attack compared between outputs on x and outputs on x'.
-        outputs: number of compared pilot outputs on x or on x', whichever number is smaller.
+        outputs: number of compared pilot outputs on x, or on x' if that number is smaller.
         chosen: number of selected parts. If outputs have many parts, the attack first selects some
-            parts and then reads only these. If the attack did not select parts, the number is 0.
+            parts and then reads only these parts. If the attack did not select parts, the number is
+            0.
         further: number of further pilot outputs on each input, from which the attack read only the
             selected parts.
 

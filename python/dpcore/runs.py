@@ -152,7 +152,7 @@ def count_part(
         path: path of the run file that `begin_run` wrote.
         mechanism: the mechanism that was passed to `begin_run`.
         pair: the two inputs that were passed to `begin_run`.
-        part: a tuple: the number of this part, from 1, and the number of all parts.
+        part: a tuple of the number of this part, counted from 1, and the number of all parts.
         out: path of the file to which the part is written.
         again: True to count a registered part again for the file `out`. The earlier count of the
             part is then no longer valid.
@@ -233,8 +233,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             then on, the audit must use the bound "anytime", even if all trials are counted later.
 
     Returns:
-        The `Audit` over the trials in all files. In place of the mechanism, it contains only the
-        name of the mechanism, unless dpcore's compiled core draws its outputs.
+        The `Audit` over the trials in all files. The `Audit` contains only the name of the
+        mechanism, not the mechanism itself, unless dpcore's compiled core draws the outputs.
 
     Raises:
         TypeError: if `paths` is not an iterable of paths.

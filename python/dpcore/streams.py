@@ -67,7 +67,7 @@ def to_seed(rng: Rng) -> int:
     Args:
         rng: None, an int in [0, 2**63) or a numpy Generator. If `rng` is an int, it is the seed. If
             `rng` is a Generator, the Generator draws the seed. If `rng` is None, the operating
-            system draws the seed. A forked process then has another seed than its parent.
+            system draws the seed. A forked process then has a different seed from its parent.
 
     Raises:
         TypeError: if `rng` has another type.
@@ -399,7 +399,7 @@ class Generators:
         return drawn
 
     def global_and_other_changed(self) -> tuple[bool, bool]:
-        """Return two bools: True if a global generator changed; True if another generator changed.
+        """Return two bools: if a global generator changed, and if another generator changed.
 
         A generator changed if its state differs from its state when this collection was made.
 

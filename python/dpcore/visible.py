@@ -27,7 +27,7 @@ def make_visible(text: str, layout: str = "") -> str:
         layout: characters that are not replaced, such as "\n" to keep the line ends.
 
     Returns:
-        The new text. If no character is replaced, this is the same object as `text`.
+        The new text. If no character is replaced, the result is the same object as `text`.
 
     Example:
         >>> print(make_visible("m\n  verdict      not refuted"))

@@ -85,7 +85,7 @@ def adapt(obj: Any) -> Any:
 
     A mechanism is a function `(x, size, rng) -> outputs`. The function draws `size` outputs on the
     input x, with the numpy Generator `rng`. Call `adapt` before you test whether an object is
-    callable: some objects of other packages are callable, but not with the arguments
+    callable. Some objects of other packages are callable, but do not accept the arguments
     `(x, size, rng)`. A torch module is converted only if the method `forward` of the module can be
     called with one argument.
 
@@ -96,8 +96,8 @@ def adapt(obj: Any) -> Any:
         obj: any object.
 
     Returns:
-        A mechanism `(x, size, rng) -> outputs` that calls the given object, if the object is in the
-        following list. Otherwise None. The list:
+        A mechanism `(x, size, rng) -> outputs` that calls the given object, or None if the object
+        is not one of the following:
 
         - a measurement of OpenDP or tmlt-core;
         - a mechanism or a model of diffprivlib;

@@ -43,11 +43,11 @@ class DiffPrivLib(Adapter):
     most its sensitivity. The property `claim` is the stated epsilon if delta is 0 and the inputs
     are numbers or categories. For other mechanisms `claim` is None.
 
-    Two kinds of mechanisms need `dpcore.repeat` in place of this adapter. A mechanism such as
-    `Exponential` fixes its input in the constructor. In this case, pass to `dpcore.repeat` a
+    This adapter does not fit two kinds of mechanisms. Use `dpcore.repeat` for them. A mechanism
+    such as `Exponential` gets its input in the constructor. In this case, pass to `dpcore.repeat` a
     function that constructs the mechanism from x and calls `randomise`. The output of a mechanism
-    such as `Vector` is a function. In this case, pass a function that evaluates the output at a
-    point.
+    such as `Vector` is a function. In this case, pass to `dpcore.repeat` a function that evaluates
+    the output at a point.
 
     Args:
         mechanism: an instance of a class in `diffprivlib.mechanisms`, or a transformer of

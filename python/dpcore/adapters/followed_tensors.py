@@ -242,8 +242,8 @@ class TensorFollower:
     def record_read(self, tensor: Any, function_name: str) -> None:
         """Record that the mechanism used the values of a tensor in the function `function_name`.
 
-        The mechanism runs on an input x, and then again on an input x'. If this call occurs in the
-        run on x', the call gives the tensor the values from the run on x.
+        The mechanism runs on an input x, and then again on an input x'. In the run on x', this
+        method replaces the values of the tensor by the values from the run on x.
         """
         entry = self.get_entry(tensor)
         if entry is None:
@@ -646,8 +646,8 @@ def _get_follower(run: Any) -> TensorFollower | None:
 def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
     """List torch functions that are replaced while the noise of a mechanism is traced.
 
-    Each entry of the list contains a function and its replacement. The list contains only functions
-    whose calls torch does not report to a `TorchFunctionMode`.
+    Each entry of the list contains a function and its replacement. torch reports most calls to a
+    `TorchFunctionMode`. The list contains only the functions whose calls torch does not report.
 
     The list is empty if torch is not imported.
     """

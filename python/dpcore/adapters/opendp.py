@@ -69,10 +69,10 @@ class OpenDP(Adapter):
     Args:
         measurement: the measurement.
         d_in: distance of the two inputs in the input metric of the measurement. The adapter calls
-            `measurement.map(d_in)`. If the result is an epsilon or a pair (epsilon, delta), the
-            property `stated` contains this result. If the result is the parameter rho of zCDP, the
-            property `curve` is `claims.ZCDP(rho)`. If `d_in` is None, `stated` and `curve` are
-            None.
+            `measurement.map(d_in)`, the privacy map of OpenDP. If the result is an epsilon or a
+            pair (epsilon, delta), the property `stated` contains this result. If the result is the
+            parameter rho of zCDP, the property `curve` is `claims.ZCDP(rho)`. If `d_in` is None,
+            `stated` and `curve` are None.
         catch: one or more exception classes. If the measurement raises one of these exceptions, the
             exception counts as the output of this call.
         ask: function for an interactive measurement. The function gets the queryable that the
@@ -134,8 +134,8 @@ class OpenDP(Adapter):
         """The (epsilon, delta) of the measurement for inputs at distance `d_in`, or None.
 
         The numbers are the value of the measurement's privacy map in OpenDP. For pure DP, delta is
-        0. The value is None if `d_in` is None, or if the privacy map does not give one epsilon or
-        one pair (epsilon, delta).
+        0. The value is None if `d_in` is None, or if the result of the privacy map is neither an
+        epsilon nor a pair (epsilon, delta).
         """
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:

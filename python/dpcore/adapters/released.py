@@ -132,8 +132,8 @@ class LocalClient(ObjectCalls):
 
     dpcore can audit the client through this adapter.
 
-    Any two values of a user are neighbours. If an audit gets no pair of inputs, the audit chooses
-    one pair from all pairs of values.
+    Any two values that a user can have are neighbouring inputs. If an audit gets no pair of inputs,
+    the audit chooses two of these values as its inputs.
 
     Args:
         client: the object. The audit tests its attribute `epsilon`.

@@ -30,8 +30,8 @@ class Adapter(Shown):
             then have the same result. If False, the draws are still independent and the bound is
             valid, but two audits with the same seed may have different results.
         thread_safe: True if several threads may draw outputs at the same time.
-        default_trials: number of outputs that `dp_audit` draws on each of its two inputs if it gets
-            no `trials`. None means that `dp_audit` uses its own default.
+        default_trials: number of outputs that `dp_audit` draws on each of its two inputs if the
+            user passes no `trials`. None means that `dp_audit` uses its own default.
         wrapped: tuple of strings. The first string describes the wrapped object, for error
             messages. The other strings are names of methods. The object must have at least one of
             these methods.
@@ -62,17 +62,17 @@ class Adapter(Shown):
     def claim(self) -> float | None:
         """The epsilon that an audit of the wrapped object tests by default, or None.
 
-        The object promises an epsilon and a delta (property `stated`). If this delta is 0, `claim`
-        is this epsilon. If this delta is above 0, `claim` is None, because an audit with delta 0
-        could refute the epsilon although the object is correct. In this case, pass the two numbers
-        of `stated` to the audit as `claim` and `delta`. If the object promises no finite epsilon,
-        `claim` is None too.
+        The property `stated` contains the epsilon and the delta that the object promises. If the
+        delta is 0, `claim` is the epsilon. If the delta is above 0, `claim` is None, because an
+        audit with delta 0 could refute the epsilon although the object is correct. In this case,
+        pass the two numbers of `stated` to the audit as `claim` and `delta`. If the object promises
+        no finite epsilon, `claim` is None too.
         """
         return pure_epsilon(self.stated)
 
     @property
     def claim_advice(self) -> str:
-        """Advice on how to claim an epsilon for the wrapped object, or "" without advice.
+        """Advice on how to claim an epsilon for the wrapped object, or "" if there is none.
 
         The error message of an audit that knows no epsilon to test contains this advice.
         """

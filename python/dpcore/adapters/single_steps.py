@@ -34,8 +34,8 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 
     To trace noise means to record how a mechanism uses its noise.
 
-    Each entry of the list contains the class of a mechanism, the name "randomise", and a function
-    that makes the replacement from the original method. The replacement records each call.
+    Each entry of the list contains the class of a mechanism, the name "randomise", and a function.
+    This function gets the original method and returns the replacement, which records each call.
 
     The list is empty if diffprivlib is not imported.
     """
@@ -131,10 +131,9 @@ def find_stated_loss(
 
     The loss is computed from the epsilon that was given to the constructor of the mechanism.
 
-    For most mechanisms, the loss is epsilon times a quotient: the distance divided by the
-    sensitivity. If the loss of a mechanism is not proportional to the distance, the quotient is
-    rounded up to an integer. If a mechanism has no sensitivity, the loss is epsilon for every
-    distance above 0.
+    For most mechanisms, the loss is epsilon times the quotient of the distance and the sensitivity.
+    If the loss of a mechanism is not proportional to the distance, the quotient is rounded up to an
+    integer. If a mechanism has no sensitivity, the loss is epsilon for every distance above 0.
     """
     if not distance:
         return 0.0

@@ -96,10 +96,11 @@ class TorchModule(Adapter):
     Floats in x are rounded to the dtype of the module's parameters, or to torch's default dtype if
     the module has no float parameters. Integers keep their dtype. A tensor x keeps its dtype too.
 
-    Rows of the batch must not influence each other. Otherwise the outputs are not independent.
-    Therefore a call raises a ValueError if a batch norm in the module uses batch statistics. Each
-    call seeds torch's default generators from `rng`, and afterwards restores their previous states.
-    If a module has its own generator, a second audit with the same seed gets other outputs.
+    Rows of the batch must not influence each other. Otherwise the outputs are not independent. A
+    batch norm that uses batch statistics mixes the rows. Therefore a call raises a ValueError if
+    the module contains such a batch norm. Each call seeds torch's default generators from `rng`,
+    and afterwards restores their previous states. If a module has its own generator, a second audit
+    with the same seed gets other outputs.
 
     Args:
         module: the module, whose `forward` takes one tensor and returns one tensor.

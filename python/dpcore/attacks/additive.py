@@ -81,11 +81,12 @@ class Coding(NamedTuple):
     """The rule that gives each pattern of an output one whole number, the key of the pattern.
 
     The pattern states the kind of value in each column of an output, such as "NaN" or "an ordinary
-    number". Each column has bins. In each column, one bin contains the value of the output, and the
-    array `keys` has one summand for this bin. The key is the sum of these summands.
+    number". The range of each column is divided into bins, and the array `keys` has one number for
+    each bin. To compute the key of an output, find the bin of each column that contains the value
+    of the output. The key is the sum of the numbers for these bins.
 
     Args:
-        keys: summand of each bin, shape `(bins,)`.
+        keys: number that each bin adds to the key, shape `(bins,)`.
         radices: factor by which each column's digit is multiplied in the key, shape `(columns,)`.
             None if the key does not have one digit for each column.
         sizes: number of different digits of each column, shape `(columns,)`.
@@ -169,8 +170,8 @@ class Part(NamedTuple):
     Args:
         columns: indices of those columns of the set in which more than one kind of value occurs.
             None means all columns.
-        valued: True if a column of the set has ordinary values: finite values that are not frequent
-            ones.
+        valued: True if a column of the set has ordinary values. An ordinary value is finite, and it
+            is not one of the frequent values.
     """
 
     columns: Ints | None
@@ -221,10 +222,10 @@ class Patterns(NamedTuple):
     def weights(self) -> Floats:
         """Return the weight of each pattern in the score, in units of the log-likelihood ratio.
 
-        The columns are divided into sets that do not depend on each other. For each set, consider
-        the share of outputs that have the pattern's kinds of value in the columns of the set. The
-        weight of the set is the log ratio of this share on x to this share on x'. This log ratio is
-        shrunk towards 0 to allow for chance. The weight of the pattern is the sum over the sets.
+        The columns are divided into sets that do not depend on each other. In the columns of a set,
+        a pattern prescribes the kinds of value. Consider the share of outputs with these kinds of
+        value. The weight of the set is ln(share on x / share on x'), shrunk towards 0 to allow for
+        chance. The weight of the pattern is the sum of the weights of all sets.
         """
         weights = np.zeros(self.keys.size)
         for part in self.parts:
@@ -347,8 +348,8 @@ def _connected_components(linked: Flags) -> list[Ints]:
 def hash_order_and_bucket_starts(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
     """Sort the keys of patterns by a hash, for a fast look-up of a key.
 
-    Return the order that sorts the keys. Also return, for each possible hash h, the index of the
-    first sorted key with a hash of h or more.
+    Return two arrays. The first array is the order that sorts the keys. The second array contains,
+    for each possible hash h, the index of the first sorted key whose hash is at least h.
     """
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
@@ -570,7 +571,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
     Source:
         Neyman and Pearson (1933): the log-likelihood ratio is the best score. For independent
-        columns it is a sum over the columns.
+        columns, this ratio is a sum over the columns.
 
     Example:
         >>> import numpy as np
@@ -701,10 +702,10 @@ class Additive(ScoreAttack):
     output are its entries, their first differences, or their order statistics. The range of each
     feature is divided into bins, and each bin has a weight. The score is the sum of the weights of
     the bins that contain the features. To compute the weights, the attack makes two histograms of
-    each feature, one on x and one on x'. It makes them from the pilot (the first draws, on which
-    the event is chosen). The weight of a bin is the log ratio of its share on x to its share on x'.
-    The attack shrinks the weights towards 0. It merges neighbouring bins if their weights differ by
-    less than chance explains.
+    each feature, one on x and one on x'. The histograms contain outputs from the pilot (the first
+    draws, on which the event is chosen). The weight of a bin is the logarithm of its share on x
+    divided by its share on x'. The attack shrinks the weights towards 0. The attack merges
+    neighbouring bins if chance can explain the difference of their weights.
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
     infinite or equal to a frequent value, and the frequent value of each such entry. If a column
@@ -714,9 +715,9 @@ class Additive(ScoreAttack):
     The attack makes several scores of this form. The simplest score has two bins per column.
     Columns with the same entry of x and the same entry of x' share these bins. The most detailed
     score has separate weights for every pattern. The attack chooses one of these scores and its
-    threshold on further pilot draws. The histograms do not contain these draws. The event is the
-    optimal test, up to the width of the bins, if the entries or the increments of the noise are
-    independent. For discrete outputs with few patterns, the event is always optimal.
+    threshold on further pilot draws, which the histograms do not contain. If the entries or the
+    increments of the noise are independent, the event is the optimal test, up to the width of the
+    bins. For discrete outputs with few patterns, the event is always optimal.
 
     Two floats count as one value if they can be the same real number with different rounding
     errors. NaN and infinities are allowed. The attack does not apply to outputs that are not

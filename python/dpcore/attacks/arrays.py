@@ -34,7 +34,7 @@ _MIN_MEAN_REPEATS: Final = 8
 
 
 class Merged(Record):
-    """Base class of scores that do not change if rounding errors change an output.
+    """Base class of scores whose value does not change if rounding errors change an output.
 
     For example, a score can depend only on the bins that contain the numbers of the output.
     """
@@ -146,7 +146,8 @@ def read_numbers(outputs: Array, entries: int | None = None, min_columns: int = 
 
     Raises:
         TypeError: if the outputs are not real numbers.
-        ValueError: if an output does not have `entries` entries, or has fewer than `min_columns`.
+        ValueError: if an output does not have `entries` entries, or has fewer entries than
+            `min_columns`.
     """
     rows = read_columns(outputs)
     if rows is None:
@@ -198,7 +199,7 @@ def _count_distinct(rows: Array) -> int:
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
-    """Return the column indices; the column that differs most between x and x' comes first."""
+    """Sort the column indices: the column that differs most between x and x' comes first."""
     sides = columns[:_MAX_COMPARED_ROWS], columns_prime[:_MAX_COMPARED_ROWS]
     pooled = np.ascontiguousarray(np.concatenate(sides).T, np.float64)
     deviates = chi_square_deviates(*_core.compare_columns(pooled, len(sides[0])))
@@ -206,7 +207,7 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Return how much a column differs between x and x', as a standard normal deviate.
+    """Measure how much a column differs between x and x', as a standard normal deviate.
 
     A chi-square test compares the values on x with the values on x'. The result is the normal
     quantile with the same upper tail probability as the test statistic.

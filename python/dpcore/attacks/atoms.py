@@ -23,7 +23,7 @@ _MAX_VALUES_PER_ATOM: Final = 2**14
 
 
 def take_head_rows(rows: Array) -> Array:
-    """Return the first rows of an array: those that are searched for frequent values."""
+    """Return the first rows of an array, in which dpcore searches for frequent values."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 

@@ -74,8 +74,8 @@ class Goal:
         trials: number of outputs on x, and also on x', that the audit will count.
         delta: delta of the claim (epsilon, delta).
         confidence: confidence of the certified bound.
-        caution: tail probabilities of confidence limits that are computed from the first draws. The
-            audit tries them in this order until an event has a positive expected bound.
+        caution: tail probabilities of the limits that predict the bound from the first draws. The
+            audit tries them in this order until the predicted bound of an event is positive.
         claim: the claim if it is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. In this case, the certified bound is a
             lower bound on delta.
@@ -93,8 +93,8 @@ class Goal:
 
         `k` of `n` pilot outputs (first draws) on x and `k_prime` of `n_prime` on x' are in an
         event. The confidence limits of the probabilities have the tail probability `tail`. If the
-        claim is a privacy curve, return by how much each event exceeds the curve. If the claim has
-        epsilon 0, return lower bounds on delta.
+        claim is a privacy curve, return the excess of each event over the curve (see
+        `Claim.excess`). If the claim has epsilon 0, return lower bounds on delta.
         """
         counts = [np.asarray(value, np.float64) for value in (k, n, k_prime, n_prime)]
         limits = predict_limits_unchecked(counts, float(self.trials), self.confidence, tail)
@@ -105,7 +105,7 @@ class Goal:
         return self.claim.excess(*limits)
 
     def less_cautious_goal(self) -> Goal:
-        """Return a copy of this goal with less caution, for the first comparison of many events."""
+        """Return a copy of this goal with a less cautious estimate, to compare many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
@@ -136,7 +136,7 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event to count: `event`, or one that never happens if `merit` is minus infinity."""
+        """The event to count: `event`, or an event that never happens if `merit` is -infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
@@ -177,9 +177,9 @@ def score_tolerance(
 ) -> Tolerance:
     """Return the distance by which rounding errors may move the values of a score.
 
-    If the attribute `merged` of the score is True, rounding does not change it: the result is
-    `EXACT`. A method `rounding` of the score computes the result from `grains`, the tolerances of
-    the columns. Otherwise it is estimated from the values on x and x' and the largest of `grains`.
+    If the score has a true attribute `merged`, rounding does not change the score: the result is
+    `EXACT`. If the score has a method `rounding`, this method computes the result from `grains`,
+    the column tolerances. Otherwise, the values on x and x' and the largest of `grains` are used.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -368,7 +368,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounding_remark_limit(merit: float) -> float:
-    """Return a limit for the expected bound of an event if rounding is ignored.
+    """Return a limit for the expected bound that an event has if rounding is ignored.
 
     The report shows an event above this limit. `merit` is the chosen event's bound with rounding.
     """
@@ -512,7 +512,7 @@ class Pilot(Protocol):
 
 
 class Attack(Protocol):
-    """An attack, which chooses an event: a function `(outputs, outputs_prime, pair) -> event`.
+    """A function `(outputs, outputs_prime, pair) -> event` that chooses an event.
 
     Every attack of `dpcore.attacks` is such a function. Users can write their own attacks. The
     attack sees only the pilot outputs (the first draws). The audit counts the event on further
@@ -568,9 +568,9 @@ class AuditAttack(Shown):
     def default_pilot(self, trials: int) -> int:
         """Return the default number of pilot draws on each input, if `trials` draws are counted.
 
-        The event is chosen on the pilot draws (the first draws). Their number is a power of two, so
-        that audits of similar size with the same seed choose the same event. The counts of such
-        audits can be merged.
+        The event is chosen on the pilot draws (the first draws). Their number is a power of two.
+        Therefore two audits of similar size with the same seed choose the same event, and their
+        counts can be merged.
         """
         trials = power_of_two_below(trials)
         return min(
@@ -578,7 +578,7 @@ class AuditAttack(Shown):
         )
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose the event and the numerator (x or x') of the probability ratio on first draws."""
+        """Choose, on the first draws, the event and the numerator (x or x') of the ratio."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -598,11 +598,11 @@ class AuditAttack(Shown):
 class ScoreAttack(AuditAttack):
     """Base class of attacks that make scores: functions from outputs to real numbers.
 
-    The event is "the score of the output is above (or below) a threshold", with the best of the
-    scores and its best threshold. A subclass is a frozen dataclass with one method, `candidates`,
-    that returns the scores. An attack can also be called as a function of pilot outputs (first
-    draws). The first half of these outputs fits the scores. The second half chooses one score and
-    its threshold.
+    The event is "the score of the output is above (or below) a threshold". The attack uses the best
+    of its scores and the best threshold of this score. A subclass is a frozen dataclass with one
+    method, `candidates`, that returns the scores. An attack can also be called as a function of
+    pilot outputs (first draws). The first half of these outputs fits the scores. The second half
+    chooses one score and its threshold.
     """
 
     __slots__ = ()
@@ -735,7 +735,7 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 def attack_name(attack: AuditAttack) -> str:
     """Return the name of an attack for a report.
 
-    The name is the class, followed by all options if one of them is not the default. If the attack
+    The name is the class. If an option does not have its default, all options follow. If the attack
     is not defined in dpcore, the name is the name of the function or object.
     """
     stated, kind = attack.given, type(attack.given)

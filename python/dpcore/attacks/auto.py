@@ -121,10 +121,11 @@ class Auto(ScoreAttack):
         return max((choice for choice in choices if choice), key=merit_of, default=None)
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return a cross-fitted score of one of the combined attacks, and the value of each output.
+        """Return a cross-fitted score of a combined attack, and the score's value for each output.
 
         Cross-fitted means that the value of each output comes from a fit without this output. The
-        first attack that has a cross-fitted score is used. The result is None if no attack has one.
+        first attack that has a cross-fitted score is used. The result is None if no attack has a
+        cross-fitted score.
         """
         scores = (member.cross_score(outputs, outputs_prime) for member in self.members)
         return next(filter(None, scores), None)

@@ -113,10 +113,10 @@ class Thresholds(NamedTuple):
 def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Thresholds:
     """Choose the thresholds that are tested for a score; most of them lie in the two tails.
 
-    A threshold lies between two values of the score. These values usually differ by more than the
-    possible rounding errors. If many values are closer to each other, thresholds between such
-    values are added, with a tolerance. Rounding may move each value by at most this tolerance. The
-    worst counts of an event under such moves are used.
+    A threshold lies between two values of the score. Usually these two values differ by more than
+    the possible rounding errors. If many values are closer to each other, thresholds between such
+    values are added, each with a tolerance. Rounding may move each value by at most this tolerance.
+    For such a threshold, the audit uses the worst counts that an event can have after such moves.
 
     Args:
         values: values of the score on x, sorted, without NaN.
@@ -155,7 +155,7 @@ def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EX
 
 
 def safe_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Floats:
-    """Return thresholds that no value of a score can cross because of rounding errors.
+    """Return thresholds that rounding errors cannot make any value of a score cross.
 
     If no such threshold exists, return other thresholds of the score.
     """
@@ -327,7 +327,7 @@ class ColumnBins(NamedTuple):
         return np.asarray(self.ordinary_bins().sum(axis=1) - nan > 1)
 
     def within_column_bins(self, sample: Array) -> Ints:
-        """For each entry of a sample, return the index of the bin that contains the entry.
+        """Return, for each entry of a sample, the index of the bin that contains the entry.
 
         The bins of each column are counted from 0. The result has the shape of the sample.
         """
@@ -359,10 +359,10 @@ class ColumnBins(NamedTuple):
 def classes_by_input_values(pair: Pair, transform: str, columns: int) -> Ints:
     """Divide the columns of the outputs into classes, and return the class number of each column.
 
-    Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If an
-    output has m times as many columns as an input has entries, each input is repeated m times. In
-    this case, columns of different repetitions are in different classes, unless an input has only
-    one entry. If the number of columns is not a multiple of the number of entries, or if the
+    Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If the
+    number of columns is m times the number of entries of an input, each input is repeated m times.
+    In this case, columns of different repetitions are in different classes, unless an input has
+    only one entry. If the number of columns is not a multiple of the number of entries, or if the
     transform is "sorted", each column is a class of its own.
     """
     own = np.arange(columns)

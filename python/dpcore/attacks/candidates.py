@@ -236,7 +236,7 @@ def _explore_sides(
 
 
 def bit_and_remainder_parts(outputs: Array, outputs_prime: Array) -> Parts:
-    """Find each bit or remainder of a numeric entry, if it clearly differs between x and x'.
+    """Find the bits and remainders of numeric entries that clearly differ between x and x'.
 
     Args:
         outputs: pilot outputs (first draws) on x, real numbers of shape `(size, ...)`.

@@ -116,7 +116,7 @@ class LinearScore(Record, word="LinearScore"):
     def rounding(self, grains: tuple[Tolerance, ...]) -> Tolerance:
         """Return how far this score can move if rounding errors move the entries of the output.
 
-        `grains` states, for each entry of the output, the distance by which rounding may move it.
+        `grains` contains the distance by which rounding may move each entry of the output.
         """
         return weighted_sum_rounding([grains[i] for i in self.entries.tolist()], self.weights)
 
@@ -147,8 +147,9 @@ class LinearScore(Record, word="LinearScore"):
 class Discriminant(NumericAttack):
     """Attack with linear discriminants of the columns (the entries) of numeric outputs.
 
-    The attack finds a difference of means that no single column shows clearly. For example, if two
-    columns contain the same noise, their difference has little noise.
+    The attack can find a difference between the means on x and on x' that no single column shows
+    clearly. For example, if two columns contain the same noise, the difference of the columns has
+    little noise.
 
     A score is a weighted sum of at most 512 columns. Its weights are ``(S + s v I)^-1 (m - m')``.
     Here m and m' are the means of the columns on x and on x'. S is the sum of the two covariance
@@ -208,8 +209,9 @@ class Discriminant(NumericAttack):
 
         The result is None if the pilot (first draws) has many rows (outputs) per column. The weight
         of a column is ``(m - m') / v``. Here m and m' are the means of the column on x and on x'.
-        The sum of its variances on x and on x' is v. The rows are divided into quarters. The value
-        of a row comes from weights that were fitted on the three other quarters.
+        The sum of the column's variances on x and on x' is v. The rows are divided into quarters.
+        The value of a row is computed with weights that were fitted on the three quarters without
+        this row.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -329,10 +331,10 @@ class Features(Record, word="Features"):
 
     There is one value for each entry of the output, and some flags. A flag is 1 if an entry is NaN,
     infinite or equal to a frequent value, otherwise 0. If a flag of an entry is 1, or the entry is
-    not finite, `fill` replaces the value of the entry. Without this replacement, a code such as
-    -1000 for "below the range" would hide the differences between ordinary numbers. Other values
-    are rounded to multiples of `unit`, up to a constant shift. Therefore a classifier cannot
-    separate numbers that differ only by rounding errors.
+    not finite, a number from `fill` replaces the value of the entry. Without this replacement, a
+    code such as -1000 for "below the range" would hide the differences between ordinary numbers.
+    Other values are rounded to multiples of `unit`, up to a constant shift. Therefore a classifier
+    cannot separate numbers that differ only by rounding errors.
 
     Args:
         fill: for each entry, the number that replaces a value with a flag of 1.
@@ -469,8 +471,8 @@ class Linear(Merged, word="Linear"):
 
     Args:
         features: function from outputs to features. Each feature is a real number.
-        weights: coefficient of each feature. It applies to the feature itself, not to a
-            standardised feature.
+        weights: coefficient of each feature. The coefficient is multiplied by the feature itself,
+            not by a standardised feature.
         intercept: constant that is added to the weighted sum of the features.
 
     Raises:
@@ -579,11 +581,12 @@ class Classifier(NumericAttack):
     """Attack with scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     Use this attack if the entries of an output depend on each other in a way that a sum over the
-    entries cannot show. The score is the log odds, estimated by the classifier, that the output
-    comes from x. The features are the values of the entries, with flags for NaN, for infinities and
-    for frequent values. The fit takes seconds. A score with trees takes a few microseconds per
-    output. Therefore use this attack only if the default attack certifies only a small epsilon. The
-    seed of the training is fixed. The same training outputs always give the same model.
+    entries cannot show. The classifier estimates the log odds that the output comes from x. These
+    log odds are the score. The features are the values of the entries, with flags for NaN, for
+    infinities and for frequent values. The fit takes seconds. A score with trees takes a few
+    microseconds per output. Therefore use this attack only if the audit with the default attack
+    certifies only a small epsilon. The seed of the training is fixed. The same training outputs
+    always give the same model.
 
     Args:
         model: "logistic" (logistic regression on standardised features), "boosting"

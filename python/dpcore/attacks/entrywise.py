@@ -55,11 +55,11 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
     """Raise a ValueError if the coordinates of outputs contradict a declaration of independence.
 
     The declaration also states that the coordinates of each group have the same distribution. The
-    function makes these tests, separately on x and on x'. The significance level of all tests
-    together is 1e-6.
+    function makes the following tests, separately on x and on x'. The significance level of all
+    tests together is 1e-6.
 
-    - The first test uses the largest rank correlation of two coordinates. It is computed for the
-      values of the coordinates, and again for their distances from the median.
+    - The first test uses the largest rank correlation of two coordinates. The correlation is
+      computed for the values of the coordinates, and again for their distances from the median.
     - The second test uses the sum of all these correlations, and the sum of their squares. These
       sums show a weak dependence of many pairs of coordinates.
     - The third test compares the distribution of each coordinate with the distribution of the other
@@ -189,7 +189,7 @@ class MajorityVote(AuditAttack):
     x'. Entries with x_i = x'_i do not vote. The event is "the majority votes for x" or "the
     majority votes for x'". The pilot (the first draws of an audit) chooses one of these two events.
     The attack is very fast, but weak in high dimension. For a correct Laplace mechanism with
-    epsilon 1 and 128 entries, it certifies the bound 0.076.
+    epsilon 1 and 128 entries, an audit with this attack certifies the bound 0.076.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -276,7 +276,7 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
     draws of an audit). In a small pilot, all four bounds may be 0. If several bounds are equal, the
     function takes the largest point estimate of the log ratio. If these estimates are also equal,
     it takes the vote for x' and the direction x'. Do not count the pilot draws again for the bound.
-    A choice on the counted draws would make the bound invalid.
+    If the choice depends on the counted draws, the bound is invalid.
 
     Args:
         counts: pilot counts of the event "the majority votes for x'".
@@ -332,11 +332,11 @@ class Coordinatewise(AuditAttack):
 
     The coordinates with equal (x_i, x'_i) form a group. Coordinates with x_i = x'_i carry no
     information and are left out. For each group the attack learns one set of real numbers. The set
-    is a half-line, unless a union of intervals gives a clearly larger expected bound on epsilon.
-    The event is "every coordinate lies in the set of its group". Let group g have m_g coordinates.
-    One of the two inputs is chosen for the numerator of the bound. Let p_g be the probability, on
-    this input, that one coordinate of group g lies in the set of the group. Let q_g be the same
-    probability on the other input. Then
+    is a half-line or, if the expected bound on epsilon is then clearly larger, a union of
+    intervals. The event is "every coordinate lies in the set of its group". Let group g have m_g
+    coordinates. One of the two inputs is chosen for the numerator of the bound. Let p_g be the
+    probability, on this input, that one coordinate of group g lies in the set of the group. Let q_g
+    be the same probability on the other input. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -368,7 +368,7 @@ class Coordinatewise(AuditAttack):
         """Choose the event and the input for the numerator of the bound, from the pilot draws.
 
         The pilot draws are the first draws of an audit. The expected bound is computed from counts
-        of single coordinates, because whole outputs in the event are too rare in the pilot.
+        of single coordinates, because too few pilot outputs are in the event as a whole.
         """
         return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
@@ -412,9 +412,10 @@ class Coordinatewise(AuditAttack):
         Raises:
             TypeError: if outputs or pair do not hold real numbers, or `goal` is not a `Goal`.
             ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
-                x', or if the inputs are equal in every entry. Also if the pilot outputs contradict
-                the declaration of independence: coordinates are clearly dependent, or coordinates
-                with the same two inputs clearly have different distributions.
+                x', or if the inputs are equal in every entry. The error is also raised if the pilot
+                outputs contradict the declaration of independence. In this case, coordinates are
+                clearly dependent, or coordinates with the same two inputs clearly have different
+                distributions.
         """
         goal = instance("goal", goal, Goal)
         differing, dim = _group_and_count_coordinates(pair)

@@ -38,7 +38,7 @@ SAME, NEAR, APART = 0, 1, 2
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Return a context manager that sets the number of threads for estimating rounding tolerances.
+    """Return a context manager that sets how many threads estimate rounding tolerances.
 
     The estimates do not depend on the number of threads.
     """
@@ -153,7 +153,7 @@ def estimate_rounding(values: Array, values_prime: Array) -> Tolerance:
 
 
 def merge_grains(grains: Sequence[Tolerance]) -> Tolerance:
-    """Return a rounding tolerance (a grain) not smaller than the tolerance of any column."""
+    """Return a rounding tolerance (a grain) that is at least the tolerance of every column."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
     return Tolerance(bits, middle, max((grain.absolute for grain in grains), default=0.0))
@@ -177,7 +177,8 @@ def _max_sum_changes_by_rounding(grains: Sequence[Tolerance]) -> Floats:
 def weighted_sum_rounding(grains: Sequence[Tolerance], weights: Floats | None = None) -> Tolerance:
     """Return the rounding tolerance of a float64 sum of columns, optionally with weights.
 
-    It is the sum of the tolerances of all columns, each multiplied by the magnitude of its weight.
+    The tolerance of each column is multiplied by the magnitude of its weight. The result is the sum
+    of these products.
     """
     each = _max_sum_changes_by_rounding(grains)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
@@ -205,9 +206,9 @@ def transformed_roundings(
 def classify_gaps(ordered: Floats, grain: Tolerance) -> npt.NDArray[np.int8]:
     """Classify the difference between each two neighbouring values of a sorted array.
 
-    - `SAME`: the two values are the same real number. They are equal, or both lie in a cluster that
-      is far from other values and at most 4,096 units in the last place wide. Such a cluster occurs
-      if one number is computed in different ways.
+    - `SAME`: the two values are the same real number. They are equal, or both lie in a narrow
+      cluster. A narrow cluster has a width of at most 4,096 units in the last place and is far from
+      other values. It occurs if one number is computed in different ways.
     - `NEAR`: the two values may be the same real number, with different rounding errors.
     - `APART`: the two values are different real numbers.
 
@@ -221,10 +222,11 @@ def classify_gaps(ordered: Floats, grain: Tolerance) -> npt.NDArray[np.int8]:
 
 
 def bin_boundary_indices(ordered: Floats, grain: Tolerance) -> Places:
-    """Return the indices i for which two bins may meet between sorted values i and i + 1.
+    """Return the indices i for which two bins may meet between the sorted values i and i + 1.
 
     For each such index, values i and i + 1 are different real numbers, not one number with
-    different rounding errors. If no such index exists, the function returns cuts with a distance of
-    at least 16 rounding tolerances. Rounding then moves few values from bin to bin.
+    different rounding errors. If no such index exists, the function returns indices for which
+    neighbouring cuts between bins have a distance of at least 16 rounding tolerances. Rounding then
+    moves few values from bin to bin.
     """
     return _core.cuts_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))

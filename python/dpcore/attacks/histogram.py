@@ -74,8 +74,8 @@ class LetterEncoder(Record, word="Letters"):
     - "whole" for integers, bools and dates: a letter is the value minus the smallest value;
     - "words" for integers of a wide range: each integer gives four letters, with 16 bits each;
     - "text" and "bytes": each character gives one letter;
-    - "real" for floats: frequent values and bins of other values are numbered, and a letter is such
-      a number.
+    - "real" for floats: each frequent value has a number, and so has each bin of other values. A
+      letter is such a number.
 
     Args:
         kind: "whole", "words", "text", "bytes" or "real".
@@ -135,7 +135,8 @@ class LetterEncoder(Record, word="Letters"):
 
         A single None or NaN among strings or integers changes the type of the whole array. The
         first result is the converted array. The second result is a bool for each output: True if
-        the output cannot be converted. It is None if the outputs already had the right type.
+        the output cannot be converted. The second result is None if the outputs already had the
+        right type.
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
@@ -196,7 +197,7 @@ class LetterEncoder(Record, word="Letters"):
 
 
 def whole_real_text_or_bytes_kind(outputs: Array) -> str | None:
-    """Return how outputs of this dtype are converted to rows of small whole numbers.
+    """Return the way in which outputs of this dtype are converted to rows of whole numbers.
 
     The result is "whole", "real", "text" or "bytes", or None if the outputs cannot be converted.
     """
@@ -254,7 +255,7 @@ def _count_entries_or_characters(outputs: Array) -> int:
 
 
 class RealColumn(NamedTuple):
-    """The values of one column of numeric pilot outputs, and the frequent ones among them.
+    """The values of one column of numeric pilot outputs, and the frequent values among them.
 
     Args:
         values: finite values in pilot outputs (first draws) on x and on x' together, in increasing
@@ -286,10 +287,10 @@ class RealColumn(NamedTuple):
         """Divide the range of this column into intervals, and number its frequent values and bins.
 
         Each frequent value is an interval. The other values are divided into quantile bins, and a
-        frequent value inside a bin divides the bin into several intervals. The first result is the
-        edges of the intervals. The second result is a number for each interval. Different pieces of
-        a bin have the same number. The third result is the count of different numbers, plus three
-        for NaN and the two infinities.
+        frequent value inside a bin divides the bin into several intervals. Return three results.
+        The first is the edges of the intervals. The second is a number for each interval; all
+        pieces of a bin have the same number. The third is the count of different numbers, plus
+        three for NaN and the two infinities.
         """
         cuts, atoms = self.non_atom_quantile_edges(bins), self.atoms
         # An interval starts at `low` and ends just after `high`.
@@ -328,8 +329,8 @@ def atoms_by_column(rows: Array, rows_prime: Array) -> list[RealColumn]:
 class Outcomes(Merged, word="Outcomes"):
     """A score for outputs that are Python objects, given by a table of objects and their scores.
 
-    The score of an object is the log ratio of its shares among the pilot outputs (first draws) on x
-    and on x'. An output that is not in the table has score 0.
+    The score of an object is the log ratio ln(share on x / share on x'). The shares are computed
+    from the pilot outputs (first draws). An output that is not in the table has score 0.
 
     Args:
         keys: the objects of the table. They are hashable, and floats inside them are rounded to a
@@ -381,8 +382,8 @@ def items_of(outputs: Array) -> list[Any]:
 def make_keys(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
     """Return a hashable object for each output, such as a tuple for a list.
 
-    Floats inside the outputs are rounded to a grid. The argument `grid` is the width of the grid,
-    and the magnitude above which this width grows.
+    Floats inside the outputs are rounded to a grid. The argument `grid` is a pair of numbers: the
+    width of the grid, and the magnitude above which this width grows.
 
     Raises:
         TypeError: if an output cannot be converted to a hashable object.
@@ -443,16 +444,17 @@ class Cells(Merged, word="Cells"):
     cells towards 0. If the cell did not occur in the pilot, the score is 0.
 
     A long row does not fit into one 64-bit code. Therefore the columns are divided into groups, and
-    the numbers of a group are the digits of one code below 2^62. In each group after the first, the
-    first digit stands for all columns before the group.
+    the numbers of a group are the digits of one code below 2^62. In each group except the first
+    one, the first digit of the code stands for all columns before the group.
 
     Args:
         letters: the rule that converts outputs to rows of small whole numbers.
         stops: for each group of columns, the index of the first column after the group.
         ends: for each group, the index in `ladders` of the last code of the group, plus 1.
         ladders: codes that occur in the pilot: first the codes of the first group in increasing
-            order, then those of the second group, and so on. The first digit of a code is the index
-            of the previous group's code in the codes of the previous group.
+            order, then those of the second group, and so on. For each group except the first one,
+            the first digit of a code is the index of another code: the code that the same row has
+            in the previous group.
         values: score of each code of the last group. These codes stand for whole rows.
 
     Raises:
@@ -512,10 +514,10 @@ class Histogram(ScoreAttack):
     the log-likelihood ratio. In this case, the best threshold gives the best event.
 
     Outputs may be floats, integers, bools, strings, other hashable objects, or rows of such values.
-    Floats that rounding may have made from the same real number count as one value. If floats of a
-    column do not repeat, the attack divides them into quantile bins. A float that repeats is not
-    put into a bin: it remains a separate value. For rows, a cell is a combination of values and
-    bins, such as two flags and the bin of a float.
+    Floats that differ only by rounding errors count as one value. If floats of a column do not
+    repeat, the attack divides them into quantile bins. A float that repeats is not put into a bin:
+    it remains a separate value. For rows, a cell is a combination of values and bins, such as two
+    flags and the bin of a float.
 
     The attack applies if a cell has on average at least 8 pilot outputs. With two or more quantile
     bins, the average must be at least 64. The attack also applies if at most 16 cells exist. If

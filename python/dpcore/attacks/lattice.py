@@ -151,11 +151,11 @@ class LowBits(Merged, word="LowBits"):
 
     Let 2^t_i be the value of the lowest set bit of y_i, so that y_i is an odd multiple of 2^t_i.
     The score is ``sum_i table[bin(y_i), class(t_i)]``. Bin b is the interval
-    ``edges[b] <= y < edges[b + 1]``. A class is a range of exponents t. Consider the entries of
-    pilot outputs (first draws) in a bin, and the share of a class among these entries. The weight
-    of the bin and the class is the log ratio of this share on x to this share on x'. Therefore the
-    score depends only on low-order bits, and not on the probabilities of the bins. An entry outside
-    all bins adds 0.
+    ``edges[b] <= y < edges[b + 1]``. A class is a range of exponents t. The table has one weight
+    for each bin and class. To compute a weight, take the entries of pilot outputs (first draws) in
+    the bin, and find the share of the class among these entries. The weight is ln(share on x /
+    share on x'). Therefore the score depends only on low-order bits, and not on the probabilities
+    of the bins. An entry outside all bins adds 0.
 
     Args:
         edges: ends of the bins in increasing order, in the units of the outputs, shape
@@ -241,8 +241,8 @@ def flat_cell_indices(values: Floats, edges: Floats, class_of_exponent: Places) 
     """Return, for each number, its index in a flat table of intervals and lowest set bits.
 
     The table has one row for each interval between `edges`. One more row is for numbers below all
-    edges, and another row is for larger numbers and NaN. The columns are classes of the exponent of
-    the lowest set bit. `class_of_exponent` states the class of each exponent, as
+    edges. Another row is for numbers above all edges and for NaN. The columns are classes of the
+    exponent of the lowest set bit. `class_of_exponent` states the class of each exponent, as
     `classes_of_exponents` returns it.
     """
     bins = np.searchsorted(edges, values, side="right")
@@ -262,20 +262,20 @@ class FloatLattice(ScoreAttack):
     Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
     entries of the pilot outputs (the first draws of an audit) in a table. The rows of the table are
     intervals. An end of an interval is 0, x_i or x'_i, or a number at a distance of 2^j from one of
-    them. The columns are the exponents of the lowest set bit. The attack tries the events "the
-    entry is in this interval and is not a multiple of 2^-e". Each of the events with the largest
-    expected bounds on epsilon gives one score. One more score is the sum of log ratios of the whole
-    table. The attack does not use the probabilities of the intervals. It compares only the shares
-    of the exponents within each interval. Therefore a positive bound shows a fault of the
-    floating-point implementation, and not of the mechanism in exact arithmetic.
+    these three numbers. The columns are the exponents of the lowest set bit. The attack tries the
+    events "the entry is in this interval and is not a multiple of 2^-e". The events with the
+    largest expected bounds on epsilon give one score each. One more score is a sum of log ratios
+    from the whole table. The attack does not use the probabilities of the intervals. It compares
+    only the shares of the exponents within each interval. Therefore a positive bound shows a fault
+    of the floating-point implementation, and not of the mechanism in exact arithmetic.
 
     If the shares do not differ clearly between x and x', the attack returns a score that is always
     0. The bound on epsilon is then 0. This happens for the snapping mechanism, for discrete
     mechanisms, and for mechanisms that round the noise exactly. The attack does not apply to
     outputs that are not floats. Values of float32 that are stored as float64 are treated like
-    float32. If more than 32 groups exist, all entries are put into one group. If an input does not
-    have as many entries as an output, all entries are also put into one group. In this second case,
-    each entry also gets its own table if an output has at most 32 entries.
+    float32. If more than 32 groups exist, all entries are put into one group. All entries are also
+    put into one group if an input does not have as many entries as an output. In this second case,
+    each entry gets a table of its own too, provided that an output has at most 32 entries.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -300,9 +300,9 @@ class FloatLattice(ScoreAttack):
                 entries as an output.
 
         Returns:
-            The scores; the score with the largest expected bound on epsilon is the first. If the
-            low-order bits do not differ between x and x', the only score is always 0. The tuple is
-            empty if the outputs are not floats or have no entries.
+            The scores. The first score has the largest expected bound on epsilon. If the low-order
+            bits do not differ between x and x', the tuple contains only one score, which is 0 for
+            every output. The tuple is empty if the outputs are not floats or have no entries.
         """
         outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
@@ -324,8 +324,8 @@ class Table(NamedTuple):
     The entries `columns` of each output are counted together. `counts` has shape
     `(2, bins, classes)`; the first axis is x and x'. A bin is an interval of values between two
     numbers in `edges`. A class is a range of exponents of the lowest set bit; `exponents` are the
-    ends of these ranges. `ends` is the pair (x_i, x'_i), which is equal for all these entries. It
-    is empty if the inputs are unknown.
+    ends of these ranges. `ends` is the pair (x_i, x'_i), which is equal for all these entries.
+    `ends` is empty if the inputs are unknown.
     """
 
     columns: tuple[int, ...]
@@ -537,7 +537,7 @@ def _make_log_ratio_score_from_counts(table: Table) -> LowBits:
 
 
 def lowest_bit(values: Floats) -> Ints:
-    """Return the exponent t of the lowest set bit of each number y, where y is odd times 2^t.
+    """Return the exponent t of the lowest set bit of each number y: y / 2^t is an odd integer.
 
     Args:
         values: the numbers y, a C-contiguous float64 array.

@@ -80,7 +80,7 @@ class Strings:
 
     @property
     def coded_edge_length(self) -> int:
-        """Number of characters at the start of a string, and also at the end, that have codes."""
+        """Number of characters with codes at the start of a string, and also at its end."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
@@ -120,13 +120,13 @@ class Strings:
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def parse_as_numbers(self, max_strings: int | None = None) -> Floats:
-        """Convert the strings (or the first `max_strings`) to floats; NaN if not a number."""
+        """Convert the strings (or the first `max_strings`) to floats, or to NaN if not numeric."""
         return np.array(
             [parse_number(text) for text in self._python_strings()[:max_strings]], dtype=np.float64
         )
 
     def letters_by_frequency(self) -> list[int]:
-        """Return the codes of all characters that occur, with the most frequent one first."""
+        """Return the codes of all characters that occur. The most frequent character is first."""
         used = np.arange(self.heads.shape[1]) < self.lengths[:, np.newaxis]
         codes, counts = np.unique(self.heads[used], return_counts=True)
         return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
@@ -326,7 +326,7 @@ class Items:
     def placed_integer_32_bit_words(self, word_index: int) -> tuple[Places, Floats]:
         """Return the indices of the integers in this bunch, and 32 bits of each as a number.
 
-        They are 32 bits from bit `32 * word_index`, in two's complement.
+        The 32 bits start at bit `32 * word_index` of the integer, in two's complement.
         """
         where, whole = self.placed_integers
         shift, mask = WORD * word_index, 2**WORD - 1
@@ -423,7 +423,7 @@ class Items:
         return self._pad_values_with_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def find_equal_items_of_same_type(self, value: Any) -> Flags:
-        """Return for each object in this bunch if it equals `value` and has the same class."""
+        """Return, for each object in this bunch, whether it equals `value` and has its class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -506,7 +506,7 @@ def _digits_numerator_or_denominator(number: Any, kind: str) -> Any:
 
 
 def form_of(item: Any) -> str:
-    """Return a text that describes the type of an object, and how a number is written.
+    """Return a text that describes the type of an object, and the notation of a number.
 
     Two equal objects may have different texts. For example, 1.0 equals True, but the texts are
     'float' and 'bool'. A numpy scalar has the same text as a Python number.

@@ -108,8 +108,8 @@ class Part(Record, word="Part"):
             "length" or "letter". It is one of `MEASURES`.
         argument: argument of this function, or None if the function has no argument. Examples are
             the index of a bit, a modulus, a value to compare with, a member to count, or the name
-            of an exception. For a letter, it is the position; negative positions count from the
-            end.
+            of an exception. For the function "letter", the argument is the position of the letter;
+            negative positions count from the end.
 
     Raises:
         TypeError: if `measure` is not a string.
@@ -140,8 +140,8 @@ class Part(Record, word="Part"):
     def difficulty(self) -> int:
         """Difficulty of the number that this rule reads, for readers; 0 is the easiest.
 
-        0 means that the number is the whole output, and 1 that it is the value of a key or column.
-        2 is a word, 3 a letter, and 4 a derived number such as a length.
+        The result is 0 if the number is the whole output, and 1 if it is the value of a key or
+        column. It is 2 for a word, 3 for a letter, and 4 for a derived number such as a length.
         """
         views = [which for kind, which in self.steps if kind == "view"]
         inner = [_VIEW_PLAINNESS.get(view, _FIELD_PLAINNESS) for view in views]
@@ -660,7 +660,7 @@ def prepare_items_and_strings(node: Node) -> tuple[Items | Array, Strings | None
 
     The first result is a `Items` if the objects are Python objects, otherwise the array of the
     objects. If the array contains strings, the second result is an object with these strings.
-    Otherwise it is None.
+    Otherwise the second result is None.
     """
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Items(list(node)), None

@@ -125,7 +125,7 @@ def _find_cut_near_median(ordered: Floats, gaps: Places, slack: float) -> float:
 
 
 class Covariances(NamedTuple):
-    """Covariances of all pairs of columns on x and on x', and the difference of the two.
+    """Covariances of all pairs of columns on x and on x', and their differences.
 
     The covariances on x use the means on x, and the covariances on x' use the means on x'.
     Therefore a difference of the means does not change the covariances. If two columns are
@@ -215,9 +215,9 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
     """A score of an output: a weighted sum of products of the signs of two (or three) entries.
 
     The score is ``sum_p weights[p] s[first[p]] s[second[p]]``. The sign ``s[i]`` is 1 if entry
-    number ``entries[i]`` of the output is at least ``centres[i]``, and -1 if it is below. The sign
-    is 0 if the entry is NaN. Weights are rounded to multiples of 2^-20. Therefore the sums are
-    exact in any order.
+    number ``entries[i]`` of the output is at least ``centres[i]``, and -1 if the entry is smaller.
+    The sign is 0 if the entry is NaN. Weights are rounded to multiples of 2^-20. Therefore the sums
+    are exact in any order.
 
     Args:
         entries: indices (from 0) of the output entries that the score uses, shape `(read,)`.
@@ -340,7 +340,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         """Return how far this score can move if rounding errors move the entries of the output.
 
         The result is for the worst case, in which every centred and scaled entry is 16 or -16.
-        `grains` states, for each entry of the output, the distance by which rounding may move it.
+        `grains` contains the distance by which rounding may move each entry of the output.
         """
         moved = np.array([grains[i].median_tolerance for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
@@ -367,14 +367,14 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
 def signs_relative_to_centres(rows: Array, centres: Floats) -> Floats:
     """Return the sign of each entry of an array: 1, -1 or 0.
 
-    The sign is 1 if the entry is at least the centre of its column, -1 if it is below, and 0 if it
-    is NaN. `centres` has one number for each column of `rows`.
+    The sign is 1 if the entry is at least the centre of its column, and -1 if the entry is smaller.
+    The sign is 0 if the entry is NaN. `centres` has one number for each column of `rows`.
     """
     return np.subtract(rows >= centres, rows < centres, dtype=np.float64)
 
 
 def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
-    """From each column subtract its centre, divide by its scale, and limit the magnitude.
+    """Subtract the centre from each column, divide by the scale, and limit the magnitude.
 
     Args:
         columns: values of the columns, shape `(columns, size)`.
@@ -424,10 +424,10 @@ class Products(NumericAttack):
     three intervals, one in each of three columns. The intervals contain many outputs on one input,
     and hardly any outputs on the other input.
 
-    If more than 512 columns vary, the attack takes 256 evenly spaced columns and the neighbour of
-    each. NaN adds 0 to every score. The attack does not apply to outputs that are not numbers, or
-    if fewer than two columns vary. It also does not apply if whole outputs repeat often. For such
-    outputs, use the attack `Additive`, which scores each distinct output separately.
+    If more than 512 columns vary, the attack takes 256 evenly spaced columns and one neighbour of
+    each of these columns. NaN adds 0 to every score. The attack does not apply if outputs are not
+    numbers, if fewer than two columns vary, or if whole outputs repeat often. For such outputs, use
+    the attack `Additive`, which scores each distinct output separately.
 
     Source:
         Neyman and Pearson (1933) for the likelihood ratio; Besag (1975), The Statistician 24,

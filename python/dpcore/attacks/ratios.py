@@ -49,7 +49,7 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
 def shrink_ratios_to_0(
     ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
-    """Move estimated log ratios towards 0, because a part of their size is only chance.
+    """Move estimated log ratios towards 0, because a part of their size is due to chance.
 
     Each ratio is multiplied by the larger one of two factors. The first factor is
     ``t / (t + variance)``. Here t is the estimated variance of the true log ratios. The second
@@ -83,8 +83,8 @@ def shrink_ratios_to_0(
 def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
     """Compute the weight of each bin: the log ratio of its shares on x and on x', moved towards 0.
 
-    A table contains the counts of one histogram on x and on x', for example of one column of
-    outputs. Neighbouring bins of a table can have one common weight.
+    A table contains the counts of one histogram on x and on x'. For example, the histogram shows
+    one column of the outputs. Neighbouring bins of a table can have one common weight.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.
@@ -135,8 +135,8 @@ def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
 
     The function compares all divisions of a table's bins into sets of neighbours. It returns the
     division with the largest value of L - 2.5 S. S is the number of sets, and L is the
-    log-likelihood. L assumes that each draw in a set is from x with probability p and from x' with
-    probability 1 - p. The probability p is estimated separately for each set.
+    log-likelihood of the following model: each draw in a set is from x with probability p, and from
+    x' with probability 1 - p. The probability p is estimated separately for each set.
 
     Args:
         k: number of draws on x in each bin, shape `(tables, bins)`.

@@ -42,7 +42,7 @@ _MODULUS_MARGIN: Final = 1.05
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ResidueRatio(Merged, word="ResidueRatio"):
-    """A score of an output y: its log-likelihood ratio, given the residues of its entries modulo m.
+    """A score of an output y: the log-likelihood ratio of the residues of its entries modulo m.
 
     The score is ``sum_i weights[i, y_i mod m]`` over the given entries. If `summed` is True, the
     score is ``weights[0, (sum_i y_i) mod m]``. Entries that are not integers, and floats with a
@@ -145,9 +145,9 @@ def residues_of(rows: Array, modulus: int) -> Ints:
 class Residues(NumericAttack):
     """Attack on the residues of whole numbers modulo 2 to 16, such as even and odd.
 
-    The attack uses the pilot: the first draws on the two inputs x and x'. It counts how often each
-    residue occurs in each column (entry of the output), for each modulus. If a chi-squared test
-    finds that the counts on x and x' differ, the log ratios of these counts give a score. The
+    The attack uses the pilot: the first draws on the two inputs x and x'. For each modulus and each
+    column (entry of the output), the attack counts how often each residue occurs. If a chi-squared
+    test finds that the counts on x and x' differ, the log ratios of these counts give a score. The
     attack makes up to three scores:
 
     - one for the most informative column;
@@ -158,7 +158,8 @@ class Residues(NumericAttack):
     attack applies to integers, and to floats if all finite values in the pilot are integers. For
     the first two scores, the attack reads at most 64 columns. They are the first columns with a
     difference of at least 64 between the largest and the smallest number. The attack does not make
-    scores if whole outputs repeat often. Other attacks then count how often each output occurs.
+    scores if whole outputs repeat often, because other attacks then count how often each output
+    occurs.
 
     Source:
         Neyman and Pearson (1933), on the likelihood ratio. Pearson (1900), on the chi-squared test.

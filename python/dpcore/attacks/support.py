@@ -62,7 +62,7 @@ is the score of repeats made."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """Score of an output: the number of entries outside of given intervals, one for each entry.
+    """Score of an output: the number of entries that lie outside the interval of the entry.
 
     Args:
         lows: lower end of the interval of each entry, shape `(entries,)`. -inf means that the
@@ -186,11 +186,11 @@ class Repeats(Merged, word="Repeats"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Score: number of entries with values of x only, minus number with values of x' only.
+    """Score: number of entries with "values of x only" minus number with "values of x' only".
 
     "Values of x only" are values that occurred repeatedly in pilot outputs (first draws) on x, and
-    never on x'. Each value is given by a short interval around it, because rounding may change its
-    last digits.
+    never in pilot outputs on x'. Each value is given by a short interval around it, because
+    rounding may change its last digits.
 
     Args:
         entries: for each value, the index of the entry in which it occurred, shape `(values,)`.
@@ -255,7 +255,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """Score of an output: 1 or -1 if it equals a listed output of x or of x', 0 otherwise.
+    """Score of an output: 1 if it is a listed output of x, -1 if one of x', otherwise 0.
 
     The listed outputs occurred repeatedly on one input, and never on the other input. An output is
     recognized by a 64-bit hash, which is computed from its entries as float64.
@@ -625,9 +625,10 @@ def rare_values_event(
 
     Such a value occurs a few times among the pilot outputs (the first draws) on one input, and
     never on the other input. One half of the pilot would be too small to find such a value, and the
-    other half too small to test it. Therefore the function uses the whole pilot for both. If very
-    many different values repeat, some of them occur on only one input by chance. In this case, the
-    function leaves out each value that is about as frequent as the next smaller and larger values.
+    other half too small to test it. Therefore the function uses the whole pilot both to find values
+    and to test them. If very many different values repeat, some of them occur on only one input by
+    chance. In this case, the function leaves out each value that is about as frequent as its two
+    neighbours among the sorted values.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.

@@ -105,9 +105,10 @@ class Closer(Record, word="Closer"):
     """Score of an output y: how much closer y is to the input x than to the input x'.
 
     If `norm` is "l1", the score is ``sum(abs(y - x') - abs(y - x))``. For independent Laplace noise
-    with the same scale in every entry, this is proportional to the log-likelihood ratio. If `norm`
-    is "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This is half the difference between
-    the squared L2 distances. For Gaussian noise, it is proportional to the log-likelihood ratio.
+    with the same scale in every entry, this score is proportional to the log-likelihood ratio. If
+    `norm` is "l2", the score is ``sum((x - x') (y - (x + x')/2))``. This score is half the
+    difference between the squared L2 distances from x' and from x. For Gaussian noise, this score
+    is proportional to the log-likelihood ratio.
 
     If an entry y_i is beyond both x_i and x'_i, its term in the "l1" score is ``x_i - x'_i`` or
     ``x'_i - x_i``. This also holds for an infinite y_i. Rounding of y_i does not change this term.
@@ -159,7 +160,7 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the outputs' device, or return None if their length is wrong."""
+        """Compute this score on the outputs' device; return None for outputs of wrong length."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -359,8 +360,8 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     """Score of an output: the number of its entries that are -0.0.
 
     The numbers -0.0 and 0.0 are equal, but a reader of the printed or stored output can see the
-    sign. If this sign depends on the input, the code leaks information. The mathematical mechanism
-    does not.
+    sign. If this sign depends on the input, the code leaks information that the mathematical
+    mechanism does not leak.
 
     Source:
         IEEE 754-2019, section 6.3, on the sign of a zero.
@@ -390,7 +391,8 @@ class HashMatch(Record, word="HashMatch"):
     """Score for outputs of local hashing; the function `hash_score` makes this object.
 
     An output of local hashing is a pair (value, seed). The score is 1 if the value equals only the
-    hash of x with this seed. It is -1 if the value equals only the hash of x'. Otherwise it is 0.
+    hash of x with this seed. The score is -1 if the value equals only the hash of x' with this
+    seed. Otherwise the score is 0.
     """
 
     hash: Callable[[Any, int], int]
@@ -492,13 +494,14 @@ def negative_zero_count_scores(
     """Return a score that counts the entries -0.0 of an output, if a pilot output contains -0.0.
 
     Args:
-        scores: scores that an attack has made. They are only used if the outputs are not arrays of
-            numbers. In this case, they state which numbers are read from each output.
+        scores: scores that an attack has made. These scores are used only if the outputs are not
+            arrays of numbers. In this case, the scores state which numbers are read from each
+            output.
         outputs: pilot outputs (first draws) on x, shape `(size, ...)`.
         outputs_prime: pilot outputs on x', shape `(size', ...)`.
 
     Returns:
-        A tuple with this score. It is empty if the pilot outputs do not contain -0.0.
+        A tuple with this score. The tuple is empty if the pilot outputs do not contain -0.0.
     """
     sides = outputs, outputs_prime
     read = itertools.chain(
@@ -532,7 +535,7 @@ class Threshold(ScoreAttack):
             - "min", "max" or "sum": the smallest entry, the largest entry or the sum of the
               entries;
             - a function `outputs -> real numbers (size,)`: your own score, for outputs of any type;
-            - None: the best score among those above that have a name and apply to the outputs.
+            - None: the best of the scores above that have a name and that apply to the outputs.
 
     Raises:
         TypeError: if `score` has none of these types.

@@ -192,7 +192,7 @@ class OutputDistance(Merged, word="OutputDistance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """Score of a timed call: the index of the interval that contains a value read from its output.
+    """Score of a timed call: the number of the interval that contains a value of its output.
 
     Each interval contains about equally many pilot calls (calls on which the event is chosen).
 
@@ -302,7 +302,7 @@ def make_column_table(functions: Sequence[Any], rows: Array) -> Floats:
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Fit scores of the output and the running time of a call, on which an event can be chosen.
+    """Fit scores of the output and the running time of a call, from which events can be made.
 
     Args:
         rows: timed calls, one per row. The last column is the running time in nanoseconds. The
@@ -469,7 +469,7 @@ def _two_points_of_least_absolute_line(places: Floats, usual: Floats) -> tuple[F
 def choose_output_or_time_event(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
-    """Choose the event of output and running time that is expected to certify the largest bound.
+    """Choose the event of output and running time with the largest expected bound on epsilon.
 
     The scores are fitted on every second pilot call. The other pilot calls choose one score and its
     threshold. The score "running time" needs no fit. Therefore its threshold is chosen on all pilot
@@ -561,8 +561,9 @@ class Timing(AuditAttack):
     """Attack on the running time (latency) of single calls, together with the output of the call.
 
     The mechanism is called once for each output, and the time of each call is measured. A fair coin
-    chooses the input of each call: x or x'. The attack chooses an event of output and latency on
-    separate calls, the pilot calls. It compares three kinds of scores:
+    chooses the input of each call: x or x'. The attack chooses an event, which may depend on output
+    and latency. It makes this choice on separate calls, the pilot calls. It compares three kinds of
+    scores:
 
     - scores of the output without the latency;
     - scores of the latency;
@@ -630,8 +631,8 @@ class Timing(AuditAttack):
 
         A fair coin chooses the input of each call: x or x'. The pilot calls are made at random
         times between the counted calls. Therefore slow changes of the machine affect pilot calls
-        and counted calls in the same way. For a valid bound, the chosen event must not depend on
-        the inputs of the counted calls. This condition is true if the machine does not remember the
+        and counted calls in the same way. The bound is valid only if the chosen event does not
+        depend on the inputs of the counted calls. This condition is true if no call depends on the
         inputs of earlier calls.
 
         A second run with the same seed does not give the same running times and counts.

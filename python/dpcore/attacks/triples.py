@@ -75,16 +75,16 @@ class CellRatios(Merged, word="CellRatios"):
     """Score of an output: a number from a table, with two or three entries as indices.
 
     Each entry is converted to a code, and the codes are the indices into the table. The code of an
-    entry is its residue modulo m, or the number of given limits (cuts) that are not larger than the
-    entry. The code of NaN is the last index. If codes are residues, the last index is also the code
-    of a number that is not an integer.
+    entry is its residue modulo m, or the number of cuts that are at most the entry. Cuts are given
+    limits. The code of NaN is the last index. If codes are residues, the last index is also the
+    code of a number that is not an integer.
 
     Args:
         entries: indices of the output's entries that the score reads, counted from 0, shape
             `(read,)`.
         moduli: modulus m for each of these entries, shape `(read,)`. 0 means that the code is a
             number of cuts.
-        cuts: cuts for each of these entries, shape `(read, cuts)`. Unused places contain NaN.
+        cuts: limits for each of these entries, shape `(read, cuts)`. Unused places contain NaN.
         weights: the table of scores. It has one dimension for each entry, and all dimensions have
             the same length.
 
@@ -183,8 +183,8 @@ class FewValued(NamedTuple):
 
     Args:
         column: index of the column, counted from 0.
-        modulus: if this is not 0, the code of a value is its residue for this modulus. If it is 0,
-            `cuts` gives the code.
+        modulus: if the modulus is not 0, the code of a value is its residue for this modulus. If
+            the modulus is 0, `cuts` gives the code.
         cuts: limits that divide the real line. The code of a value is the number of limits that are
             not larger than the value.
     """

@@ -79,7 +79,7 @@ class Rows:
 
 
 class Numbering(dict[str, int]):
-    """Dictionary from words to numbers. A look-up of a new word adds it with the next number.
+    """Dictionary from words to numbers. If a new word is looked up, it gets the next number.
 
     Example:
         >>> table = Numbering()
@@ -116,7 +116,7 @@ def split_texts_into_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Return a list of the outputs as strings, with None for each output that is not a text."""
+    """Convert outputs to a list of strings, with None for each output that is not a text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
@@ -145,8 +145,8 @@ class TokenRatios(Merged, word="TokenRatios"):
         values: weight of each of these words. A positive weight favours the input x, and a negative
             weight favours x'.
         starts: smallest length in each interval of lengths, in increasing order.
-        lengths: weights of lengths. The first is for outputs that are not texts or are shorter than
-            `starts[0]`. The others are for the intervals of lengths.
+        lengths: weights of lengths. The first weight is for outputs that are not texts or are
+            shorter than `starts[0]`. The other weights are for the intervals of lengths.
         reader: name of the rule that splits outputs into words. The only rule is "words": split at
             white space.
 
@@ -294,7 +294,7 @@ def _fit_text_length_interval_weights(sizes: list[Ints]) -> tuple[Ints, Floats]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Words(ScoreAttack):
-    """Attack on texts, by the words in them. It is for texts that are almost all different.
+    """Attack on texts, based on their words. Use it if almost all texts are different.
 
     Each word has a weight, which is estimated on the pilot (the first draws on the inputs x and
     x'). Let a word occur in k of n pilot outputs on x and in k' of n' pilot outputs on x'. The
@@ -304,17 +304,17 @@ class Words(ScoreAttack):
     Words that do not occur in the pilot have weight 0.
 
     The score of a text is the sum of the weights of its different words, plus the weight of its
-    length. If words occurred independently of each other, the score would estimate the
-    log-likelihood ratio. The certified bound does not need this independence, because the audit
+    length. If the words of a text are independent of each other, the score estimates the
+    log-likelihood ratio. The certified bound is valid without this independence, because the audit
     counts the event on new draws.
 
     Texts are split into words at white space, and the words are not changed. Bytes are read as
     Latin-1. Outputs that are not texts, such as None, have one common weight.
 
     Source:
-        Maron (1961), Journal of the ACM 8, on the sum over words as if they were independent. Efron
-        and Morris (1973), Journal of the American Statistical Association 68, on moving weights
-        towards 0 (shrinkage).
+        Maron (1961), Journal of the ACM 8, on a sum over words that are treated as independent.
+        Efron and Morris (1973), Journal of the American Statistical Association 68, on moving
+        weights towards 0 (shrinkage).
 
     Example:
         >>> import dpcore
@@ -340,8 +340,8 @@ class Words(ScoreAttack):
             pair: the inputs x and x'. The attack does not use them.
 
         Returns:
-            A tuple of one score. It is empty if the first 4,096 outputs on x and the first 4,096
-            outputs on x' do not contain a text.
+            A tuple of one score. The tuple is empty if the first 4,096 outputs on x and the first
+            4,096 outputs on x' do not contain a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         return (fit_log_ratios(sides),) if _texts_among_first_outputs(sides) else ()

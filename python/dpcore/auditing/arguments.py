@@ -102,7 +102,7 @@ def with_signature_of(
     """Return a decorator for functions whose only argument is an object of the class `kind`.
 
     The decorated function accepts the fields of `kind` as separate arguments. From these arguments,
-    the decorated function makes an object of `kind`. It passes this object to the original
+    the decorated function makes an object of `kind`, and then passes this object to the original
     function.
 
     Args:

@@ -68,7 +68,7 @@ _ROW_NAMES: Final = ("first", "middle", "last")
 
 
 def choose_call_count_and_rows(block: int, trials: int) -> tuple[int, int]:
-    """Plan a test of two kinds of mechanism calls: for one output, and for many outputs.
+    """Plan a test that compares calls for one output with calls for many outputs.
 
     Args:
         block: number of outputs that the audit draws in one call.
@@ -95,8 +95,8 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
 
     Returns:
         Two tuples of sentences. The first tuple has one sentence if the distributions differ, and
-        is empty if they do not. The second tuple has one sentence if the test was left out (because
-        of few trials or slow calls). It also has one sentence if the test compared only some
+        is empty if they do not. The second tuple has one sentence if the test was left out, because
+        of few trials or slow calls. This tuple also has one sentence if the test compared only some
         columns.
     """
     calls, rows = choose_call_count_and_rows(draws.block, trials)

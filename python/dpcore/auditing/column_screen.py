@@ -124,7 +124,7 @@ class ColumnSums:
     def count_mean_var(self) -> tuple[Floats, Floats, Floats]:
         """Return the count, the mean and the variance of the finite numbers in each column.
 
-        The mean is computed after the attribute `centre` was subtracted from the numbers.
+        The attribute `centre` is subtracted from the numbers before the mean is computed.
         """
         counts = self.cells[:_BINS].sum(axis=0, dtype=np.float64)
         held = np.maximum(counts, 1.0)
@@ -199,8 +199,8 @@ def measure_four_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
     """Measure how much the outputs on x and on x' differ in each column, in four ways.
 
     The four measures compare the means, the variances, the histograms, and the probabilities of a
-    half-line (the numbers above, or below, a threshold). The half-line is the one for which the
-    probabilities on x and on x' differ most. A larger number means a larger difference.
+    half-line (the numbers above, or below, a threshold). The function uses the half-line for which
+    the probabilities on x and on x' differ most. A larger number means a larger difference.
 
     Args:
         sides: sums and histograms of the columns, first on x and then on x'.
@@ -240,8 +240,8 @@ def choose_columns(
     Returns:
         Two objects. The first is the increasing array of the indices of the chosen columns. The
         second is a tuple of smaller groups of these columns, from which the attack also learns
-        separately. Most groups are one single column. The last group has the best few columns by
-        each criterion. A group is an array of positions in the first array.
+        separately. Most groups consist of one column. The last group contains, for each criterion,
+        the few best columns. A group is an array of positions in the first array.
     """
     ranked = []
     for merits in measure_four_differences(sides):
@@ -264,9 +264,9 @@ def choose_columns(
 def fit_diagonal_score(sides: Sequence[ColumnSums]) -> LinearScore | None:
     """Return the linear discriminant between outputs on x and on x', for independent columns.
 
-    The weight of a column is a quotient. The numerator is the difference between the means of the
-    column on x and on x'. The denominator is the sum of its variances on x and on x'. Columns
-    without variance are left out. The result is None if fewer than two columns get a weight.
+    The weight of a column is a quotient. The numerator is the mean of the column on x minus its
+    mean on x'. The denominator is the sum of the column's variances on x and on x'. Columns without
+    variance are left out. The result is None if fewer than two columns get a weight.
 
     Args:
         sides: sums and histograms of the columns, first on x and then on x'.

@@ -64,7 +64,7 @@ def split_at_block_ends(start: int, stop: int, block: int) -> Iterator[tuple[int
     A block has `block` trials. The first block begins at trial 0.
 
     Yields:
-        For each piece, the number of the first trial, and the number after the last trial.
+        For each piece, the number of the first trial, and the number of the last trial plus 1.
     """
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
@@ -86,9 +86,9 @@ class SequentialAudit:
         attack: attack that chooses the events.
         pilot: number of draws per input that are made to choose the first event. These draws are
             not counted.
-        tangent: counts of the first event in the pilot draws. The tangent was chosen from these
-            counts. The input on which the event is more frequent comes first. None if the claim is
-            not a curve, or if no tangent is chosen yet.
+        tangent: counts from which the tangent was chosen: the counts of the first event in the
+            pilot draws. The input on which the event is more frequent comes first. None if the
+            claim is not a curve, or if no tangent is chosen yet.
         done: number of trials per input that are counted so far.
         martingale: the test martingale after all slices that are counted so far. None for a curve
             without a chosen tangent.
@@ -128,7 +128,7 @@ class SequentialAudit:
 
     @property
     def nan_entry_counts(self) -> tuple[int, int]:
-        """Number of NaN values in the counted outputs on x, and number in the outputs on x'."""
+        """Number of NaN values in the counted outputs on x, and in the counted outputs on x'."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
 
     @property

@@ -141,7 +141,7 @@ def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
 
 
 def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int) -> Sides:
-    """Draw more outputs for the first comparison of all scores, after `selection` was increased.
+    """Draw more outputs for the first comparison of all scores, if `selection` has become larger.
 
     In general, the outputs that were drawn earlier are kept, and new outputs are added. All outputs
     are drawn again if only some of the `selection` draws can be kept in memory.
@@ -153,7 +153,7 @@ def extend_first_outputs(source: Source, drawn: Sides, selection: int, most: int
         most: largest number of outputs per input that may be returned.
 
     Returns:
-        The outputs on x and on x', both the old and the new ones.
+        The outputs on x and on x': the earlier outputs and the new outputs together.
     """
     rows, held = _first_look_size(source, selection, most), len(drawn[0])
     if rows == held:
@@ -181,11 +181,12 @@ def select_event(
     *,
     in_tail: bool = False,
 ) -> Choice:
-    """Choose, in several rounds, the event that is expected to certify the largest epsilon.
+    """Choose, in several rounds, the event with the largest expected bound on epsilon.
 
     A score is a function that returns one number per output. An event is a threshold on a score.
     The first round compares all scores on a few outputs. Later rounds compare only the best scores,
-    on more draws. More draws show rare events, and small differences between good scores.
+    on more draws. With more draws, rare events and small differences between good scores become
+    visible.
 
     Args:
         source: object that draws outputs of the mechanism.
@@ -405,10 +406,10 @@ def note_no_bound(
     signs: Sequence[Choice] = (),
     exact_up_to: float = math.inf,
 ) -> tuple[str, ...]:
-    """Return sentences for the report on why no event is expected to certify a positive bound.
+    """Return sentences for the report that explain why no event has a positive expected bound.
 
-    The tuple is empty if one of the events is expected to certify a bound above 0, or if no reason
-    is known.
+    The expected bound is the bound on epsilon that an audit with this event probably certifies. The
+    tuple is empty if an event has an expected bound above 0, or if no reason is known.
 
     Args:
         choices: the best event of each score (a function that returns one number per output).
@@ -442,8 +443,8 @@ def choose_by_stated_ratio(score: Score, values: Sides, goal: Goal) -> Choice | 
             its bound.
 
     Returns:
-        The chosen event with its expected bound. None if the draws contradict the provided ratio,
-        or if all ratios are negative on x and positive on x'.
+        The chosen event with its expected bound. The result is None if the draws contradict the
+        provided ratio, or if all ratios are negative on x and positive on x'.
     """
     ratios, ratios_prime = values
     choices = [

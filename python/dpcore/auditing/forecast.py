@@ -114,7 +114,7 @@ class Forecast:
     def seconds(self) -> float:
         """Expected time of one output of the mechanism, in seconds.
 
-        The fixed time of a call is included: it is divided among the outputs of the call.
+        This time includes the output's share of the fixed time of a call.
         """
         rows = min(self.trials, self.block)
         return self.each + self.calls_of(rows) * self.fixed / rows
@@ -157,7 +157,7 @@ class Forecast:
         Args:
             seconds: time limit of the whole audit in seconds.
             spent: time in seconds that the audit has already used.
-            most: number of trials that is too large. The result must be smaller.
+            most: upper limit for the result, which must be smaller than this number.
 
         Raises:
             ValueError: if the time is too short for 100 trials, or long enough for `most` trials.

@@ -64,8 +64,8 @@ def find_output_shape_and_names(
         seed: seed of the random generators for these calls.
         course: record of the audit. The number of outputs and the time of each call are added to
             it.
-        trials: number of trials of the audit. With few trials, a mechanism with one output per call
-            is called less often here.
+        trials: number of trials of the audit. With few trials, this function makes fewer calls of a
+            mechanism with one output per call.
 
     Returns:
         The shape, the field names of a structured numpy array, and the column names of a data
@@ -172,8 +172,9 @@ def note_type_difference(outputs: Array, outputs_prime: Array) -> tuple[str, ...
     """Return a note if the outputs on x and on x' have different types, such as int64 and float64.
 
     An audit counts equal numbers of different types, such as 1 and 1.0, as one value. A person who
-    sees an output may also see its type. The audit cannot count types, because all outputs of one
-    call have the same type. Therefore the note does not change the certified bound.
+    sees an output may also see its type. The audit cannot count how often a type occurs, because
+    all outputs of one call have the same type. Therefore the note does not change the certified
+    bound.
 
     The function returns no note if different values are the reason for the different types. For
     example, an array of integers becomes an array of floats if it also contains NaN or 0.5. The
@@ -243,7 +244,7 @@ def _fits_dtype_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Check in 20 further calls per input if the outputs always have the types in a note.
+    """Check, in 20 further calls per input, if the outputs always have the types in a note.
 
     If the result is True, the type of an output depends on the input, and not on chance.
 

@@ -74,10 +74,10 @@ class PairCandidates:
 
     @property
     def max_default_pilot_draws(self) -> int | None:
-        """Upper limit for the default number of draws per input that are made to choose the event.
+        """Upper limit for the default number of pilot draws (which choose the event) per input.
 
         If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
-        value is None: the size is not limited.
+        value is None, and the number is not limited.
         """
         is_text = self.search is not None and isinstance(self.search.domain, Texts)
         return self.search.budget if self.search and is_text else None
@@ -167,7 +167,8 @@ def refuse_single_use_or_recursive(name: str, x: Any) -> None:
 
     Raises:
         TypeError: if the input is an iterator (such as a generator), an open file, a socket or a
-            lock. Also if the input is a list, tuple or dict that contains an object of this kind.
+            lock. The error is also raised if the input is a list, tuple or dict that contains such
+            an object.
         ValueError: if the input contains itself, or if its lists are nested more deeply than Python
             allows.
     """
@@ -305,10 +306,10 @@ def choose_pair(
     seed: int,
     course: TimeLog,
 ) -> tuple[Pair, Searched | None]:
-    """Choose the pair of inputs on which the audit is expected to certify the largest bound.
+    """Choose the pair of inputs that promises the largest certified bound on epsilon.
 
     The pairs are compared in rounds, on draws of the mechanism. These draws are not counted in the
-    audit. If the pairs were given, the best third of the pairs stays for the next round.
+    audit. If the pairs were given, only the best third of the pairs goes to the next round.
 
     Args:
         candidates: the given pairs, or a search that proposes pairs.

@@ -91,8 +91,8 @@ _MAX_CURVE_THRESHOLDS: Final = 48
 def split_pilot_size(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
     """Divide the pilot (first draws): some draws train an attack, the others choose its event.
 
-    In general, a quarter of the pilot is for training. If outputs have many parts, a larger share
-    of a small pilot is for training, at most a half.
+    In general, a quarter of the pilot is for training. If outputs have many parts and the pilot is
+    small, the share for training is larger, but at most a half.
 
     Args:
         pilot: number of pilot draws per input.
@@ -152,7 +152,7 @@ class PilotDraws:
         self._facts.append(pilot_facts(sides, self.pair, self.claim, self.goal.delta))
 
     def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Add sentences about constant values in the pilot outputs to the choice of an attack.
+        """Add to an attack's choice sentences about constant values in the pilot outputs.
 
         Args:
             fitted: the choice of the attack: the event to count, and notes for the report.
@@ -513,8 +513,8 @@ def _merge_parts_only_if_shapes_differ(parts: tuple[Array, ...]) -> tuple[Array,
 def make_float_bit_scores(scores: tuple[Score, ...], sides: Sides, pair: Pair) -> tuple[Score, ...]:
     """Make scores that read only the last bits of floats, or only the signs of zeros.
 
-    A score is a function that returns one number per output. A leak by these bits is a flaw of the
-    floating-point code.
+    A score is a function that returns one number per output. If these bits leak information, the
+    floating-point code has a flaw.
 
     Args:
         scores: scores that an attack has made. If the outputs are not arrays of numbers, these

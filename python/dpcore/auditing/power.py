@@ -95,15 +95,15 @@ def plan(
       is 0, the true loss is ``claim / factor``, as for Laplace noise. If delta is above 0, the true
       loss is computed for Gaussian noise. Its sigma is `factor` times the smallest sigma for
       (claim, delta).
-    - `mechanism`, without `true_epsilon` and `factor`: the loss is estimated from draws of this
-      mechanism.
+    - `mechanism`: the loss is estimated from draws of this mechanism, if neither `true_epsilon` nor
+      `factor` is given.
 
     The probabilities of the event are determined in one of two ways:
 
     - Without a mechanism, the event has probability p = `mass` on x and probability q on x'. The
-      ratio of p and q is the largest that is possible: ``(p - delta)/q = e^true_epsilon``. If delta
-      is above 0, and `factor` is given or `mass` is left out, q is computed for Gaussian noise
-      instead.
+      ratio of p and q is the largest that is possible: ``(p - delta)/q = e^true_epsilon``. In one
+      case, q is computed for Gaussian noise instead: if delta is above 0, and `factor` is given or
+      `mass` is left out.
     - With a mechanism, an attack chooses events on some draws, as in `dpcore.audit`. These events
       are counted on new draws. The plan uses confidence limits on the probabilities of the events.
 
@@ -113,8 +113,8 @@ def plan(
     these audits needed 1 to 4 times the planned number. The audit of geometric noise needed 16
     times the planned number.
 
-    An audit of one training run guesses which canaries (test records) were included in the
-    training. For such an audit, give `canaries`, `guesses` or both:
+    In an audit of one training run, the auditor guesses which canaries (test records) were included
+    in the training. For such an audit, give `canaries`, `guesses` or both:
 
     - If `guesses` is a share of the canaries, such as 1.0, the result is the number of canaries.
     - If only `canaries` is given, the result is the number of guesses.
@@ -145,16 +145,16 @@ def plan(
         power: probability with which the audit shall refute the claim, strictly between 0 and 1.
         canaries: number of test records of one training run. A fair coin decides for each record if
             the training data contain it.
-        guesses: number of canaries for which the audit guesses if they were included (an int). A
-            float up to 1.0 is the share of the canaries for which the audit guesses.
+        guesses: number of canaries for which the auditor guesses whether the canary was included
+            (an int). A float up to 1.0 is the share of these canaries among all canaries.
         attack: attack on the mechanism, as in `dpcore.audit`.
         pilot: largest number of draws per input in one round of the estimation. Defaults to 2**20.
             The estimation is only made for a mechanism. In each round, eight events are chosen and
-            then counted. The first round counts them on 1,024 draws per input, and each further
-            round on four times as many. The rounds end if more draws would hardly reduce the
-            planned number. They also end if the number of draws of a round is at least twice the
-            planned number of trials. If draws are slow, give `mass` instead of a mechanism, because
-            then no draws are made.
+            then counted. The first round counts the events on 1,024 draws per input. Each further
+            round uses four times as many draws as the round before. The rounds end if more draws
+            would hardly reduce the planned number. The rounds also end if the number of draws of a
+            round is at least twice the planned number of trials. If draws are slow, give `mass`
+            instead of a mechanism, because then no draws are made.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: number of threads, as in `dpcore.audit`.
         progress: True to show a progress bar, as in `dpcore.audit`.
@@ -436,7 +436,7 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
 class Pilots:
     """Events that several small trial audits chose, and the counts of these events on new draws.
 
-    From these counts, the number of trials of a real audit is planned.
+    The number of trials of a real audit is planned from these counts.
 
     Args:
         request: the checked arguments of the trial audits.
@@ -475,8 +475,8 @@ class Pilots:
 
         For each event, the first number is a lower confidence limit on the larger probability. The
         second number is an upper confidence limit on the smaller probability. If the true privacy
-        loss is known (the attribute `true`), the second number is computed from the first number
-        and this loss instead. If the attribute `assumed` is set, only these two probabilities are
+        loss is known (the attribute `true`), the second number is instead computed from this loss
+        and the first number. If the attribute `assumed` is set, only these two probabilities are
         returned.
 
         Args:
@@ -510,7 +510,7 @@ class Pilots:
 
     @property
     def cautious_trials(self) -> int | None:
-        """Approximate planned number of trials, from cautious limits on the events' probabilities.
+        """Approximate planned number of trials, from confidence limits on event probabilities.
 
         The value is None if no number of trials is enough.
         """
@@ -617,8 +617,8 @@ def run_eight_pilots(
         mechanism: the mechanism, as in `dpcore.audit`.
         size: number of trials in each of the eight small audits. The events are counted on eight
             times as many draws per input.
-        aim: another number of trials for the eight small audits. The number of counted draws still
-            depends on `size`. None means `size`.
+        aim: number of trials for the eight small audits that replaces `size`. The number of counted
+            draws still depends on `size`. None means `size`.
         seed: two numbers: the seed of all draws, and the index of the round.
         progress: True to show a progress bar.
         **stated: other arguments of `dpcore.audit`.

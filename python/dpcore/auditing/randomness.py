@@ -96,7 +96,7 @@ class TimedDraws(CallableDraws):
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Test if a mechanism gives the same outputs again for a generator with the same seed.
+    """Test if a mechanism repeats its outputs when it gets a generator with the same seed.
 
     Args:
         draws: object that draws outputs of the mechanism.
@@ -107,8 +107,8 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
         - "seed": the repeated outputs are the same bit for bit;
         - "rounding": the repeated outputs differ, but not by more than rounding;
-        - "own": the repeated outputs differ by more, so the mechanism uses other randomness than
-          the given generator;
+        - "own": the repeated outputs differ by more than rounding, so the mechanism uses other
+          randomness than the given generator;
         - "not known": the repeated outputs are equal, but possibly by chance. For example, all
           outputs of the mechanism are equal.
 
@@ -138,9 +138,9 @@ def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared
     """Check that several processes would not draw the same outputs of a mechanism.
 
     The check is for mechanisms that use other randomness than the given generator. If several
-    processes draw, each process has a copy of the mechanism and of its random generators. The
-    copies of a generator give the same numbers in all processes. Random numbers of the operating
-    system are different in each process.
+    processes draw outputs, each process has a copy of the mechanism and of its random generators.
+    The copies of a generator give the same numbers in all processes. Random numbers from the
+    operating system, however, differ between processes.
 
     Args:
         draws: object that draws outputs of the mechanism.
@@ -149,9 +149,9 @@ def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared
             error message shows both.
 
     Returns:
-        True if the randomness comes from the global generators of Python, numpy or torch. dpcore
-        can set the seeds of these generators for each block of trials. False if the randomness does
-        not come from generators in this process.
+        True if the randomness comes from the global generators of Python, numpy or torch, because
+        dpcore can set the seeds of these generators for each block of trials. False if the
+        randomness does not come from generators in this process.
 
     Raises:
         ValueError: if the randomness comes from another generator in this process. The error is
@@ -348,10 +348,10 @@ def log_chance_pairs_equal(group_sizes: npt.NDArray[np.intp]) -> float:
     """Compute the log probability that outputs in random pairs are equal within each pair.
 
     Suppose that r outputs are drawn twice, and that equal outputs form groups. The 2r outputs are
-    divided into r pairs at random. There are (2r - 1)!! ways to do this. If a group has m outputs
-    and their m repetitions, there are (2m - 1)!! ways to divide the group into pairs. All pairs
-    consist of equal outputs if each pair lies within a group. The probability of this case is the
-    product of the numbers (2m - 1)!! over all groups, divided by (2r - 1)!!.
+    divided into r pairs at random. The number of such divisions is (2r - 1)!!. If a group has m
+    outputs and their m repetitions, there are (2m - 1)!! ways to divide the group into pairs. All
+    pairs consist of equal outputs if each pair lies within a group. The probability of this case is
+    the product of the numbers (2m - 1)!! over all groups, divided by (2r - 1)!!.
 
     Args:
         group_sizes: number m of outputs in each group. Repetitions do not count.
@@ -474,8 +474,8 @@ def classify_difference(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> s
 
         - "seed": the two arrays are equal bit for bit;
         - "rounding": the arrays differ, but each number differs by at most 8 units in the last
-          place. The unit is computed at the number itself or at the median absolute value of its
-          column, at the larger of the two;
+          place. This unit is computed for the number itself or for the median absolute value of its
+          column, whichever is larger;
         - "own": the arrays differ by more.
     """
     rows, other = encode_rows(outputs), encode_rows(again)

@@ -39,12 +39,12 @@ class _Entry(NamedTuple):
 
 
 def record_part_start_once(run_path: Path, run: RunFile, is_recount: bool) -> None:
-    """Record that the count of a part of an audit begins, so that no part is counted twice.
+    """Record that the count of one part of an audit begins; no part may be counted twice.
 
     A part is a share of the trials that one process counts. The records of all parts are small
-    files in a folder next to the run file of the audit. If a seed repeats the outputs of the
-    mechanism, no record is needed and none is written. If the folder cannot be written to, no
-    record is written, and the report of the audit states this.
+    files in a folder next to the run file of the audit. If the mechanism gives the same outputs
+    again for the same seed, no record is needed and none is written. If dpcore cannot write to the
+    folder, no record is written, and the report of the audit states this.
 
     Args:
         run_path: path of the run file of the whole audit.
@@ -56,7 +56,7 @@ def record_part_start_once(run_path: Path, run: RunFile, is_recount: bool) -> No
 
             - another count of this part is recorded, and `is_recount` is False;
             - a later count of this part has made the count in `run` void;
-            - `is_recount` is True, and a seed repeats the outputs.
+            - `is_recount` is True, and the same seed gives the same outputs again.
     """
     assert run.part is not None
     if run.is_repeatable:
@@ -118,7 +118,7 @@ def register_early_look(runs: Iterable[RunFile]) -> None:
 
 
 def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
-    """Check the counted parts of an audit against the records of all counts that were begun.
+    """Compare the counted parts of an audit with the records of all counts that were begun.
 
     A part is a share of the trials that one process counts.
 
@@ -127,11 +127,11 @@ def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
 
     Returns:
         A bool and a note for the report. The bool is True if a person saw counts before all parts
-        were counted. The note states how many parts are recorded. If a seed repeats the outputs,
-        the bool is False and the note is empty.
+        were counted. The note states how many parts are recorded. If the mechanism gives the same
+        outputs again for the same seed, the bool is False and the note is empty.
 
     Raises:
-        ValueError: if a file contains counts that a later count of the same part has made void.
+        ValueError: if a file contains void counts: the same part was counted again later.
     """
     runs = [run for run in runs if not run.is_repeatable and run.part is not None]
     if not runs:

@@ -260,7 +260,7 @@ class Request(UnsettledRequest):
         return stated_score_function_or_empty(self.mechanism, self.pair) if takes_them else ()
 
     def with_best_tangent(self, counts: Counts) -> Request:
-        """For a claimed curve, choose the tangent (epsilon, delta) that an event can refute best.
+        """Choose the tangent (epsilon, delta) of a claimed curve that an event can refute best.
 
         Args:
             counts: counts of the event in draws that are not part of the audit's result. The input
@@ -616,7 +616,7 @@ def choose_request_pair(unsettled: UnsettledRequest) -> Request:
 def increase_trials_for_claim(
     usual: int, mechanism: Any, pair: Pair, attack: AuditAttack, arguments: Arguments
 ) -> int:
-    """Return the default number of trials of an audit, increased if the claim needs more trials.
+    """Return the default number of trials of an audit, or a larger number if the claim needs it.
 
     The usual default is too small if even a perfect event could not certify a bound above the
     claim. A perfect event occurs in all draws on x and in no draw on x'.
@@ -630,10 +630,10 @@ def increase_trials_for_claim(
             own claim is used.
 
     Returns:
-        The number of trials. If the number is increased, it is the smallest number for which the
-        largest certifiable epsilon is at least the claim plus .5. The usual default is returned if
-        it is large enough, or if outputs are slow to make. The usual default is also returned if
-        the increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
+        The number of trials. An increased number is the smallest number with which the largest
+        certifiable epsilon is at least the claim plus .5. The usual default is returned if it is
+        large enough, or if outputs are slow to make. The usual default is also returned if the
+        increased number would exceed a limit: 2^24 for noises of dpcore, or 2^20 for other
         mechanisms.
     """
     claim: Any = get_or_default(mechanism, "claim") if arguments.claim is None else arguments.claim

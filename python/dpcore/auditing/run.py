@@ -94,8 +94,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             at most ``max(8 * trials, 64 * P)`` draws per input in total. A search can also propose
             the pairs: `dpcore.pairs.search(...)`. Defaults to the mechanism's `default_pair()`, or
             to [0] and [1] for noises of dpcore. If inputs are long vectors and the claim is about
-            their L1 distance, try `dpcore.pairs.patterns(dim, "one")`. Attacks reach the largest
-            bounds on these pairs.
+            their L1 distance, try `dpcore.pairs.patterns(dim, "one")`. On these pairs, attacks
+            reach the largest bounds.
         neighbour: relation that defines which inputs are neighbours in the claim. Give
             `dpcore.pairs.L1(1.0)`, `L2`, `Linf`, `Replace`, `AddRemove` or your own relation. "l1"
             means `L1(1.0)`, and ("l1", 2.0) means `L1(2.0)`. dpcore checks that the two inputs of
@@ -111,22 +111,23 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             outputs. Defaults to `dpcore.attacks.Auto()`, which tries all attacks that apply.
         trials: number of counted draws per input: an int, or a text or float such as "1e8" or 1e8.
             Defaults to 10**6, or to 4,000 if each output needs a forward pass of a random text
-            encoder. In general, dpcore increases the default if so few trials cannot refute the
-            claim.
+            encoder. In general, dpcore increases the default if the default number of trials cannot
+            refute the claim.
         start: number of the first trial. Two audits with different ranges of trials can be merged
             if the audits have the same seed and the same `pilot`. For this, give the number
             `pilot`, because the default of `pilot` depends on `trials`.
-        seconds: time in seconds that the audit may take. Give it instead of `trials`. dpcore
-            measures the times of a few calls and then chooses the number of trials, before the
-            pilot. This number is a multiple of `block` if the time is enough for one block. The
-            result contains the number of trials. To repeat the audit, give this number as `trials`.
-            If the load of the machine changes, the audit takes more or less time than `seconds`.
+        seconds: time in seconds that the audit may take. If you give `seconds`, do not give
+            `trials`. dpcore measures the times of a few calls and then chooses the number of
+            trials, before the pilot. This number is a multiple of `block` if the time is enough for
+            one block. The result contains the number of trials. To repeat the audit, give this
+            number as `trials`. If the load of the machine changes, the audit takes more or less
+            time than `seconds`.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
-            claim given". A curve is tested in one of two ways. The bound "clopper_pearson" compares
-            confidence limits on the two probabilities of the event with the whole curve. All other
-            bounds, and audits with `stop="refuted"`, test one tangent (epsilon, delta) of the
-            curve. This tangent is chosen on the pilot.
+            claim given". A curve is tested in one of two ways. With the bound "clopper_pearson",
+            the audit compares confidence limits on the two probabilities of the event with the
+            whole curve. With any other bound, or with `stop="refuted"`, the audit tests one tangent
+            (epsilon, delta) of the curve. This tangent is chosen on the pilot.
         delta: delta of the claim, in [0, 1). Leave it out if the claim is a curve.
         confidence: confidence level of the bound, strictly between 0 and 1.
         bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
@@ -140,8 +141,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
         pilot: number of draws per input on which the pair and the event are chosen. These draws are
             not counted. Defaults to about an eighth of the trials. For a search in texts, the
             default is at most the budget of the search. Rare events need a large pilot.
-        rng: source of all randomness. With None, dpcore chooses a random seed and the report shows
-            it. An int in [0, 2**63) is the seed. The seed in a report repeats the audit of this
+        rng: source of all randomness. With None, dpcore chooses a random seed, which the report
+            shows. An int in [0, 2**63) is the seed. To repeat an audit, give the seed from its
             report. From a numpy Generator, dpcore draws one number as the seed.
         route: way to count the event of the attack "majority-vote" for a native mechanism.
             "integer" only compares random integers, and "sampled" computes all outputs. Both ways
@@ -165,12 +166,13 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             the file is used. If a path is given, Ctrl-C stores the state, raises KeyboardInterrupt
             and shows no counts. dpcore raises a ValueError if the mechanism has changed since the
             beginning of the audit.
-        same_bits: False to accept an executor whose workers get slightly different outputs than
-            this process for the same seed. Some last bits can differ, because the logarithm of
-            numpy differs between CPUs. With False, the seed may not repeat the counts.
+        same_bits: False to accept an executor whose workers, for the same seed, get slightly
+            different outputs than this process. The last bits of some outputs can differ, because
+            the logarithm of numpy differs between CPUs. With False, the seed may not repeat the
+            counts.
         source: if False, the result does not contain the source text of the mechanism, the hash of
             this text, or examples of outputs. The page and the JSON of the result do not contain
-            them either.
+            these data either.
         progress: True to show a progress bar. None shows a bar for long work on a terminal or in a
             notebook.
 
@@ -199,9 +201,9 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             pressed twice within two seconds.
 
     Source:
-        Jagielski, Ullman and Oprea (2020), on certification by Clopper-Pearson limits on fresh
-        draws. Bichsel et al. (2021), section 5, on events learned on separate draws. Habernal
-        (2022), section 4, on the majority vote.
+        Jagielski, Ullman and Oprea (2020), on Clopper-Pearson limits that are computed from fresh
+        draws. Bichsel et al. (2021), section 5, on events that are learned on separate draws.
+        Habernal (2022), section 4, on the majority vote.
 
     Example:
         >>> import dpcore
@@ -641,7 +643,8 @@ def block_index_and_recounts(source: Source, fixed: FixedFields, number: int) ->
 
     Returns:
         A list: the index of the block, and the counts of the block on x and on x'. The list has the
-        same form as in the run file. None if the block has no counts that can be compared.
+        same form as in the run file. The result is None if the block has no counts that can be
+        compared.
     """
     start, stop = number * source.block, (number + 1) * source.block
     first, end = max(start, source.start), min(stop, source.end)
@@ -741,7 +744,7 @@ def audit_output_and_call_time(request: Request) -> Audit:
 
     Args:
         request: the checked arguments of the audit. The bound "conditional" is always used, because
-            it is the only bound that is valid if a coin chooses the inputs.
+            only this bound is valid if a coin chooses the inputs.
 
     Returns:
         The `Audit`. In this result, k is the number of calls on x in the event, and k' is the

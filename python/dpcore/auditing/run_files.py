@@ -77,8 +77,8 @@ class FixedFields:
         audit: fields of the result (the `Audit`) that are already known, by name.
         start: number of the first trial.
         trials: number of trials per input.
-        thresholds: thresholds on the score of the attack (one number per output). For a trade-off
-            curve, the outputs with a score above each threshold are counted.
+        thresholds: thresholds on the score of the attack (one number per output). To compute a
+            trade-off curve, dpcore counts, for each threshold, the outputs with a score above it.
         lattice: a second event, on the low-order bits of floats, and the input on which this event
             is more frequent. None if no such event is counted.
         checks: sentences that describe why the outputs of the first calls may not be independent.
@@ -110,7 +110,7 @@ class FixedFields:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FixedFields:
-        """Make the facts of an audit from plain data that were read from a run file."""
+        """Make an object with the facts of an audit, from plain data of a run file."""
         held = instance("fixed.audit", instance("fixed", record, dict)["audit"], dict)
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
         with name_field("fixed.thresholds", record["thresholds"]):
@@ -186,7 +186,7 @@ def tally_to_dict(tally: Tally) -> dict[str, Any]:
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
-    """Make the counts of an audit on one input from plain data that were read from a run file."""
+    """Make the counts of an audit on one input, from plain data of a run file."""
     hints = get_type_hints(Tally)
     record = instance("sides", record, dict)
     names = [entry.name for entry in fields(Tally) if entry.name != "evidence"]
@@ -223,10 +223,11 @@ class RunFile:
             the outputs of another process with the same seed.
         edges: indices and counts of two blocks of trials: the first counted block and a late block.
             A process that continues the audit draws these blocks again and compares the counts.
-        sessions: three counts for each process that counted trials, at the time when the process
-            began. They are the number of trials, and the numbers of outputs in the event on x and
-            on x'.
-        digests: hashes of counted blocks. Equal hashes show that outputs were repeated.
+        sessions: three numbers for each process that counted trials: the number of trials that were
+            counted before the process began, and how many of these outputs on x and on x' are in
+            the event.
+        digests: hashes of counted blocks. Two equal hashes show that outputs of one block occur
+            again in another block.
         zeros: a number of bits. Only hashes that begin with this many zero bits are kept in
             `digests`.
         registration: folder with the records of all counted parts, and a random number that
@@ -277,7 +278,7 @@ class RunFile:
 
     @property
     def is_repeatable(self) -> bool:
-        """True if a seed repeats the outputs of this audit, and therefore also its counts."""
+        """True if the same seed gives the same outputs, and so the same counts, in this audit."""
         assert self.fixed is not None
         is_seeded = (
             self.fixed.audit["route"] != "callable" or self.fixed.audit["randomness"] == "seed"
@@ -316,7 +317,7 @@ class RunFile:
 
         Raises:
             ValueError: if no other process could continue the audit. This is the case if JSON
-                cannot store the event, and no seed repeats the outputs.
+                cannot store the event, and the same seed does not give the same outputs again.
         """
         record = fixed.to_dict()
         fixed.whole = "repr" not in _mapping_or_empty(record["audit"]["event"])
@@ -612,7 +613,8 @@ def _digest_text(text: str) -> str:
 def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the entries of a run file, with a further entry "digest".
 
-    This entry is a hash of all other entries. It shows later if the file was damaged or changed.
+    This entry is a hash of all other entries. From this hash, dpcore later detects if the file was
+    damaged or changed.
 
     Example:
         >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
@@ -667,7 +669,7 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
 
     Args:
         run: the run file of the audit.
-        part: two numbers: which part it is (1, 2, ...), and how many parts exist.
+        part: two numbers: the number of the part (1, 2, ...), and how many parts exist.
     """
     assert run.fixed is not None
     number, parts = part

@@ -211,7 +211,7 @@ class WholeScore(NamedTuple):
     grain: Tolerance
 
     def choose(self, goal: Goal) -> Choice:
-        """Choose the threshold on this score that is expected to certify the largest bound.
+        """Choose the threshold on this score with the largest expected bound on epsilon.
 
         Args:
             goal: number of trials that the audit will count, and the delta and the confidence level
@@ -238,7 +238,8 @@ class WideReading:
             separately. A group is an array of positions in `entries`.
         pair: the two inputs x and x', reduced to the entries of the chosen columns. If an input
             does not have one number per column, both inputs are kept whole.
-        learners: the attack that learns from the chosen columns, or None if no attack does.
+        learners: the attack that learns from the chosen columns, or None if no attack learns from
+            them.
         rows: the chosen columns of the outputs in the second half, on x and on x'.
         whole: scores that read all columns of an output.
         facts: facts on constant values in the outputs, such as "all outputs have one value".
@@ -266,7 +267,7 @@ class WideReading:
 
     @property
     def training_outputs(self) -> Sides:
-        """Outputs on x and on x' that train the attack: every second of the kept pilot outputs.
+        """Outputs on x and on x' that train the attack: every second kept pilot output.
 
         These outputs have only the chosen columns.
         """
@@ -276,7 +277,8 @@ class WideReading:
     def choosing_outputs(self) -> Sides:
         """Outputs on x and on x' that are used to choose the event.
 
-        They are all outputs that are not in `training_outputs`, with only the chosen columns.
+        These are the outputs that are not in `training_outputs`. They contain only the chosen
+        columns.
         """
         return self.rows[0][1::2], self.rows[1][1::2]
 
@@ -366,9 +368,10 @@ def split_learned_and_fixed(attack: Any) -> tuple[ScoreAttack | None, tuple[Thre
         attack: an attack that makes scores.
 
     Returns:
-        A pair: the attack of the first kind, or None if there is none, and a tuple of the attacks
-        of the second kind. If the attack is not from dpcore, the result is None, because the attack
-        must then read whole outputs.
+        A pair. Its first entry is the attack of the first kind, or None if there is no such attack.
+        Its second entry is a tuple of the attacks of the second kind. If the given attack is not
+        from dpcore, the result is None instead of a pair, because this attack must read whole
+        outputs.
     """
     members = attack.members if type(attack) is Auto else (attack,)
     if not all(map(is_built_in, members)):
@@ -556,8 +559,8 @@ def read_and_select_columns(
         delta: delta of the claim.
 
     Returns:
-        The kept columns. None if the outputs are not real numbers of one shape. Also None if the
-        attack is not from dpcore, because the attack must then read whole outputs.
+        The kept columns. The result is None if the outputs are not real numbers of one shape. It is
+        also None if the attack is not from dpcore, because such an attack must read whole outputs.
     """
     divided = split_learned_and_fixed(attack)
     if divided is None:

@@ -52,19 +52,19 @@ class Declared(Shown):
             training run.
         deltas: values of delta for which the bound is defined: "any", "zero" (only 0) or "positive"
             (only above 0).
-        anytime: True if the confidence holds for the limits after 1, 2, 3, ... draws together. The
-            draws may then be stopped at any time. If False, the number of draws must be fixed in
-            advance.
+        anytime: True if, with the stated confidence, the limits after 1, 2, 3, ... draws are all
+            true. The user may then stop the draws at any time. If False, the number of draws must
+            be fixed in advance.
         recorded: True if users may choose the bound for recorded outputs. The bound must then also
             be valid for different numbers of outputs on the two inputs.
         paired: True if the bound is also valid for pairs of draws that depend on each other. For
             example, draw i on x and draw i on x' may use the same seed.
         implied: True for a bound that dpcore itself chooses in some audits, for example with early
-            stop. In these audits, the user may name the bound, but this has no effect.
+            stop. If a user names the bound for such an audit, the name has no effect.
         curves: use of the bound if the claim is a trade-off curve. "none": the bound tests only one
-            epsilon and delta. "point": the bound's limits on two probabilities test the whole
-            curve. "gaussian": the bound tests curves of Gaussian noise. "only": the bound can only
-            test curves.
+            epsilon and delta. "point": dpcore compares the bound's limits on two probabilities with
+            the whole curve. "gaussian": the bound tests curves of Gaussian noise. "only": the bound
+            can only test curves.
         slow: True if one evaluation takes so long that dpcore should not repeat it hundreds of
             times.
         most_draws: largest number of draws per input for which the bound uses its own formula. For
@@ -169,8 +169,8 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
     The limit is ``max(0, ln((p_low - delta) / q_high))``. Here ``p_low`` is the Clopper-Pearson
     lower limit for P(event | x), and ``q_high`` is the upper limit for P(event | x'). Each of the
-    two limits fails with probability at most (1 - confidence)/2. Therefore both limits hold
-    together with probability at least `confidence`. The lower limit on epsilon is valid under three
+    two limits fails with probability at most (1 - confidence)/2. Therefore, with probability at
+    least `confidence`, both limits are true. The lower limit on epsilon is valid under three
     conditions:
 
     - The draws are independent.
@@ -184,8 +184,8 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
         confidence: probability that the limit holds, strictly between 0 and 1.
 
     Returns:
-        The lower limit on epsilon, at least 0. It is always finite, because q_high is above 0 even
-        if the event never happened on x'.
+        The lower limit on epsilon, at least 0. This limit is always finite, because q_high is above
+        0 even if the event never happened on x'.
 
     Raises:
         TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` is not a number.
@@ -299,18 +299,19 @@ def conditional(
     also depend on the coin.
 
     Use ``sides="fixed"`` if the numbers n and n' were fixed in advance. The number of hits then
-    varies less than with a coin, and the limit is conservative. This was observed, but not proved.
-    All outcomes were enumerated for equal and unequal n and n' up to 60, and for some larger n and
-    n' up to 400. In these cases, for each confidence of at least 0.6, the limit fails with a
-    probability below 1 - confidence. At confidence 0.5, the limit fails with a larger probability
-    than 0.5. Therefore a confidence below 0.6 raises a ValueError. The limit becomes looser as p
-    and q grow. If p is above 0.7, the limit is looser than `clopper_pearson`. For fixed numbers of
-    draws, `berger_boos` is always better.
+    varies less than with a coin, and the limit is conservative. That the limit is conservative is
+    not proved, but was observed. All outcomes were enumerated for equal and unequal n and n' up to
+    60, and for some larger n and n' up to 400. In these cases, for each confidence of at least 0.6,
+    the limit fails with a probability below 1 - confidence. At confidence 0.5, the limit fails with
+    a probability above 0.5. Therefore the function raises a ValueError for a confidence below 0.6.
+    The limit becomes looser as p and q grow. If p is above 0.7, the limit is looser than
+    `clopper_pearson`. For fixed numbers of draws, `berger_boos` is always better.
 
     The limit is not defined for delta > 0. In this case, the probability that a hit is a draw on x
-    depends on epsilon and also on q. Warning: a similar method is wrong. It forms pairs of one draw
-    on x and one draw on x', and keeps only the pairs with exactly one hit. The numbers of these
-    pairs estimate the odds ratio ``p (1 - q) / (q (1 - p))``, which is larger than p/q.
+    depends on epsilon and also on q. Warning: a similar method is wrong. This wrong method forms
+    pairs of one draw on x and one draw on x', and keeps only the pairs with exactly one hit. In
+    some of these pairs the hit is on x, in the others on x'. The quotient of the two numbers of
+    pairs estimates the odds ratio ``p (1 - q) / (q (1 - p))``, which is larger than p/q.
 
     Args:
         counts: the event happened in k of n draws on x, and in k' of n' draws on x'.
@@ -375,12 +376,12 @@ def every_coordinate(
     Here p_low_g and q_high_g are Clopper-Pearson limits for p_g and q_g. Each of these 2G limits
     fails with probability at most (1 - confidence)/(2G). The counts of a group are large, because
     they add up all coordinates of the group in all draws. If each of n coordinates has loss
-    epsilon_1, the limit can come near the total loss n epsilon_1. This is possible even if the
-    joint event almost never happens.
+    epsilon_1, the limit can come near the total loss n epsilon_1, even if the joint event almost
+    never happens.
 
     The function does not test that the coordinates are independent and that the noise is the same
-    in one group. The caller *declares* this. State this declaration together with the verdict. If
-    the declaration is false, the limit is not certified.
+    in one group. The caller *declares* these two facts. State this declaration together with the
+    verdict. If the declaration is false, the limit is not certified.
 
     Args:
         pooled: one `Counts` per group. Each coordinate of the group in each draw on x counts as one

@@ -32,15 +32,15 @@ def one_run(
     """Compute a certified lower limit on epsilon from guesses about canaries in one training run.
 
     A canary is a record that a fair coin puts into the training data or leaves out. The m coins are
-    independent. From the output of the run, an attack guesses r of these coins, and v guesses are
-    correct. The number r is fixed in advance. For an (epsilon, delta)-DP mechanism,
+    independent. From the output of the run, an attack guesses r of these m coins, and v of the
+    guesses are correct. The number r is fixed in advance. For an (epsilon, delta)-DP mechanism,
 
         P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
 
     where W ~ Binomial(r, e^epsilon/(1 + e^epsilon)), and i runs from 1 to v. The limit is the
     largest epsilon at which the right side is at most ``1 - confidence``. The limit is valid even
-    if the right side is not monotone in epsilon. The reason is that a mechanism with a smaller
-    epsilon also satisfies the larger epsilon.
+    if the right side is not monotone in epsilon, because a mechanism that is DP for a smaller
+    epsilon is also DP for each larger epsilon.
 
     The proof uses only the randomness of the coins. Therefore one training run is enough, and the
     canaries may influence each other's effect on the output. The attack may use the output to
@@ -103,11 +103,11 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
     mu-GDP: its trade-off curve f is nowhere below the curve of N(0, 1) against N(mu, 1). Let p_t be
     the probability of exactly t correct guesses.
 
-    Consider one canary, and this event: its guess is right, and the total number of right guesses
-    is from t to c. If the coin of this canary is flipped, its guess becomes wrong, and the total
-    decreases by one. The curve f limits the probabilities of these two events. The averages of the
-    probabilities over all canaries satisfy the same limit, because 1 - f is concave. Therefore
-    these sums satisfy
+    Consider one canary, and this event: the guess for this canary is right, and the total number of
+    right guesses is from t to c. If the coin of this canary is flipped, the same guess is wrong,
+    and the total is smaller by one. The curve f limits the probabilities of these two events. The
+    averages of the probabilities over all canaries satisfy the same limit, because 1 - f is
+    concave. Therefore these sums satisfy
 
         r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
         r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
@@ -174,8 +174,8 @@ def one_run_refutes(
     Args:
         least_type_one: the inverse function of 1 - f. This function takes the power of a test (1
             minus the type II error), and returns the least possible type I error. This error is at
-            most the power. If the function returns too large an error, the result of the test is
-            not valid.
+            most the power. If the returned type I error is too large, the result of
+            `one_run_refutes` is not valid.
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
         correct: number of right guesses, from 0 to `guesses`.
         canaries: number of canaries, each included or left out by a fair coin.
@@ -221,7 +221,7 @@ def one_run_curve(
     """Compute a lower limit on epsilon at a chosen delta, from guesses in one training run.
 
     The function returns the result of `one_run`. dpcore uses it if the claim is a trade-off curve.
-    The limit is valid for each mechanism, also if its trade-off curve is not the claimed curve. The
+    The limit is valid for each mechanism, even if the claimed curve is not its trade-off curve. The
     claimed curve itself is tested by the function `one_run_refutes`.
 
     Args:
@@ -259,7 +259,7 @@ def one_run_curve(
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one training run, for claims that follow from mu-GDP.
+    """Compute a lower limit on epsilon from one training run, for claims that mu-GDP implies.
 
     A canary is a record that a fair coin puts into the training data or leaves out. An attack
     guesses these coins from the output of the run. The function ``one_run_mu`` computes the largest
@@ -269,8 +269,8 @@ def one_run_fdp(
     The result can refute claims of the form "mu-GDP, and therefore (epsilon, delta)-DP", such as
     the claim of the Gaussian mechanism. For these claims, the result is sharper than the limit of
     `one_run`, because the test uses the whole trade-off curve. For other mechanisms, the result is
-    *not* a limit on epsilon. The reason is that a mechanism can be (epsilon, delta)-DP even if its
-    trade-off curve is below the curve of mu-GDP at some points.
+    *not* a limit on epsilon. The reason is that a mechanism can be (epsilon, delta)-DP without
+    being mu-GDP: its trade-off curve can be below the curve of mu-GDP at some points.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
@@ -309,9 +309,8 @@ def guesses_needed(
     """Return the smallest number of guesses that refutes a claim if all guesses are right.
 
     A canary is a record that a fair coin puts into the training data or leaves out. Each guess
-    states for one canary if it was in the data. If delta is 0 and the bound is `one_run`, the
-    result is the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence. Here epsilon is
-    `claim`.
+    states whether one canary was in the data. If delta is 0 and the bound is `one_run`, the result
+    is the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence. Here epsilon is `claim`.
 
     Args:
         claim: the claimed epsilon, at least 0.
@@ -331,7 +330,7 @@ def guesses_needed(
         ValueError: if an argument is out of range.
 
     Source:
-        Steinke, Nasr and Jagielski (2023), theorem 5.2, if every guess is right.
+        Steinke, Nasr and Jagielski (2023), theorem 5.2, for the case that every guess is right.
 
     Example:
         >>> guesses_needed(8.0, 1000), guesses_needed(1.0, 1000, confidence=0.99)
@@ -357,9 +356,9 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
     The result is None if `most` right guesses do not refute the claim.
 
     Args:
-        refutes: function that takes a number of guesses, and returns True if they refute the claim.
-            All these guesses are right. If the function returns True for a number, it must return
-            True for each larger number.
+        refutes: function that takes a number of right guesses, and returns True if these guesses
+            refute the claim. If the function returns True for a number, it must return True for
+            each larger number.
         most: largest number of guesses that is tried.
     """
     high = 1
@@ -567,7 +566,7 @@ def guesses_for(
     """Find the smallest number of guesses that refutes a claim with a given probability.
 
     A canary is a record that a fair coin puts into the training data or leaves out. In an audit of
-    one training run, an attack guesses for some canaries if they were in the data.
+    one training run, an attack guesses whether some of the canaries were in the data.
 
     Args:
         canaries: function that takes a number of guesses, and returns the number of canaries in the

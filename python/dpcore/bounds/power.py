@@ -71,7 +71,7 @@ def predicted(
     *,
     tail: float = _PILOT_TAIL,
 ) -> npt.NDArray[np.float64]:
-    """Predict for several events which bound on epsilon an audit will certify, from pilot counts.
+    """Predict, from pilot counts, the bound on epsilon that an audit certifies for each event.
 
     The pilot is a first set of draws on two inputs x and x', on which an event is chosen. For each
     event, the function computes two limits from the pilot counts: a lower limit on
@@ -79,8 +79,8 @@ def predicted(
     with probability `tail`. The two limits are then used as if they were the true p and q. The
     audit is expected to count the event ``trials`` p times on x, and ``trials`` q times on x'. The
     result is the Clopper-Pearson bound for these two numbers,
-    ``max(0, ln((p_low - delta) / q_high))``. Therefore an event with a large ratio p/q but few
-    pilot counts gets a low value.
+    ``max(0, ln((p_low - delta) / q_high))``. Therefore the result is low for an event that has a
+    large ratio p/q but happened in few pilot draws.
 
     Use the result only to choose an event, because it is an approximation. Do not count the pilot
     draws again in the audit.
@@ -272,7 +272,7 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """Find the smallest ratio p/q of an event's probabilities for which n draws show a violation.
+    """Find the smallest probability ratio p/q at which n draws per input show a violation.
 
     The event has probability p = `mass` on x and probability q on x'. Here x and x' are two
     neighbouring inputs. The audit makes n draws on x and n draws on x'. The result supports this
@@ -283,10 +283,10 @@ def detectable(
     Let K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) be the counts of the event. The audit
     certifies a violation with probability P(bound(K, K') > claim). The bound must increase in k and
     decrease in k'. Let most(k) be the largest k' for which the bound exceeds the claim. The values
-    of K are divided into at most 32 cells (groups of consecutive counts). Then the probability is
-    at least the sum over cells of P(K in the cell) P(K' <= most(first k of the cell)). The function
-    uses this sum instead of the exact probability. Therefore the returned ratio can be too large,
-    but not too small. No simulation is needed.
+    of K are divided into at most 32 cells (groups of consecutive counts). Let f be the first count
+    of a cell. Then the probability is at least the sum of P(K in the cell) P(K' <= most(f)) over
+    all cells. The function uses this sum instead of the exact probability. Therefore the returned
+    ratio can be larger than the exact ratio, but not smaller. No simulation is needed.
 
     Args:
         n: number of draws per input.
@@ -406,8 +406,8 @@ def certifies(
     The probability is ``sum over k of P(K = k) P(K' <= most(k))``. Here most(k) is the largest k'
     for which the bound `clopper_pearson` from k and k' exceeds the claim. The values of K are
     divided into cells (groups of consecutive counts). The result is exact if each cell has only one
-    count. Otherwise the result is a lower limit on the probability, because each count is replaced
-    by the first count of its cell.
+    count. Otherwise the result is a lower limit on the probability, because the function replaces
+    each count by the first count of its cell.
 
     Args:
         n: number of draws on x, and on x', at least 1.
@@ -483,8 +483,7 @@ def trials_for(
     Args:
         claim: the claimed epsilon.
         rates: pairs (p, q), one for each event: the probabilities of the event on x and on x'. An
-            audit counts only one of the events. All events are equally likely to be the counted
-            event.
+            audit counts only one of the events, and each event has the same chance to be this one.
         delta: delta of the claim.
         confidence: confidence level of the audit.
         power: probability with which the audit certifies a violation.

@@ -73,13 +73,14 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     is at least 1/(1 - confidence). The event happened k times in n draws on x, and k' times in n
     draws on x'. Each bet has a centre q0 (a guess of P(event | x')) and a stake v (the size of the
     bet). The mixture has 7 centres q0, evenly spaced in arcsine, with equal weights. The mixture
-    has 50 stakes v for each centre, evenly spaced in log odds. The weights w of the stakes are
-    proportional to 1/4, 1/5, and so on, from the largest stake to the smallest. Large stakes suit
+    has 50 stakes v for each centre, evenly spaced in log odds. The weight w of the largest stake is
+    proportional to 1/4, the weight of the next smaller stake to 1/5, and so on. Large stakes suit
     few draws, and small stakes suit many draws. The stakes, centres and weights do not depend on
     the data.
 
     You may compute the limit after every draw and stop at any time. With probability at least
-    `confidence`, the limits at all numbers of draws hold. This is true under three conditions:
+    `confidence`, the limits at all numbers of draws are true. This guarantee needs three
+    conditions:
 
     - The draws are independent.
     - The numbers of draws on x and on x' are equal whenever you compute the limit.
@@ -87,18 +88,17 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
     If the number of draws is fixed in advance, `berger_boos` gives a sharper limit.
 
-    Each product in the sum is log-concave in s. Therefore its minimum over all claims from 0 to
-    epsilon is at 0 or at epsilon. The code replaces each product by this minimum. The sum then
-    decreases in epsilon, and is still below a supermartingale. Therefore all claims below the limit
-    are rejected, and no claim above the limit is rejected. (If delta is 0, each product is monotone
-    without this replacement.)
+    Each product in the sum is log-concave in s. Therefore the minimum of the product over all
+    claims from 0 to epsilon is at 0 or at epsilon. The code replaces each product by this minimum.
+    The sum then decreases in epsilon, and is still below a supermartingale. Therefore all claims
+    below the limit are rejected, and no claim above the limit is rejected. (If delta is 0, each
+    product is monotone without this replacement.)
 
     Args:
-        counts: number k of the n draws on x in which the event happened, and number k' of n draws
-            on x'.
+        counts: the event happened in k of n draws on x, and in k' of n draws on x'.
         delta: delta of the claim, in [0, 1).
-        confidence: probability that the limits at all numbers of draws hold together, strictly
-            between 0 and 1.
+        confidence: probability that the limits at all numbers of draws are true, strictly between 0
+            and 1.
 
     Returns:
         The lower limit on epsilon, finite and at least 0.
@@ -137,15 +137,15 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
 
 @explain_argument_errors
 class Martingale:
-    """Sequential test of one claim (epsilon, delta). You may stop it after any number of draws.
+    """Sequential test of one claim (epsilon, delta), which you may stop after any number of draws.
 
     The test reads the draws in slices. A slice is a set of n new draws on x and n new draws on x',
     in which one event is counted. The event must be chosen before these draws, from earlier slices
     only. Each slice may have a different event, and may exchange the roles of x and x'. The
     evidence against the claim is called wealth. The wealth starts at 1, and each slice multiplies
-    it by a factor. If the claim is true, the probability that the wealth ever reaches
-    1/(1 - confidence) is at most 1 - confidence. Therefore you may stop after the first slice that
-    refutes the claim.
+    the wealth by a factor. If the claim is true, the wealth ever reaches 1/(1 - confidence) with
+    probability at most 1 - confidence. Therefore you may stop after the first slice that refutes
+    the claim.
 
     Let X be 1 if the event happens in a draw on x, and 0 otherwise. Let X' be the same for a draw
     on x'. The wealth is divided among several bets. A bet has a stake v and a centre q0. For each
@@ -155,10 +155,11 @@ class Martingale:
     The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
     centres, as in `anytime`. A new mixture starts for each new event. The second half uses
     predictions of the two probabilities of the event, if the caller gives them. Consider all pairs
-    of probabilities that the claim allows. The pair nearest to the predictions determines the
-    centre of the bets. The stakes of the bets are 1/16 to 2 times the stake for which the factor is
-    a likelihood ratio. The second half keeps one mixture over these stakes for all slices, also if
-    the event changes. Without predictions, the second half uses the same bets as the first half.
+    of probabilities that the claim allows. Among them, the pair nearest to the predictions
+    determines the centre of the bets. For one particular stake, the factor is a likelihood ratio.
+    The stakes of the bets are 1/16 to 2 times this stake. The second half keeps one mixture over
+    these stakes for all slices, also if the event changes. Without predictions, the second half
+    uses the same bets as the first half.
 
     Args:
         claim: the claimed epsilon, at least 0.

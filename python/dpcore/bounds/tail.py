@@ -124,7 +124,7 @@ def fit_tilt(scores: Floats, own_counts: Floats, other_counts: Floats, degree: i
 
 
 class TailCounts(NamedTuple):
-    """For each interval in the upper tail of a score: the number of draws on x and on x'.
+    """Numbers of draws on x and on x' in each interval of the upper tail of a score.
 
     A score is one number per output. An interval between neighbouring thresholds is called a cell.
     The first sample has the observed counts. All further samples are bootstrap samples.
@@ -133,7 +133,8 @@ class TailCounts(NamedTuple):
         scores: middle of each cell, scaled to the range from 0 to 1, shape `(cells,)`.
         own: number of draws on x in each cell, shape `(samples, cells)`.
         other: number of draws on x' in each cell, shape `(samples, cells)`.
-        sizes: number of all draws on x, and number of all draws on x', also outside the tail.
+        sizes: number of all draws on x, and number of all draws on x'. Draws outside the tail are
+            included.
     """
 
     scores: Floats
@@ -222,8 +223,8 @@ def find_tail_index_and_bound(
 
     Returns:
         The index of the found threshold, and a cautious estimate of the lower limit on epsilon for
-        this threshold. None if a line does not describe the tail, or if the predicted limit is not
-        clearly larger.
+        this threshold. The result is None if a line does not describe the tail, or if the predicted
+        limit is not clearly larger.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (

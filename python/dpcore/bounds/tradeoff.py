@@ -129,7 +129,7 @@ def _normal_log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Find the mu of Gaussian noise for which `delta` is the smallest possible delta at `epsilon`.
+    """Find the mu of Gaussian noise whose smallest possible delta at `epsilon` is `delta`.
 
     The parameter mu is the distance of the two inputs, divided by the standard deviation of the
     noise. The relative error is about 1e-13.
@@ -188,7 +188,8 @@ def delta_lower(
     limit on delta is ``max(0, p_low - e^epsilon q_high)``. Here ``p_low`` is the lower
     Clopper-Pearson limit for p, and ``q_high`` is the upper limit for q. Each of these two limits
     fails with probability at most (1 - confidence)/2. The same two limits are used for each
-    epsilon. Therefore all limits on delta hold together with probability at least `confidence`.
+    epsilon. Therefore, with probability at least `confidence`, the limits on delta for all epsilons
+    are true.
 
     Args:
         counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
@@ -227,11 +228,10 @@ def epsilon_lower_at(
 ) -> npt.NDArray[np.float64]:
     """Compute a certified lower limit on epsilon for each of several deltas.
 
-    With the bound `clopper_pearson`, the limits for all deltas hold together with probability at
-    least `confidence`. The reason is that all these limits are computed from the same two limits on
-    the probabilities of the event. With a different bound, each single limit holds with probability
-    at least `confidence`. The limits for several deltas together may then hold with a smaller
-    probability.
+    With the bound `clopper_pearson`, the limits for all deltas are true with probability at least
+    `confidence`. The reason is that all these limits are computed from the same two limits on the
+    probabilities of the event. With a different bound, each single limit is true with probability
+    at least `confidence`, but the probability that all limits are true may be smaller.
 
     Args:
         counts: counts of the event. It happened in k of the n draws on x, and in k' of the n' draws
@@ -301,8 +301,8 @@ class Band(Record, word="Band"):
 
     A test reads an output and decides between "the input was x'" and "the input was x". The type I
     error is the probability of deciding for x if the input is x'. The type II error is the
-    probability of deciding for x' if the input is x. The smallest type II error at type I error a
-    is f(a).
+    probability of deciding for x' if the input is x. The value f(a) of the trade-off curve is the
+    smallest type II error of a test with type I error a.
 
     If the draws show that a test has type I error at most a and type II error at most b, then
     ``f(a) <= b``. The band consists of points (a, b) of this kind. All these points lie on or above
@@ -347,7 +347,7 @@ class Band(Record, word="Band"):
         Returns:
             An array of the shape of `type_one`: one upper limit on f(a) for each a. The limit is
             the smallest type II error among the points of this band with a type I error of at most
-            a. It is also at most 1 - a, because f(a) <= 1 - a for each mechanism.
+            a. The limit is also at most 1 - a, because f(a) <= 1 - a for each mechanism.
 
         Raises:
             TypeError: if the type I errors are not numbers.
@@ -386,14 +386,14 @@ class Band(Record, word="Band"):
     def epsilon(self, delta: float) -> float:
         """Compute a certified lower limit on epsilon for a given delta.
 
-        The limits for several deltas hold together with probability `confidence`.
+        With probability `confidence`, the limits for several deltas are all true.
 
         Args:
             delta: delta for which epsilon is limited, in [0, 1).
 
         Returns:
-            The lower limit on epsilon, at least 0. It is infinite only if a point of this band has
-            type I error 0.
+            The lower limit on epsilon, at least 0. The limit is infinite only if a point of this
+            band has type I error 0.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -423,17 +423,17 @@ def tradeoff_band(
     """Compute upper limits on the trade-off curve of a mechanism, from the counts of a score.
 
     The score is one number per output. Each threshold on the score gives a test: if the score is
-    above the threshold, the test decides that the input was x, and otherwise x'. The type I error
-    of the test is ``q = P(score above threshold | x')``, with the upper limit q_high. The type II
-    error is 1 - p. Here ``p = P(score above threshold | x)``, with the lower limit p_low. The
-    trade-off curve f maps a type I error to the smallest type II error of any test. The curve f
-    decreases. Therefore the point (q_high, 1 - p_low) lies on or above f.
+    above the threshold, the test decides that the input was x; otherwise it decides that the input
+    was x'. The type I error of the test is ``q = P(score above threshold | x')``, with the upper
+    limit q_high. The type II error is 1 - p. Here ``p = P(score above threshold | x)``, with the
+    lower limit p_low. The trade-off curve f maps a type I error to the smallest type II error of
+    any test. The curve f decreases. Therefore the point (q_high, 1 - p_low) lies on or above f.
 
     All limits on x together fail with probability at most (1 - confidence)/2. The same is true for
-    all limits on x'. The method "clopper_pearson" divides this probability equally among the m
-    thresholds: each limit fails with probability at most ``(1 - confidence)/(2m)``. The method
-    "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin ``sqrt(ln(2/(1 - confidence))/(2n))`` for all
-    thresholds.
+    all limits on x'. The method "clopper_pearson" divides the probability (1 - confidence)/2
+    equally among the m thresholds. Each limit then fails with probability at most
+    ``(1 - confidence)/(2m)``. The method "dkw" uses the Dvoretzky-Kiefer-Wolfowitz margin
+    ``sqrt(ln(2/(1 - confidence))/(2n))`` for all thresholds.
 
     If you use "clopper_pearson", fix the thresholds before the counted draws. The limits are not
     valid for other thresholds, or if the counted draws are used to choose some of the thresholds.

@@ -64,8 +64,8 @@ _MAX_DRAWS = 2**40
 class Cells(NamedTuple):
     """Groups (cells) of neighbouring binomial counts, with the log probability of each cell.
 
-    The log probabilities hold for one success probability. All of them may be shifted by the same
-    constant.
+    The log probabilities hold for one success probability. The same constant may be added to all of
+    these log probabilities.
     """
 
     trials: int
@@ -133,11 +133,11 @@ def _large_count_log_pmf_kernel(n: int, rate: float, x: Floats) -> Floats:
 
 
 def binomial_masses(window: Cells, rates: Floats) -> Floats:
-    """Compute the probabilities of groups (cells) of binomial counts, for several success rates.
+    """Compute the probabilities of cells (groups of binomial counts), for several success rates.
 
     The probabilities are divided by their sum over all cells. Each row of the result therefore sums
-    to 1. A probability can be slightly too large, because counts outside the cells are left out.
-    The probabilities are never too small.
+    to 1. Because counts outside the cells are left out, a probability can be slightly too large,
+    but never too small.
 
     Args:
         window: the cells.
@@ -264,8 +264,8 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
 
     Let p and q be the probabilities of an event on two neighbouring inputs x and x'. A pair of
     counts (j, j') means that the event happened in j of n draws on x, and in j' of n' draws on x'.
-    All pairs are put into a fixed order, in which pairs that support a larger epsilon are higher.
-    The p-value of the claim ``p <= e^epsilon q + delta`` is
+    All pairs are put into a fixed order: the larger the epsilon that a pair supports, the higher
+    the pair. The p-value of the claim ``p <= e^epsilon q + delta`` is
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 
@@ -273,25 +273,25 @@ def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) ->
     in the order as the observed pair. C is a confidence rectangle that contains (p, q) with
     probability at least 1 - gamma. Here gamma is (1 - confidence)/1000. The limit on epsilon is the
     largest epsilon with a p-value of at most 1 - confidence. This limit is sharper than the limit
-    of `clopper_pearson`. The reason is that the test uses the whole error probability
-    1 - confidence at once, but `clopper_pearson` divides it between two limits. The limit is valid
-    under three conditions:
+    of `clopper_pearson`. The reason is that `clopper_pearson` divides the error probability 1 -
+    confidence between two limits, but this test uses the whole error probability at once. The limit
+    of `berger_boos` is valid under three conditions:
 
     - The draws are independent.
     - The numbers of draws were fixed in advance.
     - The event, and the roles of x and x', were fixed before the counted draws.
 
     Proof that the limit is valid: the true pair (p, q) is outside C with probability at most gamma.
-    If the true pair is in C, the maximum is at least the value for the true pair: the probability
-    of "as far up the order as observed". This probability is a p-value: for each a, it is at most a
-    with probability at most a. A larger epsilon allows more pairs (p, q), but does not change the
-    order or C. Therefore the p-value does not decrease in epsilon.
+    If the true pair is in C, the maximum is at least the probability of "as far up the order as
+    observed" for the true pair. This probability is a p-value: for each a, the event "the
+    probability is at most a" has probability at most a. A larger epsilon allows more pairs (p, q),
+    but does not change the order or C. Therefore the p-value does not decrease in epsilon.
 
-    Computation of the maximum: the order is monotone. If the event happens more often on x, or less
-    often on x', the pair of counts is never lower in the order. Therefore the maximum lies on the
-    curve ``p = min(e^epsilon q + delta, p_high)``, where p_high is the largest p in C. The code
-    computes an upper limit on the maximum over this curve. Approximations and rounding can only
-    increase the computed probability.
+    Computation of the maximum: the order is monotone. This means that a pair of counts never
+    becomes lower in the order if the event happens more often on x or less often on x'. Therefore
+    the maximum lies on the curve ``p = min(e^epsilon q + delta, p_high)``, where p_high is the
+    largest p in C. The code computes an upper limit on the maximum over this curve. Approximations
+    and rounding can only increase the computed probability.
 
     If n or n' is above 2**40, the function returns the result of `clopper_pearson` instead.
 

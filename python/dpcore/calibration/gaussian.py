@@ -30,7 +30,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
     Use this mechanism for audits and experiments, not for releasing data (`dpcore.sample` gives the
     reasons). The mechanism has the attributes `claim` and `delta`. Therefore `dpcore.audit` tests
-    this claim if you do not give a claim.
+    this (epsilon, delta) if you do not give a claim.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
@@ -40,7 +40,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         true_delta: smallest delta for which this noise is (epsilon, delta)-DP. This number is at
             most the claimed `delta`.
         formula: formula from which sigma was computed, "classical" or "analytic".
-        note: remark on the formula, or an empty string without a remark.
+        note: remark on the formula, or an empty string if there is no remark.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -130,7 +130,8 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
             `dpcore.sensitivity.sensitivity(domain, "l2")`.
 
     Returns:
-        The smallest delta, in [0, 1]. It is 0.0 if the true value is too small for a float64.
+        The smallest delta, in [0, 1]. The result is 0.0 if the true value is too small for a
+        float64.
 
     Raises:
         TypeError: if an argument is not a number.
@@ -190,7 +191,7 @@ def gaussian_classical(
     The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
     theorem for this formula requires an epsilon below 1. The function also computes the true delta
     of the noise at `epsilon`. If the true delta is above `delta`, a ValueError is raised. If
-    epsilon is 1 or larger and the true delta is small enough, the result has a note that the
+    epsilon is 1 or larger and the true delta is small enough, a note in the result says: the
     theorem does not cover this epsilon.
 
     Args:
@@ -268,8 +269,8 @@ def gaussian_analytic(
         ValueError: if an argument is out of range.
 
     Source:
-        Balle and Wang (2018), theorem 8 and algorithm 1. A bracketing root search replaces the two
-        cases of the algorithm.
+        Balle and Wang (2018), theorem 8 and algorithm 1. dpcore uses a bracketing root search
+        instead of the two cases of the algorithm.
 
     Example:
         >>> round(gaussian_analytic(10.0, 1e-5, 1.0).sigma, 6)

@@ -116,8 +116,8 @@ class RealEpsilon(Record, word="RealEpsilon"):
         distance: distance between these two inputs, after the mechanism has clipped them.
         norm: norm of `distance`: "l1", "l2", or "entries" (the number of entries that differ).
         reason: text on one line that explains the value.
-        mu: for Gaussian noise, `distance` divided by sigma. From mu, delta follows for each
-            epsilon. None for other noise.
+        mu: for Gaussian noise, `distance` divided by sigma. For each epsilon, delta is computed
+            from mu. None for other noise.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -189,8 +189,8 @@ class RealEpsilon(Record, word="RealEpsilon"):
             delta: delta for which epsilon is computed, in [0, 1).
 
         Returns:
-            The smallest epsilon. If delta is 0, the result is the attribute `value`. For delta > 0,
-            there is only a result for Gaussian noise and `L2Laplace`.
+            The smallest epsilon. If delta is 0, the result is the attribute `value`. A delta above
+            0 is only allowed for Gaussian noise and `L2Laplace`.
 
         Raises:
             TypeError: if `delta` is not a number.
@@ -223,10 +223,10 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
 @explain_argument_errors
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
-    """Compute the true epsilon of a mechanism that adds noise. The claimed epsilon is not used.
+    """Compute the true epsilon of a mechanism that adds noise; the claimed epsilon is not used.
 
-    Let D be the largest distance between two neighbouring inputs, after the mechanism has clipped
-    them. The true epsilon depends on the noise:
+    Let D be the largest distance between two neighbouring inputs, measured after the mechanism has
+    clipped the inputs. The true epsilon depends on the noise:
 
     - Laplace noise in each entry: epsilon is D in the L1 norm, divided by the scale.
     - `L2Laplace`: epsilon is D in the L2 norm, divided by the scale.
@@ -236,7 +236,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
       computes the smallest epsilon for each delta > 0.
 
     The epsilon is inf if some output is possible on only one of two neighbouring inputs. The result
-    is for exact real numbers. It ignores leaks that come from the rounding of floats.
+    is for exact real numbers. Leaks that come from the rounding of floats are not included.
 
     Args:
         mechanism: a noise of `dpcore.mechanisms`, a system of `dpcore.published`, or an
@@ -252,8 +252,9 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 
     Raises:
         TypeError: if the mechanism or the domain is not one of those named above.
-        ValueError: if dpcore has no closed form for D. For a `RandomisedResponse`, also if the
-            domain contains entries that are not among its values.
+        ValueError: if dpcore has no closed form for D, or if the mechanism is a
+            `RandomisedResponse` and the domain contains entries that are not among the values of
+            this mechanism.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. Balle and Wang (2018), theorem 8. For ADePT: Habernal

@@ -74,7 +74,7 @@ def word_dropout(
 
     The inequality remains true after averaging over the masks of all other words. The conditions
     are used as follows. ``P1 <= e^epsilon Q1`` holds because the texts differ in one word.
-    ``P1 <= e^epsilon P0`` holds because of the second condition. The average is correct because the
+    ``P1 <= e^epsilon P0`` holds because of the second condition. Averaging is allowed because the
     masks of the other words do not depend on the mask of this word.
 
     Args:
@@ -91,8 +91,8 @@ def word_dropout(
             masked word. False raises a ValueError.
 
     Returns:
-        The epsilon of the mechanism with random masks, for texts that differ in one word. It is at
-        most `epsilon`.
+        The epsilon of the mechanism with random masks, for texts that differ in one word. The
+        result is at most `epsilon`.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -103,7 +103,8 @@ def word_dropout(
         Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
         Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions. Zouhri
         and Abecidan (2021), section 3.3, correct their proof. Both proofs use the distribution of
-        the output. The proofs need the distribution of the output given that the word is masked.
+        the output, where the conditional distribution is needed: the distribution of the output if
+        the word is masked.
 
     Example:
         >>> round(word_dropout(1.0, 0.5), 4)
@@ -280,7 +281,7 @@ class MaskedWords(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counterexample(Shown):
-    """Two similar mechanisms that mask words: one violates a published bound, one satisfies it.
+    """Two similar mechanisms that mask words; only the first violates a published bound.
 
     The bound states that masks with probability mu reduce the epsilon of a mechanism to
     ``ln((1 - mu) e^epsilon + mu)``. The function `word_dropout` computes this bound.
@@ -345,7 +346,7 @@ def answer_by_end_words(words: tuple[str, ...], epsilon: float) -> tuple[float, 
 
     Args:
         words: the words of the text.
-        epsilon: largest privacy loss of a change of one word.
+        epsilon: largest privacy loss between two texts that differ in one word.
     """
     return _probabilities_of_answers(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 

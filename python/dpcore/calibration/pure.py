@@ -117,8 +117,8 @@ class L2Laplace(Record, word="L2Laplace"):
     is uniform. The length (L2 norm) of the noise has the distribution Gamma(dim, b), where dim is
     the number of entries. If dim is 1, the noise is Laplace noise. The privacy loss of an output y
     is ``(norm2(y - x') - norm2(y - x)) / b``. The loss is at most the L2 distance between x and x',
-    divided by b. The loss equals this limit if y is on the line through x and x', beyond x as seen
-    from x'.
+    divided by b. The loss equals this limit if y is on the line through x and x', on the side of x
+    that is away from x'.
 
     Args:
         scale: the scale b, in the units of the input.
@@ -217,7 +217,8 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     ``c < (D^2 - epsilon^2 - 2 r epsilon) / (2 r D)``. If an output is drawn on x', the privacy loss
     exceeds epsilon if ``c > (D^2 - epsilon^2 + 2 r epsilon) / (2 r D)`` and r > epsilon. The
     distribution of (c + 1)/2 is Beta((dim - 1)/2, (dim - 1)/2), and the distribution of r is
-    Gamma(dim). The function computes the remaining integral over r numerically.
+    Gamma(dim). The probability for a given r has a closed form. The function computes the integral
+    over r numerically.
 
     Args:
         epsilon: epsilon for which delta is computed, at least 0.
@@ -225,7 +226,7 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
         dim: number of entries of an input, at least 1.
 
     Returns:
-        The smallest delta, with an error of at most 1e-12. It is 0 if `epsilon` is at least
+        The smallest delta, with an error of at most 1e-12. The result is 0 if `epsilon` is at least
         `distance`.
 
     Source:
@@ -346,10 +347,11 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
     returns one of the k - 1 other values, each with equal probability. The entries are randomised
     independently of each other. If two inputs differ in m entries, the privacy loss is m epsilon.
 
-    The code uses an equivalent form: with probability `blind`, it draws a uniform value among all k
-    values, and otherwise it returns the true value. The code rounds `blind` *up* to a multiple of
-    2**-53, the step of the uniform random numbers. Therefore the exact loss of an entry,
-    `entry_loss`, is at most epsilon. For large epsilon, `entry_loss` is at most 36.8 + ln(k).
+    The code uses an equivalent form. With probability `blind`, the output is a uniform draw from
+    all k values. Otherwise, the output is the true value. The code rounds `blind` *up* to a
+    multiple of 2**-53, the step of the uniform random numbers. Therefore the exact loss of an
+    entry, `entry_loss`, is at most epsilon. If epsilon is large, `entry_loss` is at most 36.8 +
+    ln(k).
 
     Args:
         epsilon: privacy loss epsilon of one entry, in (0, 1e300].
@@ -432,7 +434,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return int((x != x_prime).sum()) * self.entry_loss
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Return two inputs with `dim` entries for an audit: they differ only in the first entry.
+        """Return two inputs for an audit, with `dim` entries, that differ only in the first entry.
 
         The first entry is 0 in one input, and 1 in the other input. All other entries are 0.
         """

@@ -161,8 +161,8 @@ class ZCDP(Renyi, word="ZCDP"):
     The claim is about every order a > 1 and any two neighbouring inputs. dpcore computes the
     trade-off curve of the claim from the limits at 300 orders. This curve is *not* the curve of
     sqrt(2 rho)-Gaussian DP, because rho-zCDP does not imply Gaussian DP with mu = sqrt(2 rho). For
-    example, randomised response with epsilon 1 satisfies .5-zCDP, so that sqrt(2 rho) = 1. But
-    randomised response with epsilon 1 satisfies mu-Gaussian DP only if mu is at least 1.23.
+    example, randomised response with epsilon 1 satisfies .5-zCDP, so that sqrt(2 rho) = 1. However,
+    the same mechanism satisfies mu-Gaussian DP only if mu is at least 1.23.
 
     Args:
         rho: parameter of zCDP, above 0.
@@ -197,8 +197,8 @@ class ZCDP(Renyi, word="ZCDP"):
     def gaussian(self) -> float:
         """Return sqrt(2 rho), a parameter mu of Gaussian DP.
 
-        If sqrt(2 rho) is the exact Gaussian DP parameter of some Gaussian noise, then the rho of
-        this claim is the exact zCDP parameter of this noise.
+        Gaussian noise whose exact Gaussian DP parameter is sqrt(2 rho) has the exact zCDP parameter
+        rho.
         """
         return math.sqrt(2.0 * self.rho)
 
@@ -220,8 +220,8 @@ class RDP(Renyi, word="RDP"):
         alphas: orders of the Renyi divergence, shape `(m,)`, with m at least 1. The orders are
             above 1 and increase.
         epsilons: claimed upper limit on the Renyi divergence at each order, shape `(m,)`, at least
-            0. An entry inf means that this order is not limited. At least one entry must be
-            finite.
+            0. An entry inf means that the claim has no limit at this order. At least one entry must
+            be finite.
 
     Raises:
         TypeError: if `alphas` or `epsilons` does not contain numbers.
@@ -471,7 +471,7 @@ def of(held: Any) -> trade_off.Claim:
               Opacus.
             - `PRVAccountant` of Opacus. The result is a `TradeOff` claim with 24 pairs (epsilon,
               delta), for deltas from .5 to 1e-9. Each epsilon is the upper limit that the
-              accountant computes. This limit is too large by at most .01.
+              accountant computes. This limit exceeds the true epsilon by at most .01.
             - A privacy loss distribution of dp-accounting. The result is a `TradeOff` claim with
               the delta of the distribution at 1,000 epsilons.
             - A `dpcore.adapters.OpenDP` with a value for `d_in`, the distance between neighbouring
@@ -479,8 +479,8 @@ def of(held: Any) -> trade_off.Claim:
               `TradeOff` claim.
             - A claim object of `dpcore.claims`. The function returns it unchanged.
 
-            The `GaussianAccountant` of Opacus is not accepted. It uses the central limit theorem,
-            and can give an epsilon that is too small.
+            The `GaussianAccountant` of Opacus is not accepted, because it uses the central limit
+            theorem and can give an epsilon that is too small.
 
     Returns:
         The claim, for the argument `claim` of `dpcore.audit`.

@@ -62,9 +62,10 @@ class Claim(Record):
     Let x and x' be two neighbouring inputs. Consider a test of the hypothesis "the input was x'"
     against the alternative "the input was x". The claim states: if the type I error of the test is
     a, the type II error is at least f(a). The curve f is convex, and f(a) is at most 1 - a. The
-    claim also holds if x and x' are exchanged. So f equals its own inverse function. For every
-    epsilon, the claim implies (epsilon, delta)-DP with the delta that the method ``delta(epsilon)``
-    returns. Each pair (epsilon, delta) corresponds to the tangent of f with slope -e^epsilon.
+    claim is also about the exchanged inputs, x' and x. Therefore f equals its own inverse function.
+    For every epsilon, the claim implies (epsilon, delta)-DP with the delta that the method
+    ``delta(epsilon)`` returns. Each pair (epsilon, delta) corresponds to the tangent of f with
+    slope -e^epsilon.
 
     Rounding always makes the claim weaker: f is rounded down, and delta and epsilon are rounded up.
 
@@ -142,8 +143,9 @@ class Claim(Record):
     def least_type_one(self, power: float) -> float:
         """Return the least type I error that this claim allows for a test with a given power.
 
-        The test decides from an output whether the input was x or x'. These are two neighbouring
-        inputs. The type I error is the probability of the decision "x" if the input was x'.
+        The test decides from an output whether the input was x or x'. Here x and x' are two
+        neighbouring inputs. The type I error is the probability of the decision "x" if the input
+        was x'.
 
         Args:
             power: probability of the decision "x" if the input was x, from 0 to 1.
@@ -204,8 +206,8 @@ class Claim(Record):
         """Return the largest mu for which the Gaussian mechanism satisfies this claim.
 
         mu is the sensitivity divided by the standard deviation of the noise. The method tests only
-        the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of their deltas
-        is 0. The result is infinite without a pair.
+        the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of these pairs
+        has delta 0. The result is infinite if there are no pairs.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((largest_gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
@@ -276,8 +278,8 @@ class GDP(Claim, word="GDP"):
 
     The trade-off curve is ``f(a) = Phi(Phi^-1(1 - a) - mu)``. The claim implies (epsilon, delta)-DP
     with ``delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``. Both formulas are
-    exact. For example, let the result of a query differ by at most s between neighbouring inputs.
-    Then the result plus noise N(0, sigma^2) satisfies GDP(s/sigma).
+    exact. For example, suppose that the results of a query on two neighbouring inputs differ by at
+    most s. Then the result plus noise N(0, sigma^2) satisfies GDP(s/sigma).
 
     Args:
         mu: parameter of Gaussian DP, above 0.
@@ -366,8 +368,8 @@ def choose_refutable_pair(claim: Claim, counts: Counts) -> tuple[float, float]:
 
     A claim implies (epsilon, delta)-DP for several pairs (epsilon, delta). An audit tests one pair
     with one event, a set of outputs. The function estimates the probabilities p and q of the event
-    on the inputs x and x'. For each pair, the function computes p - e^epsilon q - delta, divided by
-    the standard error of this number. The function returns the pair with the largest value. Do not
+    on the inputs x and x'. For each pair, the function divides p - e^epsilon q - delta by the
+    standard error of this number. The function returns the pair with the largest quotient. Do not
     use the same draws for this choice and for the test. If the claim does not imply any pair with a
     delta below 1 and an epsilon up to 700, the function returns the pair of
     `unrefutable_eps_delta`.
@@ -436,12 +438,11 @@ class TradeOff(Claim, word="TradeOff"):
     Give either `function`, or `epsilons` and `deltas`. With `epsilons` and `deltas`, the claim
     states that the mechanism is (epsilon, delta)-DP for every pair.
 
-    dpcore evaluates `function` at 1,019 type I errors. It replaces the function by a convex curve
-    that is never above the function, so the claim becomes slightly weaker. The curve cannot
-    represent a delta below 1e-12. The claim also holds if the two neighbouring inputs are
-    exchanged. If the function f does not equal its inverse, the claim is therefore max(f, f^-1).
-    dpcore stores the curve as a table of pairs (epsilon, delta). Files and pickles contain only
-    this table, not the function.
+    dpcore evaluates `function` at 1,019 type I errors, and replaces `function` by a convex curve
+    that is never above it. Therefore the claim becomes slightly weaker. The curve cannot represent
+    a delta below 1e-12. The claim is also about the exchanged neighbouring inputs. Therefore, if
+    the function f does not equal its inverse, the claim is max(f, f^-1). dpcore stores the curve as
+    a table of pairs (epsilon, delta). Files and pickles contain only this table, not the function.
 
     Args:
         function: function that takes a type I error a, a float from 0 to 1, and returns the least
@@ -456,8 +457,8 @@ class TradeOff(Claim, word="TradeOff"):
     Raises:
         TypeError: if an argument has the wrong type, if both `function` and `epsilons` are given,
             or if neither is given.
-        ValueError: if `function` is not convex, or returns a value below 0 or above 1 - a. Also if
-            `epsilons` do not increase, or an entry is out of range.
+        ValueError: if `function` is not convex, if it returns a value below 0 or above 1 - a, if
+            `epsilons` do not increase, or if an entry is out of range.
 
     Source:
         Dong, Roth and Su (2022), definition 2.1. Proposition 2.12 relates pairs (epsilon, delta) to
@@ -597,7 +598,8 @@ def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None =
         name: name of the argument, for error messages.
         value: value to check.
         partner: None, or a pair of a vector and a word. `value` must have the same length as this
-            vector. The word describes one number of the vector in error messages, such as "order".
+            vector. In error messages, the word (such as "order") describes one number of the
+            vector.
 
     Raises:
         TypeError: if `value` does not contain numbers.
@@ -663,8 +665,8 @@ def polyline_lower_bound(x: Floats, convex_y: Floats) -> tuple[Floats, Floats]:
 
     The convex function is known only at the points `x`. Between two neighbouring points, the convex
     function lies above two lines. The first line goes through the left point and the point before
-    it. The second line goes through the right point and the point after it. The corners are the
-    crossings of these lines.
+    the left point. The second line goes through the right point and the point after the right
+    point. The corners are the crossings of these lines.
 
     Args:
         x: points in increasing order, at least four, shape `(m,)`.
@@ -723,7 +725,7 @@ def _curve_to_epsilon_deltas(errors: Floats, type_two: Floats) -> tuple[Floats, 
 
 
 def least_delta_per_epsilon(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct epsilons in increasing order, with the least delta for each.
+    """Return the distinct epsilons in increasing order, and the least delta of each epsilon.
 
     `deltas` contains one delta for each entry of `epsilons`. An epsilon can occur several times.
     The result is a pair of arrays with the same length.

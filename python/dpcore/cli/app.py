@@ -504,8 +504,8 @@ def main(args: Sequence[str] | None = None) -> int:
           not be written.
         - 4: some parts of a divided audit are missing (`dpcore merge`).
         - 5: the file with the counts of one part could not be written (`dpcore count`).
-        - 130: the command was interrupted with Ctrl-C. If the signal with number n ended it, the
-          status is 128 + n.
+        - 130: the command was interrupted with Ctrl-C. If the signal with number n ended the
+          command, the status is 128 + n.
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])

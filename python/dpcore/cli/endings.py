@@ -78,8 +78,8 @@ def to_usage_errors(mechanism_hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
     the argument becomes the name of the command-line option.
 
     Args:
-        mechanism_hint: a text on how dpcore calls a mechanism. It becomes the hint of errors about
-            a mechanism's outputs.
+        mechanism_hint: a text on how dpcore calls a mechanism. This text becomes the hint of errors
+            about a mechanism's outputs.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def wrap_user_errors(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> I
     """Return a context manager that converts exceptions of the user's code to `Failure` errors.
 
     Args:
-        doing: first words of the error message, which describe what is being done.
+        doing: first words of the error message, which describe what dpcore was doing.
         file: path of the user's file. The message states the line of this file at which the
             exception occurred.
         hint: advice for the user, which is printed after the error message.
@@ -189,7 +189,7 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
 def collect_unwritten(failures: list[str]) -> Iterator[None]:
     """Return a context manager that catches errors of writing and adds their messages to a list.
 
-    Therefore the caller can continue with the next file if one file cannot be written.
+    If one file cannot be written, the caller can therefore continue with the next file.
     """
     try:
         yield
@@ -206,7 +206,8 @@ def collect_unwritten(failures: list[str]) -> Iterator[None]:
 def always_show_file_warnings() -> Iterator[None]:
     """Return a context manager in which warnings about files are always printed.
 
-    Each warning is one line on stderr. It is also printed if a warning filter would hide it.
+    Each warning is one line on stderr. The warning is printed even if a warning filter would hide
+    it.
     """
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

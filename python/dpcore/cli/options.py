@@ -534,7 +534,7 @@ def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]
         function: the function that will be called.
 
     Returns:
-        Dictionary with the names and values of these options. It can be used as keyword arguments.
+        Dictionary with the names and values of these options, for use as keyword arguments.
     """
     taken = inspect.signature(function).parameters
     return {
@@ -615,11 +615,11 @@ _Options = TypeVar("_Options")
 
 
 def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives the options of a dataclass to a command of the command line.
+    """Return a decorator that adds the options in a dataclass to a command-line command.
 
-    The function of the command has a parameter `asked`. The decorated function has one parameter
-    for each option in place of `asked`. When it runs, it puts the values of the options into an
-    instance of `kind`. It passes this instance as `asked`.
+    The function of the command has a parameter `asked`. The decorated function has, in place of
+    `asked`, one parameter for each option. The decorated function puts the values of the options
+    into an instance of `kind`, and passes this instance to the original function as `asked`.
 
     Args:
         kind: dataclass whose fields are options, such as `AuditArguments`.

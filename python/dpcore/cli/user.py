@@ -82,8 +82,8 @@ def load_mechanism_from_file(
         path: path of the Python file.
         name: name of the object in the file. Dots are allowed, as in "model.release".
         label: name of the mechanism in messages and reports.
-        repeated: True if the mechanism returns one output per call. In this case, dpcore calls it
-            once for each output.
+        repeated: True if the mechanism returns one output per call. In this case, dpcore calls the
+            mechanism once for each output.
         catch: names of exceptions, separated by commas. If a call raises such an exception, dpcore
             uses the exception as the output. This argument is used only if `repeated` is True.
 
@@ -174,7 +174,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 class Guarded:
-    """Wrapper of a user's mechanism. It marks exceptions as errors of the user's code.
+    """Wrapper of a user's mechanism that marks exceptions as errors of the user's code.
 
     Attributes of the mechanism, such as `claim`, `default_pair` and `thread_safe`, can be read from
     the wrapper.
@@ -183,8 +183,8 @@ class Guarded:
         mechanism: the user's callable.
         label: name of the mechanism in reports and error messages.
         file: path of the user's file, for error messages.
-        function: the user's function, if `mechanism` calls it once for each output. If an attribute
-            is missing in `mechanism`, the value is read from this function.
+        function: the user's function, if `mechanism` calls this function once for each output. If
+            an attribute is missing in `mechanism`, the value is read from the function.
     """
 
     def __init__(

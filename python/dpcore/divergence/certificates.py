@@ -57,8 +57,8 @@ def bernoulli_renyi(p: Floats, q: Floats, alphas: Floats) -> Floats:
 
     `p` and `q` hold the probabilities of e events under the first and the second distribution,
     shape (e,). `alphas` holds the orders, shape (a,). The result has shape (e, a), and is 0 if p <=
-    q. If p > q, the divergence increases in p and decreases in q. Therefore a lower limit of p,
-    together with an upper limit of q, gives a lower bound of the divergence.
+    q. If p > q, the divergence increases in p and decreases in q. Therefore a lower bound of the
+    divergence can be computed from a lower limit of p and an upper limit of q.
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
@@ -87,18 +87,19 @@ def best_event(
     """Choose the event for which the largest lower bound of the Renyi divergence is expected.
 
     There are two sets of rows. Their distributions are P and Q, and the divergence is D(P||Q). A
-    score maps each row to a number. The event is "score >= threshold" or "score < threshold". It is
-    chosen on a part of the rows (the choosing rows), and will be counted on other rows (the counted
-    rows). The first entry of the result is the index of the threshold. The second entry is True for
-    "score >= threshold".
+    score maps each row to a number. The event is "score >= threshold" or "score < threshold". The
+    event is chosen on a part of the rows (the choosing rows), and will be counted on other rows
+    (the counted rows). The first entry of the result is the index of the threshold. The second
+    entry is True for "score >= threshold".
 
     Args:
         chosen: for each set and each of t thresholds, the number of choosing rows with score >=
             threshold, shape (2, t). The set of P comes first.
         chosen_rows: number of choosing rows of each set.
         counted_rows: number of counted rows of each set.
-        alphas: orders. The bound of an event at each order is divided by the largest bound of all
-            events at this order. The event with the largest average of these quotients is chosen.
+        alphas: orders. At each order, the bound of an event is divided by the largest bound of any
+            event at this order. The function chooses the event with the largest average of these
+            quotients over the orders.
         tail: failure probability of the lower limit of P(event), and also of the upper limit of
             Q(event).
     """
@@ -124,8 +125,8 @@ def best_bin_edges(
     A score maps each row to a number. The bins are intervals of scores. The result holds the edges
     of the bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold
     (column i - 1 of `chosen`), and the largest index for infinity. The bound is the logarithm of a
-    sum with one term per bin. Therefore the best bins for a given order and number of bins are
-    found by dynamic programming.
+    sum with one term per bin. Therefore, for a given order and number of bins, dynamic programming
+    finds the best bins.
     """
     edges = _possible_bin_edge_indices(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
@@ -223,7 +224,7 @@ class HeldOut(Record, word="HeldOut"):
 
     A score maps a row to a number. Each set is divided into two halves. In the first half, the
     choosing rows are used to choose an event, "score >= threshold" or "score < threshold". The
-    second half (the counted rows) is used only to count how often this event holds.
+    second half (the counted rows) is used only to count the rows for which this event is true.
 
     Args:
         thresholds: thresholds of the score, ascending, shape (t,).
@@ -233,8 +234,8 @@ class HeldOut(Record, word="HeldOut"):
         counted: for each set and threshold, the number of counted rows with score >= threshold,
             shape (2, t).
         counted_rows: number of counted rows of each set.
-        trained_rows: number of rows of each set on which the score was fitted. It is (0, 0) if the
-            caller fixed the score in advance.
+        trained_rows: number of rows of each set on which the score was fitted. The pair is (0, 0)
+            if the caller fixed the score in advance.
         one_per_group: True if rows have groups, and only one random row of each group is a choosing
             or counted row.
         score: name of the score in the texts that describe events.
@@ -265,15 +266,15 @@ def count_held_out(
     The score maps a row to a number. Each set is split at random into two halves. The second half
     (the counted rows) is not used for the fit. The score is fitted on the first half. The first
     half also contains the choosing rows, on which an event "score >= threshold" can be chosen
-    later. The score of a choosing row must come from a fit that did not use this row. The function
-    therefore makes four more fits. Each of the four fits uses three quarters of the first half, and
-    scores the remaining quarter. If there are far more rows than a fit needs, the function makes
-    only one fit. The choosing rows are then the rows of the first half that this fit did not use.
-    If `score` is fixed in advance, the function makes no fit.
+    later. The score of a choosing row must come from a fit that did not use this row. Therefore the
+    function makes four more fits. Each of these fits uses three quarters of the first half, and is
+    then used to score the remaining quarter. If there are far more rows than a fit needs, the
+    function makes only one fit. The choosing rows are then the rows of the first half that this fit
+    did not use. If `score` is fixed in advance, the function makes no fit.
 
     Args:
-        points: the rows of both sets, not scaled. If the rows were scaled by moments of all rows,
-            the counted rows would influence their own scores.
+        points: the rows of both sets, not scaled. If the rows are scaled by moments of all rows,
+            the counted rows influence their own scores.
         rng: random generator for the split of the rows, for the choice of training rows if there
             are too many, and for the choice of one row of each group.
         score: function that replaces the default score, a logistic regression. A function of two
@@ -415,9 +416,9 @@ class Certificate(Record, word="Certificate"):
 
     Attributes:
         alphas: orders, shape (n_alpha,).
-        bound: lower bounds in nats, shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0).
-            In each direction, the bounds at all orders hold together with probability at least
-            `confidence`.
+        bound: lower bounds in nats, shape (2, n_alpha): row 0 is D(P0||P1), row 1 is D(P1||P0). In
+            each direction, with probability at least `confidence`, the bounds at all orders are
+            true.
         events: description of the event that was counted, for each direction.
         counts: number of counted rows for which the event holds, for each direction. `counts[i].k`
             belongs to the numerator, and `counts[i].k_prime` to the denominator.
@@ -476,15 +477,15 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
 
         D_alpha(P||Q) >= d_alpha(p_low || q_high),
 
-    where d_alpha is the divergence of two Bernoulli distributions. The same two limits serve for
-    every alpha > 0. The bins give a second bound for alpha > 1. It uses limits p_low_i <= P(B_i)
-    and Q(B_i) <= q_high_i that hold together for all i:
+    where d_alpha is the divergence of two Bernoulli distributions. The same two limits are used for
+    every alpha > 0. The bins give a second bound for alpha > 1. This second bound uses limits
+    p_low_i <= P(B_i) and Q(B_i) <= q_high_i that are valid for all i at once:
 
         D_alpha(P||Q) >= ln(sum_i p_low_i^alpha q_high_i^(1 - alpha)) / (alpha - 1).
 
-    The failure probability is shared between the event and the bins. The larger of the two bounds
-    is therefore valid. D_alpha does not decrease in alpha, and a bound at one order therefore holds
-    also at every larger order. A negative bound is replaced by 0.
+    The failure probability 1 - confidence is divided between the event and the bins. Therefore the
+    larger of the two bounds is valid. D_alpha does not decrease in alpha. Therefore a bound at one
+    order is also valid at every larger order. A negative bound is replaced by 0.
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
@@ -493,8 +494,8 @@ def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Cert
             between 0 and 1.
 
     Returns:
-        The bounds. All bounds of both directions hold together with probability at least 1 - 2 (1 -
-        confidence).
+        The bounds. With probability at least 1 - 2 (1 - confidence), all bounds of both directions
+        are true.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -528,10 +529,10 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
     """Compute a certified lower bound of epsilon at one delta, from an event on two sets of rows.
 
     A score maps each row to a number. On one half of the rows (the choosing rows), the function
-    chooses an event, "score >= threshold" or "score < threshold". It also chooses which set is P
-    and which is Q in P(event) <= e^epsilon Q(event) + delta. On the other half (the counted rows),
-    `dpcore.bounds.clopper_pearson` computes the bound from the number of times that the event
-    occurs in each set.
+    chooses an event, "score >= threshold" or "score < threshold". In P(event) <= e^epsilon Q(event)
+    + delta, P belongs to one set, and Q to the other set. The function also chooses which set
+    belongs to P. On the other half (the counted rows), `dpcore.bounds.clopper_pearson` computes the
+    bound from the number of times that the event occurs in each set.
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
@@ -555,11 +556,11 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 def epsilon_hat(held_out: HeldOut, delta: float, event_choice_confidence: float = 0.95) -> float:
     """Estimate epsilon at one delta from an event on two sets of rows. The estimate is not a bound.
 
-    The event is the same as in `epsilon_lower`. It was chosen on one half of the rows. The other
-    half are the counted rows. The event holds for k of n counted rows of one set, and for k' of n'
-    counted rows of the other set. The estimate is ln((k/n - delta) / (k'/n')). It is 0 if this
-    logarithm is negative or k/n <= delta, because (0, delta)-DP allows these frequencies. It is
-    infinite if k/n > delta and k' = 0. It is never NaN.
+    The event is the same as in `epsilon_lower`, and was chosen on one half of the rows. The rows of
+    the other half are the counted rows. The event is true for k of n counted rows of one set, and
+    for k' of n' counted rows of the other set. The estimate is ln((k/n - delta) / (k'/n')). The
+    estimate is 0 if this logarithm is negative or k/n <= delta, because (0, delta)-DP allows these
+    frequencies. The estimate is infinite if k/n > delta and k' = 0. The estimate is never NaN.
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.

@@ -327,8 +327,8 @@ def discrete_renyi_divergence(
         loss: privacy loss ln(p / q) at each point, inf if q is 0.
         missing: total probability under Q of the points with p = 0.
         rest: None if every point is a single value. If points stand for many values, `rest`
-            contains one number for each point: the divergence D_a(P||Q) of the conditional
-            distributions of the values of the point.
+            contains one number for each point. This number is the divergence D_a(P||Q) of the
+            conditional distributions, given that the value belongs to the point.
     """
     whole = loss if rest is None else loss + rest
     if np.isinf(alpha):
@@ -374,8 +374,8 @@ def binary_log_ratios(atom_prob0: float, atom_prob1: float) -> tuple[Side, npt.N
     """Compare two distributions on two points: one value, and all other values together.
 
     `atom_prob0` and `atom_prob1` are the probabilities of the value under P0 and P1. The first
-    result is the tuple that `law_log_ratios` returns for the two points. The second result is True
-    for each point that has positive probability under P0.
+    result is the tuple that `law_log_ratios` returns for the two points. The second result is an
+    array that is True for each point with positive probability under P0.
     """
     p, q = np.array([atom_prob0, 1.0 - atom_prob0]), np.array([atom_prob1, 1.0 - atom_prob1])
     log_p, loss, missing = law_log_ratios(p, q)
@@ -729,7 +729,8 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L2 distance of the results of two neighbouring inputs before noise.
+        sensitivity: largest L2 distance between the results for two neighbouring inputs, before
+            noise is added.
         sigma: standard deviation of the noise, in the same units as `sensitivity`.
 
     Returns:
@@ -755,13 +756,14 @@ def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -
 
     The Renyi DP is D_alpha of two Laplace distributions whose means are `sensitivity` apart. The
     mechanism may also release a vector with independent noise on every entry. For orders of at
-    least 1, the Renyi DP of the vector is the same. The reason is that D_alpha of one entry is
-    convex in the distance and 0 at distance 0. Therefore the sum over the entries is largest if
-    only one entry differs.
+    least 1, the Renyi DP of the vector is the same. The reason is that D_alpha of one entry is a
+    convex function of the distance of the means, and is 0 at distance 0. Therefore the sum over the
+    entries is largest if only one entry differs.
 
     Args:
         alphas: orders above 0, or inf; any shape.
-        sensitivity: largest L1 distance of the results of two neighbouring inputs before noise.
+        sensitivity: largest L1 distance between the results for two neighbouring inputs, before
+            noise is added.
         scale: scale of the noise, in the same units as `sensitivity`.
 
     Returns:

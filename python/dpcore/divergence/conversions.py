@@ -137,8 +137,8 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     above all given divergences. The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)``
     with ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value
     of ``a``, this epsilon is linear in xi and rho. Therefore the best line is a vertex of the set
-    of candidates (xi, rho). Such a line is horizontal, goes through the origin, or contains an edge
-    of the upper concave hull of the given points.
+    of candidates (xi, rho). The line of a vertex is horizontal, goes through the origin, or
+    contains an edge of the upper concave hull of the given points.
 
     Between two given orders, the true divergence may be above the line. Therefore give orders with
     a spacing of at most 0.1. The function `canonne_kamath_steinke` uses only the given orders, and

@@ -499,8 +499,8 @@ def renyi(
     D_alpha(P0||P1) = ln E_P0[(dP0/dP1)^(alpha - 1)] / (alpha - 1), in nats. The result is an
     estimate, never a bound. Read the field `belief` of the result first. This field states how
     reliable each value is. No sample can bound a divergence from above. With `certified=True`, the
-    function also computes a lower bound. In D(P||Q), the sample of P is the numerator and the
-    sample of Q the denominator.
+    function also computes a lower bound. In D(P||Q), the sample of P is called the numerator, and
+    the sample of Q the denominator.
 
     The methods are:
 
@@ -540,18 +540,19 @@ def renyi(
 
     A value is not resolved if one of these conditions holds:
 
-    - The comparison method gives a value that is larger by several joint standard errors: 2 if this
-      method is "score", or 3 if it is "ball".
+    - The comparison method gives a value that is larger by 2 joint standard errors (if the
+      comparison method is "score") or by 3 (if the comparison method is "ball").
     - A test of P0 = P1 by the energy distance rejects at the level .01, but the value is not more
       than 2 standard errors above 0.
     - The order is at least one, and too many rows of the numerator lie beyond all rows of the
-      denominator, in one coordinate or by their scores. A test at the level 1e-4 decides this. Its
-      null hypothesis is that the ratio of densities is constant at the edge of the denominator.
+      denominator, in one coordinate or by their scores. A test at the level 1e-4 decides if there
+      are too many. The null hypothesis of this test is that the ratio of densities is constant at
+      the edge of the denominator.
     - The order is at least one, and too many rows of the numerator lie far from the denominator.
       For each row of the denominator, take the distance to the nearest other row of the
       denominator. A row is far if its distance is more than three times the largest of these
-      distances. A test at the level 1e-4 decides this. Its null hypothesis is that the two
-      distributions are equal.
+      distances. A test at the level 1e-4 decides if there are too many far rows. The null
+      hypothesis of this test is that the two distributions are equal.
     - The order is above `alpha_max`, a field of the result. At larger orders, the average over the
       rows depends on too few rows.
     - The value is less than 4 standard errors from 0, and the standard error is above .0125. The
@@ -601,8 +602,8 @@ def renyi(
             or in a notebook.
         score: function that replaces the logistic regression of "score". A function of two
             arguments (train0, train1) fits a score, and returns a function that maps rows to
-            scores. A function of one argument maps rows to scores, and was fixed before the data
-            were seen.
+            scores. A function of one argument is the score itself. It maps rows to scores, and must
+            be fixed before the data are seen.
         checks: True to test the values on held-out rows, and to run the comparison method. False
             saves time. The method `epsilon` of the result then cannot use events on held-out rows.
         replicates: number of resampled data sets for "subsample" and "bootstrap". Defaults to 200.

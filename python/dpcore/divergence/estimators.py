@@ -52,12 +52,12 @@ class Atoms(NamedTuple):
     """The atoms of two sets of rows. An atom is a value at which at least 5 rows coincide.
 
     Args:
-        of: one array per direction, D(P0||P1) and D(P1||P0), with one entry for each of the u
-            distinct points of both sets. An entry is True if the estimate for this direction treats
-            the point as an atom. If at least 99 % of the rows are on atoms, every point is treated
-            as an atom.
+        of: one array for D(P0||P1), and one for D(P1||P0). Each array has one entry for each of the
+            u distinct points of both sets. An entry is True if the estimate for this direction
+            treats the point as an atom. If at least 99 % of the rows are on atoms, every point is
+            treated as an atom.
         share: share of the rows of each set that are on atoms, shape (2,).
-        rows_per_atom: average number of rows at a repeated value, in both sets together. It is NaN
+        rows_per_atom: average number of rows (of both sets together) at a repeated value. It is NaN
             if fewer than 1 % of the rows are at repeated values.
     """
 
@@ -98,8 +98,8 @@ def line_ball(
     and explains it. The distance of two numbers y and a is |y - a|, rounded to float64.
 
     If rows are not resampled (`plan` is None), the memory per row is at most 32 bytes. Otherwise,
-    it is 40 bytes, plus 8 bytes for each thread, plus 4 bytes for each resampled data set that is
-    computed at the same time.
+    the memory per row is 40 bytes, plus 8 bytes for each thread, plus 4 bytes for each resampled
+    data set that is computed at the same time.
 
     Args:
         values0: one number for each row of the first set, shape (N0,), finite.
@@ -167,7 +167,7 @@ def max_possible_values(size: int, minimum_ball_rows: int, alphas: Floats) -> Fl
     """Compute the largest value that the estimate by counts in balls can give, for each order.
 
     A ball around a row of the numerator (the set of P in D(P||Q)) contains at least
-    `minimum_ball_rows` rows of the denominator (the set of Q). The largest value results if every
+    `minimum_ball_rows` rows of the denominator (the set of Q). The estimate is largest if every
     ball contains all rows of the numerator, and exactly `minimum_ball_rows` rows of the
     denominator. `size` is the number of rows of the denominator.
     """
@@ -205,19 +205,18 @@ def estimate_by_balls(task: Task) -> Raw:
 
     - 20 bytes for each of the K nearest points of the other set. K is k1 without a plan to
       resample, and somewhat larger with a plan.
-    - 4 bytes for each listed point of the same set. The listed points are the points inside the
-      largest ball around the point. If fewer points lie outside the smallest ball, these points are
-      listed instead. Each list is limited to 4096 points, or to its equal share of 1 GiB if this
-      share is larger. If a list would exceed the limit, the search for this point is repeated for
-      every resampled data set.
+    - 4 bytes for each listed point of the same set. Usually, the points inside the largest ball
+      around the point are listed. If the points outside the smallest ball are fewer, those points
+      are listed instead. Each list is limited to 4096 points, or to its equal share of 1 GiB if
+      this share is larger. If a list would exceed the limit, the search for this point is repeated
+      for every resampled data set.
 
     Without a plan, only one block of at most 8192 points takes this memory at a time, about 128
     MiB.
 
     Args:
         task: the two sets, the orders, k, and the plan to resample. In every resampled data set,
-            atoms, k1 and groups are the same as in the sample. The number n leaves out one copy of
-            y.
+            atoms, k1 and groups are the same as in the sample. One copy of y is not counted in n.
 
     Returns:
         The estimates of D(P0||P1) and D(P1||P0) at all orders.
@@ -449,8 +448,8 @@ def estimate_by_k_nearest(task: Task) -> Raw:
     rows have densities on all of R^d. If the rows lie on a surface of lower dimension, the exponent
     d is wrong and every value is too large.
 
-    Memory: 24 K bytes for every row. K is k without a plan to resample, and somewhat larger with
-    one.
+    Memory: K times 24 bytes for every row. Without a plan to resample, K is k. With a plan, K is
+    somewhat larger.
 
     Args:
         task: the two sets without repeated rows, the orders, k, and the plan to resample (jackknife
@@ -536,7 +535,7 @@ def _list_poczos_notes(points: Points, alphas: Floats, k: int) -> tuple[str, ...
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows are one point. The two sets are Y_0 and Y_1. Take the k points of Y_j that are
+    Equal rows count as one point. The two sets are Y_0 and Y_1. Take the k points of Y_j that are
     nearest to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the distance from y
     to the k-th point. Let N'_j be the sum of n_j over the points of Y_j. In dimension d, the
     density of set j at y is estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With b = alpha - 1,
@@ -552,14 +551,14 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     estimate is too large by about 0.22 for any number of rows. If a row counts as its own
     neighbour, the estimate is too large by about another 0.25.
 
-    Memory: 24 K bytes for every distinct row. K is k without a plan to resample, and somewhat
-    larger with one.
+    Memory: K times 24 bytes for every distinct row. Without a plan to resample, K is k. With a
+    plan, K is somewhat larger.
 
     Args:
-        task: the two sets, the orders, k, and the plan to resample. k counts distinct points. If a
-            set has fewer than k points, all are used. With the bootstrap, the mean and the standard
-            deviation of the estimates on the resampled data sets are the two results that the paper
-            reports.
+        task: the two sets, the orders, k, and the plan to resample. Here k is a number of distinct
+            points. If a set has fewer than k points, all its points are used. With the bootstrap,
+            the mean and the standard deviation of the estimates on the resampled data sets are the
+            two results that the paper reports.
         self_neighbour: True if a point of Y_j counts as the first of its own neighbours in Y_j. The
             paper does not specify this.
         literal: True for the printed formula, False for the corrected formula. Both give D_1 for

@@ -33,8 +33,8 @@ class Finder:
         among: pooled ids of the points that are searched, ascending, shape (p,). All distinct
             points of both sets together are numbered, and the pooled id of a point is its number.
         threads: number of threads of a search.
-        counted: dictionary with an entry "rescans". This object adds the number of searches that it
-            repeats to this entry.
+        counted: dictionary with an entry "rescans". The finder adds the number of repeated searches
+            to this entry.
     """
 
     def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
@@ -57,8 +57,8 @@ class Finder:
 
         Returns:
             Pooled ids of the nearest points, and their squared distances from the given points,
-            each of shape (q, width). They are ordered by distance, and at equal distances by pooled
-            id.
+            each of shape (q, width). The points are ordered by distance. Points at equal distances
+            are ordered by pooled id.
         """
         if self.points.dim > 1:
             return self._brute_knn_squared(queries, width)
@@ -116,11 +116,12 @@ def required_list_length(
         single: True if `needed` counts distinct points. False if it counts rows (copies of points).
 
     Returns:
-        The smallest length K for which fewer than `needed` entries remain with a probability below
-        1e-6 (`RUNS_OUT`). Under the bootstrap, the number of remaining rows is Poisson with mean K,
-        and the number of remaining points is binomial with probability 1 - 1/e. For the other
-        plans, the function uses a binomial distribution with the share of rows that are kept. This
-        distribution is wider than the exact hypergeometric distribution.
+        The smallest length K with this property: the probability that fewer than `needed` entries
+        remain is below 1e-6 (`RUNS_OUT`). Under the bootstrap, the number of remaining rows is
+        Poisson with mean K, and the number of remaining points is binomial with probability 1 -
+        1/e. For the other plans, the function uses a binomial distribution. Its probability is the
+        share of rows that are kept. This distribution is wider than the exact hypergeometric
+        distribution.
     """
     if plan is None or needed >= points:
         return min(needed, points)
@@ -142,7 +143,7 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
     A block takes about a second. `queries` is the number of points whose neighbours are searched,
     and `points` is the number of points among which they are searched. Each search takes `each`
     bytes of memory. A block takes at most 128 MiB (`BLOCK_BYTES`), but contains at least 256
-    searches if there are so many.
+    searches (or all searches if there are fewer).
     """
     work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
@@ -300,7 +301,7 @@ class Four:
     def search_counters(self) -> dict[str, int]:
         """Counts of the neighbour search, by name.
 
-        The entry "rescans" is the number of repeated searches. Each query has a list of its nearest
+        The entry "rescans" is the number of repeated searches. Each point has a list of its nearest
         neighbours. The entry "run_outs" is the number of lists that were too short for a resampled
         data set. The entry "list" is the length of the longest list.
         """
@@ -312,8 +313,8 @@ class Four:
     def count_zero_radii(self, k: int) -> list[int]:
         """Count the rows of each set whose k-th nearest neighbour is at distance zero.
 
-        A row is counted if the k-th nearest neighbour in the first set, or the one in the second
-        set, is at distance zero.
+        A row is counted if its k-th nearest neighbour in at least one of the two sets is at
+        distance zero.
         """
         zero_rows: list[int] = []
         for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
@@ -378,9 +379,10 @@ def estimate_from_lists(
     Args:
         task: the two sets, the A orders, and the plan to resample.
         four: neighbour lists of the points of both sets.
-        formula: function of two arrays: the numbers of rows of the first set, and of the second
-            set, at every distinct point. It returns the estimates, and the effective number of
-            terms of each average, both of shape (2, A).
+        formula: function of two arrays. The first array holds the number of rows of the first set
+            at every distinct point, and the second array holds the same for the second set. The
+            function returns the estimates, and the effective number of terms of each average, both
+            of shape (2, A).
     """
     points, plan = task.points, task.plan
     value, effective = formula(count_copies(points, 0), count_copies(points, 1))

@@ -77,9 +77,9 @@ class Raw:
             requested, or if the estimate on a resampled data set was not finite.
         depth: number of nearest rows of the denominator that define the neighbourhood (ball) around
             each row of the numerator, for each direction.
-        ceiling: largest value that the method can give, shape (2, n_alpha). It results if every
-            ball contains all rows of the numerator. NaN for methods that do not count rows in
-            balls.
+        ceiling: largest value that the method can give, shape (2, n_alpha). The method gives this
+            value if every ball contains all rows of the numerator. NaN for methods that do not
+            count rows in balls.
         effective: effective number of terms of the average over rows, shape (2, n_alpha). It is
             (sum w)^2 / sum w^2 with w the averaged terms. NaN if the method does not average such
             terms.
@@ -93,8 +93,8 @@ class Raw:
         counted: counts of the neighbour search, by name, such as "rescans" (repeated searches).
         notes: remarks on the estimates, as sentences that the report prints.
         beyond_share: share of the numerator's rows that are below or above all rows of the
-            denominator, for each direction, shape (2,). It is 0 if the estimates are computed from
-            rows of more than one number.
+            denominator, for each direction, shape (2,). The share is 0 if the estimates are
+            computed from rows with more than one coordinate.
     """
 
     value: Floats
@@ -273,8 +273,8 @@ class ResamplingPlan:
         deviations of its g estimates. For subsampling m of N rows without replacement (Politis and
         Romano 1994), the standard deviation of the estimates is multiplied by sqrt(m/N)/sqrt(1 -
         m/N). Here m = N/2, and this factor is 1. Therefore the result for subsampling is the
-        standard deviation of the estimates. The bootstrap has the same result without a factor. The
-        result is NaN if an estimate is not finite.
+        standard deviation of the estimates. For the bootstrap, the result is also the standard
+        deviation of the estimates. The result is NaN if an estimate is not finite.
         """
         with np.errstate(invalid="ignore"):
             if self.kind != "jackknife":

@@ -37,15 +37,15 @@ _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 class Epsilon(Record, word="Epsilon"):
     """Three values of epsilon at one delta, computed from two samples: a bound and two estimates.
 
-    The samples are treated as outputs of a mechanism on two neighbouring inputs. Epsilon is the
-    epsilon of (epsilon, delta)-DP for the distributions of the samples. A held-out event is an
+    The samples are treated as outputs of a mechanism on two neighbouring inputs. Here epsilon means
+    the epsilon in (epsilon, delta)-DP for the distributions of the samples. A held-out event is an
     event that was chosen on one half of the rows and counted on the other half.
 
     Attributes:
         delta: delta in (epsilon, delta)-DP, as requested.
-        epsilon_lower: certified lower bound of epsilon, from the counts of a held-out event. It
-            holds with probability `confidence`. None if no events were counted, or if the caller
-            did not state that rows (or groups) are independent.
+        epsilon_lower: certified lower bound of epsilon, from the counts of a held-out event. The
+            bound holds with probability `confidence`. None if no events were counted, or if the
+            caller did not state that rows (or groups) are independent.
         epsilon_hat: estimate of epsilon from the relative frequencies of the same event. It is not
             a bound. None if no events were counted.
         epsilon_rdp: estimate of epsilon from the estimated Renyi divergences by the conversion of
@@ -57,7 +57,7 @@ class Epsilon(Record, word="Epsilon"):
             the epsilon that follows from this line. None if `epsilon_rdp` is None.
         confidence: confidence of `epsilon_lower`.
         extrapolated: True if delta is below 10 divided by the number of rows of the smaller sample.
-            Events of so small a probability are too rare in the samples to give evidence.
+            Events with such a small probability are too rare in the samples to give evidence.
         reasons: one sentence for each result that is missing or needs an explanation.
     """
 
@@ -140,11 +140,12 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     set of P is the numerator and the set of Q the denominator.
 
     Attributes:
-        belief: how reliable each value is, for each direction and order: the first of four phrases
-            that applies. "refuted by its own certificate" means that a certified lower bound
-            exceeds the value. "saturated" means that the divergence may be larger than the method
-            can show. "not resolved at this alpha" means that a test contradicts the value, or that
-            the value is too uncertain. "estimate only" means that no test contradicts the value.
+        belief: phrase that states how reliable each value is, for each direction and order. It is
+            the first of the following four phrases that applies. "refuted by its own certificate"
+            means that a certified lower bound exceeds the value. "saturated" means that the
+            divergence may be larger than the method can show. "not resolved at this alpha" means
+            that a test contradicts the value, or that the value is too uncertain. "estimate only"
+            means that no test contradicts the value.
         reason: one sentence that explains the least reliable value.
         method: name of the method that computed the values.
         alphas: orders, ascending, shape (n_alpha,); 1.0 is the KL divergence.
@@ -154,10 +155,11 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         resolved: True for each value whose belief is "estimate only".
         ceiling: largest value that the method can give. NaN if the method does not count rows in
             balls. A ball is the neighbourhood of a row up to its k-th nearest row in the other set.
-            The largest value results if every ball contains all rows of the numerator.
+            The method gives the largest value if every ball contains all rows of the numerator.
         alpha_max: for each direction, the largest order at which enough rows contribute to the
             average. None if the smallest order is already too large.
-        kl: KL divergence (order 1) in both directions, also if 1 is not among `alphas`, shape (2,).
+        kl: KL divergence (order 1) in both directions, shape (2,). It is computed even if 1 is not
+            among `alphas`.
         sizes: number of rows of each set. Repeated rows are counted as often as they occur.
         dim: number of coordinates of a row.
         k: requested number of neighbours.
@@ -165,7 +167,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
             ball. It is `k`, or more if the sets differ in size.
         error: kind of standard errors: "jackknife", "subsample", "bootstrap" or None.
         beside: estimates of a second method from the same rows. The second method is "ball" if
-            `method` is "score", and "score" otherwise. None if it did not run.
+            `method` is "score", and "score" otherwise. None if the second method did not run.
         checks: results of tests of P0 = P1 on held-out rows. None if the tests did not run.
         certificate: certified lower bounds of D_alpha. None if they were not requested.
         held_out: number of held-out rows in each possible event. The method `epsilon` computes a
@@ -235,7 +237,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
     def epsilon(self, delta: float) -> Epsilon:
         """Compute a bound and two estimates of epsilon at one delta from the two samples.
 
-        Epsilon is the epsilon of (epsilon, delta)-DP for the distributions of the samples.
+        Here epsilon means the epsilon in (epsilon, delta)-DP for the distributions of the samples.
 
         Args:
             delta: delta in [0, 1).
@@ -280,8 +282,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
 
         `direction` is 0 for D(P0||P1) and 1 for D(P1||P0). The orders end before the first order at
         which the estimate is not reliable (the belief is not "estimate only"). True divergences are
-        at least 0 and do not decrease in the order. Therefore each value is replaced by the largest
-        value up to this order, and negative values are replaced by 0.
+        at least 0, and do not decrease as the order increases. Therefore each value is replaced by
+        the largest value up to this order, and negative values are replaced by 0.
         """
         integer("direction", direction, 0, 1)
         above = self.alphas > 1.0
@@ -318,7 +320,8 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
                 pyplot figure, for `plt.show()`.
 
         Returns:
-            The figure. Gusain and Leith (2025) use it to choose the number of resampled data sets.
+            The figure. Gusain and Leith (2025) use such a figure to choose the number of resampled
+            data sets.
 
         Raises:
             ValueError: if the standard errors of this estimate are not of the kind "bootstrap" or

@@ -134,7 +134,7 @@ def describe_lone_rows(
     """For each of two sets, describe the rows that lie in regions without rows of the other set.
 
     If a set has groups, groups are counted instead of rows. Rows are reported only if their number
-    would be improbable under an assumption: the ratio of the two densities is constant in this
+    would be improbable under the assumption that the ratio of the two densities is constant in this
     region.
 
     Args:
@@ -174,8 +174,8 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
     Args:
         beyond: number of units of the first set that lie beyond all units of the second set.
         within: number of units of the first set in the region, including those beyond.
-        others: number of units of the second set in the region, at least 1. The innermost of them
-            is the edge of the region.
+        others: number of units of the second set in the region, at least 1. The innermost of these
+            units is the edge of the region.
     """
     from scipy.special import gammaln
 
@@ -186,7 +186,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Return how many separate rows of one set there may be before they are reported.
+    """Return the largest number of separate rows of one set that is not reported.
 
     Separate rows lie far from all rows of another set. `units` is the number of rows (or groups) of
     the first set, and `others` is the number of rows (or groups) of the second set. If both sets
@@ -330,11 +330,11 @@ def rows_to_see_one_nat(dim: int, k: int, fitted: bool) -> int:
     The estimate counts rows in balls, and each ball contains k of the N rows of a set. It is
     reliable for KL divergences up to .4 ln(N/k). If a score (a function from a row to a number) is
     fitted, twice as many rows are needed, because one half is used for the fit. The fit also needs
-    rows in proportion to the number of coordinates d. Suppose that a linear score is fitted on n
-    rows of each of two normal distributions whose means are mu apart. The score then shows the
-    share mu^2/(mu^2 + 2 d/n) of the KL divergence mu^2/2, because the fitted direction contains
-    noise. For a divergence of one nat, this share is one half if n = d. This requires 2 d rows of
-    each set.
+    rows in proportion to the number of coordinates d. Suppose that the two sets come from normal
+    distributions with means at distance mu, and that a linear score is fitted on n rows of each
+    set. The score then shows the share mu^2/(mu^2 + 2 d/n) of the KL divergence mu^2/2, because the
+    fitted direction contains noise. For a divergence of one nat, this share is one half if n = d.
+    This requires 2 d rows of each set.
 
     Args:
         dim: number of coordinates of a row.
@@ -409,17 +409,18 @@ class Case:
         certified: certified lower bounds of the divergences, shape (2, n_alpha). None if they were
             not computed.
         beside: estimates of the method "score" for comparison. None if this method did not run, or
-            if `raw` comes from it. The divergence of scores is at most the divergence of the rows.
+            if `raw` comes from this method. The divergence of scores is at most the divergence of
+            the rows.
         above: estimates of the method "ball" for comparison. None if this method did not run, or if
-            `raw` comes from it. The method "ball" may detect differences that a score does not
-            show. If rows have groups, the method uses one row of each group, because rows of the
-            same group are near each other.
+            `raw` comes from this method. The method "ball" may detect differences that a score does
+            not show. If rows have groups, the method uses one row of each group, because rows of
+            the same group are near each other.
         energy_p: p-value of the energy test of P0 = P1; NaN if the test did not run.
         outside: for each direction, a text that describes rows of the numerator in regions without
             rows of the denominator. None if no such row is to be reported.
         dim: number of coordinates of a row.
         fitted: True if the estimate uses a fitted score.
-        inconsistent: True for a method that does not converge to a divergence.
+        inconsistent: True for a method whose estimates do not converge to a divergence.
         asked: True for each order that the caller requested, shape (n_alpha,). The sentence with
             the reason explains only these orders. None means all orders.
     """

@@ -53,9 +53,10 @@ class Logistic(Record):
 
     The log odds are ln(probability that the row is from set 0 / probability that it is from set 1).
 
-    They are computed as w.z + v s + intercept. The vector z contains the d coordinates of the row,
-    standardised by the means and standard deviations of the training rows. The number s is the
-    squared length of z, centred and scaled to a standard deviation of sqrt(d) on the training rows.
+    The log odds are computed as w.z + v s + intercept. The vector z contains the d coordinates of
+    the row, standardised by the means and standard deviations of the training rows. The number s is
+    the squared length of z, centred and scaled to a standard deviation of sqrt(d) on the training
+    rows.
 
     Args:
         center: means of the coordinates of the training rows, shape (d,).
@@ -229,12 +230,13 @@ def cross_fit(
     Args:
         points: the rows of both sets. Each set needs at least 4 rows (or 4 groups), unless the
             score is fixed.
-        rng: random generator for the splits. It also draws the training rows if there are too many.
+        rng: random generator for the splits. If there are too many training rows, it also draws the
+            rows that are used.
         score: function that replaces the default score, a logistic regression on the coordinates
             and the squared length of a row. A function of two required arguments (train0, train1)
             fits a score, and returns a function that maps rows to scores. A function of one
-            required argument maps rows to scores, and was fixed before the rows were seen. It
-            scores all rows without a fit.
+            required argument is the score itself. It maps rows to scores, and must be fixed before
+            the rows are seen. It scores all rows without a fit.
 
     Returns:
         The scores of all rows. Equal rows of the same half have equal scores.
@@ -343,9 +345,9 @@ def fit_score(
     """Fit a score on rows of two sets, and return the score.
 
     A score is a function that maps a row to a number. Also return how many rows of each set were
-    used. `rows` holds the indices of the rows of each set. If there are too many, random rows are
-    used. `fitting_function` is the function that fits the score. With None, the score is a logistic
-    regression.
+    used. `rows` holds the indices of the rows of each set. If there are too many rows, random rows
+    are used. `fitting_function` is the function that fits the score. With None, the score is a
+    logistic regression.
     """
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]

@@ -131,7 +131,8 @@ def check_equality(
     The rows are divided into two halves, and each half is scored by a fit on the other half. Given
     the fit, the rows of the scored half are exchangeable. Therefore the p-value of each half is
     valid. The two p-values are dependent, because each half was used to fit the score of the other
-    half. The result is twice the smaller p-value. It is valid for any dependence (Bonferroni).
+    half. The result is twice the smaller p-value. This result is valid for any dependence
+    (Bonferroni).
 
     Args:
         points: the rows of both sets.
@@ -387,9 +388,9 @@ def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
 def group_sizes_depend_on_values_note(p: float | None) -> tuple[str, ...]:
     """Return a note if the sizes of groups of rows depend on the values of the rows.
 
-    This is so if `p`, the p-value of `size_vs_values_p`, is at most .01. Otherwise the result is an
-    empty tuple. The note states that the estimates concern all rows, and that the certified bounds
-    concern one random row of each group.
+    The function returns the note if `p`, the p-value of `size_vs_values_p`, is at most .01.
+    Otherwise the result is an empty tuple. The note states that the estimates concern all rows, and
+    that the certified bounds concern one random row of each group.
     """
     if p is None or p > LEVEL:
         return ()

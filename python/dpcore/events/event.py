@@ -105,7 +105,7 @@ class Batch:
         return self._numpy
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
-        """Return an array with some entries of each output. `places` are their indices."""
+        """Return an array of some entries of each output; `places` holds their indices."""
         return numpy_of(self._to_rows()[:, places])
 
     def count_nan_entries(self) -> int:
@@ -232,7 +232,7 @@ class DeviceScores:
             return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
     def count_at_or_above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
-        """Return, for each threshold, how many scores are not below it. NaN never counts."""
+        """Return how many scores are at or above each threshold. NaN never counts."""
         values = self.recompute_near_scores(thresholds)
         comparable = values[values == values]
         passed = self._count_thresholds_passed(comparable, thresholds)
@@ -383,19 +383,19 @@ class ScoreAttributes:
         merged: True if rounding errors cannot change the score.
         rounding: function from the rounding tolerances of the columns to the rounding tolerance of
             the score.
-        alone: for a score of only one column: function that returns the index of this column, and
-            the score for outputs that consist of this column.
-        index: for a score of only one column: the index of this column.
-        on_device: function that computes the score on the device of the outputs, or returns None if
-            it cannot.
+        alone: function that returns the index of the column and the score for outputs that consist
+            of this column. Only for a score that reads a single column.
+        index: index of the column, only for a score that reads a single column.
+        on_device: function that computes the score on the device of the outputs. It returns None if
+            the score cannot be computed there.
         compiled: True if the Rust code of dpcore computes the score of arrays faster than a device
             does.
         plainness: how hard the score is to explain to a reader; 0 is easiest.
         whole: True if the score is a whole number for every output.
         letters: True if the score is the code of a letter.
         reads_seed: True if the score reads a hash value and the seed of the hash from an output.
-        sentences: for a score with only two values: a sentence for the larger one, and one for the
-            smaller one.
+        sentences: a sentence for the larger and a sentence for the smaller value of a score, only
+            for a score with two values.
     """
 
     cost = 20
@@ -419,8 +419,8 @@ class Seen(NamedTuple):
 
     Args:
         hits: number of outputs in the event. If the event has groups of coordinates, one more count
-            follows for each group: the number of coordinates (over all outputs) that satisfy the
-            condition of the group.
+            follows for each group. It is the number of coordinates (over all outputs) that satisfy
+            the condition of the group.
         nan: number of entries of all outputs that are NaN.
         answers: for each output, True if it is in the event. None if the outputs were counted
             without bools.
@@ -476,7 +476,7 @@ class EventRecord(Record):
 
     @property
     def ballot(self) -> Ballot | None:
-        """Data with which compiled code counts this event during the draws. None if it cannot."""
+        """Data for compiled code that counts this event during the draws, or None if impossible."""
         return None
 
     def midway(self, pair: Pair) -> bool:
@@ -536,8 +536,9 @@ def group_numeric(
         outputs: array of objects, shape `(size, ...)`.
 
     Returns:
-        First, a pair for each type and shape of numeric outputs: their indices, and their array.
-        Second, the indices of all other outputs.
+        First, a list with a pair for each type and shape of numeric outputs. The pair contains the
+        indices of these outputs, and an array of them. Second, the indices of all outputs that are
+        not numeric.
 
     Example:
         >>> groups, others = group_numeric(np.array([1.5, None, 2.5], dtype=object))
@@ -746,7 +747,7 @@ def score_name(score: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):
-    """Event that never happens, for attacks that find no event. The bound on epsilon is 0."""
+    """Event that never happens, for attacks that find no event. The bound on epsilon is then 0."""
 
     happens: ClassVar[bool] = False
 

@@ -27,8 +27,8 @@ class Vote(event.EventRecord, word="Vote"):
     """Event of a majority vote of an output's entries: is the output nearer to x' or to x?
 
     If ``towards[i]`` is +1, entry i of an output votes for x' if ``output[i] >= threshold[i]``. If
-    ``towards[i]`` is -1, entry i votes for x' if ``output[i] <= threshold[i]``. Otherwise entry i
-    votes for x, also if ``output[i]`` is NaN. If ``towards[i]`` is 0, entry i does not vote. The
+    ``towards[i]`` is -1, entry i votes for x' if ``output[i] <= threshold[i]``. Otherwise, and if
+    ``output[i]`` is NaN, entry i votes for x. If ``towards[i]`` is 0, entry i does not vote. The
     result is x' if more than half of the voting entries vote for x'. With equally many votes for x
     and x', the result is x.
 
@@ -140,7 +140,7 @@ class Vote(event.EventRecord, word="Vote"):
 
     @property
     def voting(self) -> int:
-        """Number of entries of an output that vote: those with different values in x and x'."""
+        """Number of voting entries of an output: the entries with different values in x and x'."""
         return int(np.count_nonzero(self.towards))
 
     @property

@@ -47,9 +47,10 @@ _TEXT_METHODS: Final = ("encoding", "words")
 class Victims(Shown):
     """Results of an attacker who guesses the original of a rewritten text.
 
-    The attacker does not know a list of real texts that contains the original, but draws candidates
-    from a next-word model. The auto-encoder of the rewriter encodes each candidate and the
-    rewritten text as vectors. The best candidate has the smallest distance between the two vectors.
+    The attacker has no list of real texts that contains the original. Instead, the attacker draws
+    candidates from a next-word model. The auto-encoder of the rewriter encodes each candidate and
+    the rewritten text as vectors. The best candidate has the smallest distance between the two
+    vectors.
 
     Args:
         rank: rank of the original text (median over the rewritten texts), if the original text is
@@ -82,9 +83,9 @@ class Row(Shown):
         text: results if the attacker sees the rewritten texts. The candidates are ranked in two
             ways: by the distance between the vectors of the rewritten text and of the candidate,
             and by the words that both have in common.
-        control: results by chance, for comparison. A wrong candidate is declared to be the original
-            of each output. The first entry is for vectors, ranked by likelihood. The second entry
-            is for texts, ranked by the distance of vectors.
+        control: results by chance, for comparison. For these results, a wrong candidate is declared
+            to be the original of each output. The first entry is for vectors, ranked by likelihood.
+            The second entry is for texts, ranked by the distance of vectors.
         victims: results of an attacker who draws the candidates from a next-word model.
     """
 

@@ -256,7 +256,7 @@ class Cell(Shown):
         on_vector: lower bound on epsilon, certified from noisy vectors of this pair.
         on_text: lower bound on epsilon, certified from rewritten texts of this pair.
         event: description of the set of rewritten texts that the audit counted.
-        refuted: for the audit of vectors and the audit of texts: True if the claim was refuted.
+        refuted: True if the claim was refuted, first for the audit of vectors, then of texts.
         bleu: BLEU of the rewritten texts, against their originals.
         unchanged: share of the rewritten texts that are equal to their originals.
         told: accuracy and macro-F1 of the intents predicted from the rewritten texts.
@@ -588,13 +588,13 @@ def corpus_title(texts: StudyTexts) -> str:
 
 
 def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | None:
-    """Return the smallest epsilon E: at E and at all larger epsilons, accuracy exceeds `floor`."""
+    """Return the smallest epsilon at and above which the accuracy exceeds `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
 
 def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row | None:
-    """Return the row of highest accuracy among the rows of true epsilon at most `max_epsilon`.
+    """Return the row with the highest accuracy among rows with true epsilon <= `max_epsilon`.
 
     The confidence interval of this accuracy must lie above `floor`. None if no row satisfies this.
     """

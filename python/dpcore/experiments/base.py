@@ -71,9 +71,9 @@ def setting(
     Args:
         usual: default value. If the default is a tuple, the value must be a list without repeated
             entries, and `check` checks each entry.
-        check: function that checks a value. The call is `check(name, value, *values, **options)`,
-            and it returns the checked value. By default, the name of the field determines the check
-            (such as "epsilon": a number above 0).
+        check: function that checks a value. It is called as
+            `check(name, value, *values, **options)`, and returns the checked value. By default, the
+            name of the field determines the check (such as "epsilon": a number above 0).
         *values: further positional arguments of `check`.
         quick: default value if the field `quick` of the same object is True.
         full: default value if the field `full` of the same object is True.
@@ -154,8 +154,8 @@ class Column:
 
     Args:
         head: heading of the column.
-        value: what the column shows of an object: the name of an attribute, such as "audit.seed",
-            or a function from the object to the value.
+        value: states what the column shows of an object. It is the name of an attribute, such as
+            "audit.seed", or a function that maps the object to the shown value.
         text: function that formats the value as text, or a format specification such as ".3f".
         left: True to align the column to the left instead of the right.
         missing: text that is shown if the value is None.

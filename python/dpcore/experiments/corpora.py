@@ -208,8 +208,8 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
             recognises no known corpus, `dpcore.text.read` reads the path.
 
     Returns:
-        The corpus. If the files are split into parts, such as train and test, the corpus has these
-        parts.
+        The corpus. If the files are split into parts, such as train and test, the corpus has the
+        same parts.
 
     Raises:
         TypeError: if `path` is not a path.
@@ -288,8 +288,8 @@ class TextOptions(SeededSettings):
         seed: int in [0, 2**63). The experiment derives a separate seed for each step from this
             seed.
         seeds: number of repetitions. The table shows the mean and the standard deviation over the
-            repetitions. The default depends on the experiment. It is 1 if `quick` is True, and
-            larger than usual if `full` is True.
+            repetitions. The default depends on the experiment. The default is 1 if `quick` is True,
+            and larger than usual if `full` is True.
         data: folder of the corpora. By default, the experiment generates texts.
         full: True for more repetitions.
         quick: True for a short run that only shows that the experiment works.
@@ -318,8 +318,8 @@ class TwoSets(NamedTuple):
         origin: source of the texts.
         sensitive: texts that have only the sensitive label.
         rest: all texts that do not have the sensitive label.
-        rest_labels: label of each text in `rest`. If a text has several labels, the label is the
-            first in the corpus.
+        rest_labels: label of each text in `rest`. If a text has several labels, this is the first
+            of them in the corpus.
         dropped: number of distinct texts that have the sensitive label and also another label.
             These texts are in neither set.
     """

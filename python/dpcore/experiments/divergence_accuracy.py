@@ -138,7 +138,7 @@ class Case:
         draw: function `draw(rng, n0, n1)` that returns n0 rows of P0 and n1 rows of P1.
         truth: D(P0||P1) and D(P1||P0) in nats, each at the orders 1, 2 and 4; inf if infinite.
         rows: number of rows in a sample of P0.
-        slow: number by which the number of samples is divided (above 1 if an estimate takes long).
+        slow: divisor of the number of samples (above 1 if an estimate takes long).
         fails: True if an estimator is known to fail. Certified bounds are then computed too.
         ratio: number of rows in a sample of P1, divided by the number of rows in a sample of P0.
         published: published estimates of other authors for this pair of distributions.
@@ -328,7 +328,8 @@ class Config(Settings):
             has at least two samples of at least 100 rows.
         repetitions: number of samples of each case. Slow cases use fewer samples, but at least 2.
         rows: number of rows in every sample of P0. Defaults to the number set for the case
-            (`Case.rows`). A case whose samples of P0 and P1 differ in size always uses its default.
+            (`Case.rows`). A case with samples of different sizes for P0 and P1 always uses its
+            default.
         cases: names of the cases, keys of `CASES`.
         methods: names of the estimators, keys of `NEIGHBOURS`.
         certified: number of samples with certified bounds, for each case on which an estimator is

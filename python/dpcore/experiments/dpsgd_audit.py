@@ -261,10 +261,10 @@ class Config(SeededSettings):
     """Options of an experiment that audits DP-SGD trainings with and without faults.
 
     Args:
-        trials: number of outputs of the audit "one step" on the data with one record. The number
-            without this record is the same. The audit "many runs" uses half this number of
-            trainings, but at least 100. If `quick` is True, a number above 1,000 is replaced by
-            1,000.
+        trials: number of outputs of the audit "one step" on the data with one special record. The
+            number of outputs on the data without this record is the same. The audit "many runs"
+            uses half this number of trainings, but at least 100. If `quick` is True, a number above
+            1,000 is replaced by 1,000.
         seed: int in [0, 2**63). The experiment derives a separate seed for every audit from this
             seed.
         full: True to multiply `trials` by five.
@@ -288,7 +288,7 @@ class Config(SeededSettings):
     def size(self) -> int:
         """Number of outputs of the audit "one step" on the data with one record.
 
-        The number without this record is the same.
+        The number on the data without this record is the same.
         """
         if self.quick:
             return min(self.trials, _QUICK_TRIALS)
@@ -298,13 +298,13 @@ class Config(SeededSettings):
     def repeated_runs(self) -> int:
         """Number of trainings of the audit "many runs" on the data with one record.
 
-        The number without this record is the same.
+        The number on the data without this record is the same.
         """
         return max(100, self.size // 2)
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """Names of the data sets: "generated", and unless `quick` is True also "digits"."""
+        """Names of the data sets: "generated", and also "digits" unless `quick` is True."""
         return ("generated",) if self.quick else ("generated", "digits")
 
 
@@ -492,7 +492,7 @@ class Result(Tabled[Config]):
 
     @property
     def unexpected(self) -> tuple[Cell, ...]:
-        """Wrong audits: they refuted a correct procedure, or missed a fault that they must find."""
+        """Audits that refuted a correct procedure, or missed a fault that they must find."""
         return tuple(cell for cell in self.cells if cell.is_unexpected)
 
     def table(self) -> str:

@@ -146,10 +146,11 @@ class Cell(Shown):
     Args:
         recipe: way of training, such as DP-SGD with an epsilon.
         number: index of this training among repetitions, from 0.
-        measured: perplexities of the test texts: of the trained model (`value`), of a model of word
-            frequencies (`unigram`) and of a uniform distribution on the vocabulary (`uniform`).
-        auc: area under the ROC curve: the probability that a canary (random text) in the training
-            texts has a higher score than a canary that was left out.
+        measured: perplexities of the test texts under the trained model (`value`), under a model of
+            word frequencies (`unigram`) and under a uniform distribution on the vocabulary
+            (`uniform`).
+        auc: area under the ROC curve. It is the probability that a canary (random text) in the
+            training texts has a higher score than a canary that was left out.
         certified: certified lower bound on the epsilon of the training for one text, at
             `Material.delta` and 95 % confidence.
         ceiling: largest possible value of `certified`, reached if all guesses of the audit are
@@ -161,8 +162,8 @@ class Cell(Shown):
             label, and other texts) after redaction. The three `corpora` fields are None unless the
             kind of `recipe` is "plain", "random" or "ranked".
         corpora_hat: point estimate of the epsilon between the two corpora.
-        corpora_rdp: estimate of the same epsilon, converted from Renyi divergences. None also if no
-            divergence can be estimated reliably.
+        corpora_rdp: estimate of the same epsilon, converted from Renyi divergences. It is also None
+            if no divergence can be estimated reliably.
         lr: learning rate of a training by DP-SGD with noise, or None.
         clip: clip norm of a training by DP-SGD with noise, or None.
         settings_tried: number of pairs (learning rate, clip norm) tried in the search. 0 without a
@@ -204,8 +205,8 @@ def read_texts_and_fit_models(config: Any, folder: Path | None = None) -> Materi
 
     Args:
         config: options of the experiment.
-        folder: folder in which the function saves a model trained on public texts, if a training
-            starts from this model.
+        folder: folder in which the function saves a model that was trained on public texts. The
+            function saves this model only if a training starts from it.
 
     Raises:
         FileNotFoundError: if a file of the data is missing.
@@ -266,11 +267,11 @@ def _train_public_start(config: Any, vocabulary: Vocabulary, folder: Path) -> No
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
     """Train one next-word model, and measure its perplexity and its leakage of training texts.
 
-    A canary is a random text that is added to the training texts or left out, by a coin flip. The
-    audit guesses which canaries were included, from the losses that the trained model has on the
-    canaries. All trainings with the same `number` use the same canaries and coin flips. If `recipe`
-    redacts or rewrites texts, it also changes the included canaries. The losses are computed for
-    the unchanged canaries.
+    A canary is a random text that is added to the training texts or left out, by a coin flip. From
+    the losses of the trained model on the canaries, the audit guesses which canaries were included.
+    All trainings with the same `number` use the same canaries and coin flips. If `recipe` redacts
+    or rewrites texts, the included canaries are also redacted or rewritten. The losses are computed
+    for the unchanged canaries.
     """
     begun = time.perf_counter()
     models: list[lm.NextWordModel] = []
@@ -364,13 +365,13 @@ class Config(TextOptions):
 
     Args:
         trials: largest number of training texts, at least 100.
-        seed: int in [0, 2**63). All random numbers are derived from this seed, also the noise of
-            DP-SGD. A person who knows the seed can remove the noise. The models therefore protect
-            no text, and are not saved.
+        seed: int in [0, 2**63). All random numbers, including the noise of DP-SGD, are derived from
+            this seed. A person who knows the seed can remove the noise. The models therefore
+            protect no text, and are not saved.
         seeds: number of trainings of each kind. Defaults to 2, or to 5 if `full` is True, or to 1
             if `quick` is True.
-        data: folder of the corpora. The experiment reads ATIS and SNIPS, and if `full` is True also
-            WikiText-2 and word vectors. With None, texts are generated.
+        data: folder of the corpora. The experiment reads ATIS and SNIPS. If `full` is True, it also
+            reads WikiText-2 and word vectors. With None, texts are generated.
         full: True to use SNIPS as private texts, seven values of epsilon, and larger models. If
             `data` is given, some trainings also use rewritten texts, or start from a model trained
             on public texts.
@@ -499,7 +500,7 @@ class Result(Tabled[Config]):
         return tuple(cell for cell in self.cells if cell.recipe.label == label)
 
     def mean(self, label: str, name: str) -> float:
-        """Return the mean of one result over all trainings with the label `label`, or NaN.
+        """Return the mean of one result over all trainings with the label `label`.
 
         `name` is the name of the result, a field of `Cell` such as "perplexity". The mean is NaN if
         the label has no trainings.

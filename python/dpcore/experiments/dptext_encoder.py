@@ -101,14 +101,15 @@ class Found(Shown):
             refute epsilon.
         certified: certified lower bound on epsilon for the two texts.
         exact: exact privacy loss between the two texts, with the noise of the system.
-        right: exact privacy loss between the two texts, with Laplace noise of the same scale.
+        right: exact privacy loss that the two texts would have with Laplace noise of the same
+            scale.
         flags: names of the faults that `inspect` found in the noise.
         utility: accuracy of the predicted label on the test texts, and the two ends of the
             confidence interval of this accuracy.
-        attacker: name of the attacker that was chosen on validation texts. It infers the private
-            attribute.
-        auc: area under the ROC curve of this attacker on unseen test texts, and the two ends of its
-            confidence interval.
+        attacker: name of the attacker that was chosen on validation texts. This attacker infers the
+            private attribute.
+        auc: area under the ROC curve of this attacker on unseen test texts, and the two ends of the
+            confidence interval of this area.
         floor: largest area under the ROC curve of attackers who do not see the vectors, on the same
             texts.
         beaten: True if the chosen attacker is significantly better than every attacker who does not

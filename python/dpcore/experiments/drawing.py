@@ -141,8 +141,8 @@ def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower
 
     Args:
         picture: the figure.
-        entries: list of the entries of the legend, or one panel (axes). With a panel, its labelled
-            lines become the entries.
+        entries: list of the entries of the legend, or one panel (axes). In the second case, the
+            labelled lines of the panel become the entries.
         ncols: number of columns of the legend.
         side: "lower" for a legend below the panels, or "upper" for a legend above the panels.
     """

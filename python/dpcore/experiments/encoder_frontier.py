@@ -110,8 +110,8 @@ class Cell(Record):
             directions".
         number: index of the repetition, from 0.
         release: utility, privacy loss and other measurements of the released vectors.
-        rare: result of the attack that infers an attribute which is in 5 % of the texts.
-        common: result of the attack that infers an attribute which is in 50 % of the texts.
+        rare: result of the attack that infers an attribute of 5 % of the texts.
+        common: result of the attack that infers an attribute of 50 % of the texts.
     """
 
     line: str

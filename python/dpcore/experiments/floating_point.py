@@ -69,7 +69,7 @@ class System(Shown):
         build: function without arguments that returns the mechanism `(x, size, rng) -> outputs`.
         claim: epsilon that the function claims for two inputs at distance 1.
         delta: delta that belongs to the claimed epsilon.
-        share: number by which the audit divides its number of draws. The number is above 1 for slow
+        share: divisor of the number of draws of the audit. The divisor is above 1 for slow
             libraries.
         lattice: True if the function adds floating-point noise without a protection such as
             rounding.
@@ -212,7 +212,7 @@ class Config(SeededSettings):
             a tenth of this number or less.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         confidence: confidence level of the bound for each function. The probability that all bounds
-            hold together can be lower.
+            are true at once can be lower.
         systems: names of the library functions to audit, in the order of the table. Defaults to all
             names of `SYSTEMS`.
 
@@ -238,7 +238,7 @@ class Row(Shown):
         audit: result of the audit, or None if the library could not be imported.
         missing: reason why the library could not be imported, or "" if the function was audited.
         version: version of the package of the function, or "" if the package is not installed. For
-            code of dpcore, the version of dpcore.
+            code of dpcore, this is the version of dpcore.
         seconds: duration of the audit in seconds. A comparison of two rows ignores this field.
     """
 

@@ -64,14 +64,14 @@ _MAX_MAGNITUDE: Final = 1e90
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
     """Compute a two-sided p-value of Fisher's exact test for the numbers of hits of two runs.
 
-    A hit is a pair of vectors that the noise does not protect. The hypothesis is that both runs
-    have the same probability of a hit.
+    A hit is a pair of vectors that the noise does not protect as claimed. The hypothesis is that
+    both runs have the same probability of a hit.
 
     Args:
         ours: number of hits and number of pairs of the first run.
         printed: rounded share of hits in the second run. Several numbers of hits give the same
-            rounded share. The test uses the number of hits that makes the shares of the two runs
-            most similar.
+            rounded share. Among these numbers, the test uses the number of hits that makes the
+            shares of the two runs most similar.
         pairs: number of pairs in the second run.
 
     Returns:
@@ -161,8 +161,8 @@ def compare_sensitivities(radius: float) -> tuple[SensitivityComparison, ...]:
     """Compute the true L1 sensitivity, and the sensitivity that ADePT uses.
 
     The result has one entry for each of several typical numbers of entries of a vector, from 32 to
-    1024. `radius` is the radius of the L2 clip. The source states that the true sensitivity is 5.66
-    to 32 times as large as the sensitivity that ADePT uses.
+    1024. `radius` is the radius of the L2 clip. According to the source, the true sensitivity is
+    5.66 to 32 times the sensitivity that ADePT uses.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
@@ -205,8 +205,8 @@ class NoiseRatio(Shown):
     def ratio(self) -> float:
         """Noise-to-signal ratio of this correction of ADePT.
 
-        The noise is measured by the root mean square of its L2 norm, scale * sqrt(2 n). The signal
-        is the field `signal`.
+        The size of the noise is the root mean square of its L2 norm, scale * sqrt(2 n). The size of
+        the signal is the field `signal`.
         """
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
@@ -408,8 +408,8 @@ class Result(Tabled[Config]):
     def smallest_p_value(self) -> float | None:
         """Smallest p-value of the comparisons with an earlier run, after Bonferroni correction.
 
-        The smallest p-value is multiplied by the number of comparisons, and is not larger than 1.
-        The value is None if no number of entries occurs in both runs.
+        The correction multiplies the smallest p-value by the number of comparisons. The result is
+        at most 1. The value is None if no number of entries occurs in both runs.
         """
         p_values = [cell.p_value for cell in self.cells if cell.p_value is not None]
         return min(1.0, min(p_values) * len(p_values)) if p_values else None

@@ -70,7 +70,7 @@ class Config(SeededSettings):
         dims: numbers of entries that the two inputs can have, each at least 1.
         mechanisms: names of the mechanisms, which are keys of `MECHANISMS`.
         confidence: probability with which each certified bound holds. The probability that all
-            bounds hold at once may be smaller.
+            bounds are true at once may be smaller.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -198,8 +198,8 @@ class Result(Tabled[Config]):
     def smallest_p_value(self) -> float:
         """Smallest p-value of the counts of all audits, under the exact vote probabilities.
 
-        Each audit has two counts of majority votes, so there are 2 len(cells) two-sided binomial
-        p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).
+        Each audit has two counts of majority votes. Therefore there are 2 len(cells) two-sided
+        binomial p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).
         """
         return min(p for cell in self.cells for p in cell.p_values)
 

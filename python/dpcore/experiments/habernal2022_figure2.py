@@ -46,8 +46,8 @@ class Law(Shown):
         mean: exact mean E[s] of the noise s.
         square: exact second moment E[s^2].
         fourth: exact fourth moment E[s^4].
-        weights: two factors. Above 0, the density at s is the first factor times exp(-s). Below 0,
-            the density at s is the second factor times exp(s).
+        weights: two factors of the density. For s above 0, the density at s is the first factor
+            times exp(-s). For s below 0, the density at s is the second factor times exp(s).
         atom: probability that the noise is exactly 0, P(s = 0).
     """
 

@@ -143,12 +143,13 @@ class Cell(Record):
             the order of `MEASURES`.
         perplexity: perplexity on held-out texts without masks. The value is the mean over the three
             models with equal initial weights.
-        unigram: perplexity of the same held-out texts, if each word is predicted by its frequency
-            in the training texts of a model. The value is the mean over the same three models.
+        unigram: perplexity of the same held-out texts if the prediction of each word is the
+            frequency of this word in the training texts of a model. The value is the mean over the
+            same three models.
         p_values: one p-value for each measure of distance, or None if no test was run. The
             permutation test compares the model of the sensitive texts with a model of safe texts.
-            It exchanges training texts between the two models. The test is run only in the first
-            split, and only if the option `full` is True.
+            The test exchanges training texts between the two models. The test is run only in the
+            first split, and only if the option `full` is True.
     """
 
     split: int
@@ -312,7 +313,7 @@ class Result(Tabled[Config]):
             texts were left out.
         texts: number of training texts of each model.
         held_out: number of held-out texts on which the models are compared. Half of these texts are
-            sensitive. The same number of other texts is used to choose the epoch and the learning
+            sensitive. Equally many further texts are used to choose the epoch and the learning
             rate.
         words: number of words in the vocabulary. The number includes one word that replaces all
             unknown words.

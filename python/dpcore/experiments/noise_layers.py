@@ -66,11 +66,11 @@ class Case(Shown):
             epsilon.
         faulty: names of the dtypes for which the noise layer is faulty. The tuple is empty if the
             layer is correct.
-        repair: name of another `Case`, in which the fault is repaired. The name is "" if the layer
-            is correct.
+        repair: name of a different `Case`, in which the fault is repaired. It is "" if the layer is
+            correct.
         delta: delta that the noise layer claims.
-        skip: names of structural checks that are not run. The noise layer has a property that these
-            checks would report as a fault. The layer has this property on purpose.
+        skip: names of structural checks that are not run. These checks would report a property of
+            the noise layer as a fault, although the layer has this property on purpose.
         what: description of the fault in one line, or "" if the layer is correct.
     """
 
@@ -186,7 +186,7 @@ class Config(SeededSettings):
         device: torch device on which the encoder and the noise layer run, such as "cpu".
         epsilon: epsilon that every noise layer claims.
         confidence: probability with which each certified bound holds. The probability that all
-            bounds hold together may be lower.
+            bounds are true at once may be lower.
         layers: names of the audited noise layers, in the order of the table. The default is all
             layers.
 
@@ -285,7 +285,7 @@ class Row(Shown):
 
     @property
     def rounding(self) -> tuple[float, ...]:
-        """Lower bounds on epsilon that come from rounding of floats, one for each audit.
+        """Lower bounds on epsilon that come from rounding of floats, one bound for each audit.
 
         An audit certifies this bound from the low-order bits of the outputs of the noise layer.
         """
@@ -394,7 +394,7 @@ class Result(Tabled[Config]):
     rows: tuple[Row, ...]
 
     def agreement(self) -> tuple[int, int, int, int]:
-        """Count for how many noise layers the experiment finds a fault.
+        """Count the noise layers in which the experiment finds a fault.
 
         The experiment finds a fault if an audit refutes the claimed epsilon, or if the structural
         inspection reports a fault. Each layer is counted once for each dtype.

@@ -54,7 +54,7 @@ class Config(SeededSettings):
         dims: numbers of entries that the inputs can have, each at least 2. With one entry, the
             claim of ADePT is true.
         confidence: probability with which each certified bound holds. The probability that all
-            bounds hold together may be lower.
+            bounds are true at once may be lower.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -206,7 +206,7 @@ class Result(Tabled[Config]):
         }
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
-        """Count for how many systems the audits refute the claimed epsilon.
+        """Count the systems whose claimed epsilon the audits refute.
 
         Args:
             dim: number of entries of the audited inputs.
@@ -230,8 +230,8 @@ class Result(Tabled[Config]):
     def missed(self, dim: int) -> tuple[str, ...]:
         """Describe each false claim that at least one attack did not refute.
 
-        The result has one sentence for each published system with such a claim. The sentence also
-        names the attacks that refuted the claim. `dim` is the number of entries of the inputs.
+        The result has one sentence for each published system with such a claim. Each sentence also
+        names the attacks that did refute the claim. `dim` is the number of entries of the inputs.
         """
         systems = [tuple(rows.values()) for rows in self.at(dim).values()]
         false = [rows for rows in systems if not rows[0].sound]

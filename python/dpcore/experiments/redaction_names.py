@@ -105,8 +105,8 @@ class Cell(Shown):
             For a person, the result is the F1 of the class "the text names this person". For the
             topic, the result is the accuracy.
         floor: F1 or accuracy of the best classifier that predicts the same class for every text.
-        beats_floor: True if the result is significantly above `floor`: the 95 % interval of the
-            difference lies above 0.
+        beats_floor: True if the result is significantly above `floor`. This means that the 95 %
+            interval of the difference between the result and `floor` lies above 0.
         tested: number of test texts.
     """
 
@@ -129,9 +129,9 @@ class Masking(Shown):
         policy: rule by which words are masked, one of `POLICIES`, such as "first names".
         words: share of the words that are masked.
         texts: share of the texts that contain at least one mask.
-        named: one share for each person. Some texts name the person before masking. The share is
-            the part of these texts in which the name still occurs after masking. The search for the
-            name ignores upper and lower case. The search also finds the name inside a longer word.
+        named: one share for each person. Among the texts that name the person before masking, it is
+            the share of texts in which the name still occurs after masking. The search for the name
+            ignores upper and lower case. The search also finds the name inside a longer word.
     """
 
     policy: str
@@ -305,9 +305,9 @@ class Result(Tabled[Config]):
         cased: share of the texts that contain a capital letter. In a text without capital letters,
             the search finds no names.
         maskings: one `Masking` for each masking rule, with the shares of masked words and texts.
-        cells: two results (`Cell`) for each split, masking rule and target. One is for a classifier
-            that sees words. The other is for a classifier that sees only how many masks and how
-            many words a text has.
+        cells: two results (`Cell`) for each split, masking rule and target. One result is for a
+            classifier that sees words. The second result is for a classifier that sees only how
+            many masks and how many words a text has.
     """
 
     corpus: str

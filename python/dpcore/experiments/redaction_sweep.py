@@ -75,8 +75,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
             terminal or in a notebook.
 
     Returns:
-        The results of the attacks. If the user presses Ctrl-C, they cover only the completed splits
-        of the texts.
+        The results of the attacks. If the user presses Ctrl-C, the results cover only the completed
+        splits of the texts.
 
     Raises:
         ModuleNotFoundError: if scikit-learn is not installed. The message of the error states how
@@ -123,8 +123,8 @@ class Result(Tabled[Config]):
     Args:
         config: options with which the experiment was run.
         corpus: text that names the corpus, or states that the texts are generated.
-        dropped: number of distinct texts that occur both among the sensitive and among the other
-            texts. These texts were left out.
+        dropped: number of distinct texts that occur in the sensitive set and also in the other set.
+            These texts were left out.
         sweep: results of the attacks for every share of masked words, and for both ways to choose
             the masked words: "random" and "ranked".
     """
@@ -160,8 +160,8 @@ class Result(Tabled[Config]):
         The utility is the macro-F1 of a classifier that predicts the label of a masked text. The
         attack infers whether a text is sensitive. More masked words make this attack less accurate.
         The function finds the smallest share of masked words above which the accuracy of the attack
-        stays below `accuracy`. It returns the utility at this share. `policy` is "random" or
-        "ranked".
+        stays below `accuracy`. The function returns the utility of the texts at this share.
+        `policy` is "random" or "ranked".
 
         Between two measured shares, the function interpolates linearly. If the attack is more
         accurate than `accuracy` at the largest share, the function returns the utility at the

@@ -134,7 +134,8 @@ def laplace_2d_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float
     """Compute delta at `epsilon` for a vector of two entries with independent Laplace noise.
 
     `loss` is the largest privacy loss of one entry. Let L be the privacy loss of the second entry.
-    The result is the mean over L of a delta: the delta of the first entry at `epsilon` - L.
+    The function computes the delta of the first entry at `epsilon` - L, and returns the mean of
+    this delta over L.
 
     On the first input, L is `loss` with probability 1/2, and -`loss` with probability e^-loss / 2.
     Otherwise, L equals loss - 2 t for a number t between 0 and `loss`. The density of t is 0.5
@@ -205,7 +206,7 @@ class Config(Settings):
             100.
         delta: delta for which the experiment computes epsilon, in (0, 0.3]. The product of delta
             and `trials` should be large, so that events of probability delta occur many times.
-        confidence: probability with which all certified bounds of the experiment hold together.
+        confidence: probability that all certified bounds of the experiment are true at once.
         seed: int in [0, 2**63). Every sample gets a separate seed derived from this seed.
 
     Raises:
@@ -226,7 +227,7 @@ class Config(Settings):
     def each(self) -> float:
         """Confidence of each single certified bound.
 
-        This confidence is so high that all bounds hold together with the probability `confidence`.
+        This confidence is so high that, with probability `confidence`, all bounds are true at once.
         """
         return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
@@ -279,8 +280,8 @@ class Row(Record):
         """Number of false certified bounds of this mechanism, from 0 to 3.
 
         A lower bound is false if it is above the true value. The bounds on D_alpha(P0||P1) at all
-        orders count as one bound, and so do the bounds on D_alpha(P1||P0). The third bound is the
-        bound on epsilon.
+        orders count as one bound. The bounds on D_alpha(P1||P0) count as a second bound. The third
+        bound is the bound on epsilon.
         """
         room = 1.0 + 1e-9
         curves = int((self.certified > self.truth * room).any(axis=1).sum())

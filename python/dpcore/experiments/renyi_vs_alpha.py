@@ -86,11 +86,11 @@ class Config(TextOptions):
 class Cell(Shown):
     """Renyi divergences between sensitive and other texts, estimated by one method.
 
-    The set of other texts is drawn at random several times. A `Cell` is for one draw. In an array
-    of shape `(2, orders)`, the first row is for the divergence from the sensitive to the other
-    texts. The second row is for the divergence from the other to the sensitive texts. Each column
-    is for one order. All divergences are in nats. For permuted labels, each text is put into one of
-    the two sets at random.
+    The experiment draws the set of other texts at random several times. A `Cell` is for one of
+    these draws. In an array of shape `(2, orders)`, the first row is for the divergence from the
+    sensitive to the other texts. The second row is for the divergence from the other to the
+    sensitive texts. Each column is for one order. All divergences are in nats. With permuted
+    labels, each text is put into one of the two sets at random.
 
     Args:
         method: name of the method of estimation, a key of `METHODS` such as "score".
@@ -220,7 +220,7 @@ class Result(Tabled[Config]):
         corpus: text that names the corpus, or states that the texts are generated.
         sizes: three numbers of texts. The first is the number of texts in each set. The second is
             the number of texts on which the encoder was fitted. The third is the number of texts
-            that occur in both sets and were left out.
+            that were left out because they occur in both sets.
         cells: one result (`Cell`) for each draw of the set of other texts and each method.
     """
 
@@ -268,7 +268,7 @@ class Result(Tabled[Config]):
         """Return a boolean array that is True for each reliable estimate of a method.
 
         The array has shape `(2, orders)`. An entry is True if the field `belief` is "estimate only"
-        for every draw of the set of other texts. Any other text in `belief` is the reason why the
+        for every draw of the set of other texts. Any other value of `belief` states why the
         estimate is not reliable.
         """
         beliefs = np.array([cell.belief for cell in self.of(method)])
@@ -337,9 +337,9 @@ _METHOD_TITLES: Final = dict(
 def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
     """Fit a + b / (alpha - 1) to the given divergences by least squares.
 
-    `values` contains one divergence for each order alpha in `ORDERS`. A printed formula of Gusain
-    and Leith gives values of this form for any two sets. Let p and q be the densities of the two
-    sets. Then ln(p^alpha / q^(alpha - 1)) / (alpha - 1) equals ln(p/q) + ln(p) / (alpha - 1).
+    `values` contains one divergence for each order alpha in `ORDERS`. The formula that Gusain and
+    Leith printed gives values of this form for any two sets. Let p and q be the densities of the
+    two sets. Then ln(p^alpha / q^(alpha - 1)) / (alpha - 1) equals ln(p/q) + ln(p) / (alpha - 1).
     Therefore, a estimates the KL divergence, and b is the mean log-density of the first set.
 
     Returns:

@@ -139,8 +139,8 @@ class Tabled(Answer, Generic[_ConfigType]):
 def cell_seed(seed: int, key: str) -> int:
     """Derive the seed of one part of an experiment from the seed of the experiment.
 
-    A part has separate random numbers. One audit of an experiment is such a part. The seed of a
-    part depends only on the seed of the experiment and on the name of the part.
+    A part of an experiment, such as one audit, has separate random numbers. The seed of a part
+    depends only on the seed of the experiment and on the name of the part.
 
     A run with fewer parts, or with the parts in a different order, therefore gives the same results
     for each part. Two parts with different names use independent random numbers.
@@ -258,8 +258,8 @@ def run_jobs(
 ) -> tuple[tuple[_AnswerType, ...], bool]:
     """Run jobs one after another, until all are completed or the user presses Ctrl-C.
 
-    A job may catch Ctrl-C and return an incomplete result. The function keeps this result, and runs
-    no further job.
+    A job may catch Ctrl-C and return an incomplete result. In this case, `run_jobs` keeps this
+    result and runs no further job.
 
     Args:
         label: text of the progress bar.
@@ -437,8 +437,8 @@ def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any)
         key: name of the audit. Each audit of the experiment needs a different name.
         mechanism: the audited mechanism, as in `dpcore.audit`.
         pair: pair of inputs on which the mechanism is audited, as in `dpcore.audit`.
-        **options: further keyword arguments of `dpcore.audit`. They replace values that come from
-            `config`.
+        **options: further keyword arguments of `dpcore.audit`. These arguments replace values that
+            come from `config`.
     """
     executor, folder = _placement.get()
     usual: dict[str, Any] = {"trials": config.trials, "confidence": config.confidence}

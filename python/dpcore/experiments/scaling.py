@@ -79,8 +79,8 @@ class SimulatedWorkers(Workers):
         count: number of workers.
         trial_seconds: virtual duration of one trial in seconds. A trial draws one output on each of
             the two inputs.
-        faults: True to simulate slow workers and lost tasks. Their shares are the constants
-            `SLOW_SHARE` and `LOST_SHARE`.
+        faults: True to simulate slow workers and lost tasks. The constants `SLOW_SHARE` and
+            `LOST_SHARE` are the shares of slow workers and of lost tasks.
         seed: seed for the random choice of the slow workers and the lost tasks.
     """
 
@@ -209,8 +209,8 @@ class Config(SeededSettings):
     def block(self) -> int:
         """Number of trials in one block, for the audits that run on this machine.
 
-        A block is the smallest amount of work that a worker gets. The number is so small that each
-        worker gets at least four blocks.
+        A block is the smallest amount of work that a worker gets. The number of trials is so small
+        that each worker gets at least four blocks.
         """
         return max(1, min(BLOCK_ELEMENTS, self.trials // (4 * max(self.workers))))
 
@@ -249,10 +249,10 @@ class Simulated(Shown):
             shard.
         lost: number of tasks that were lost because a simulated worker failed.
         seconds: virtual duration of the audit in seconds.
-        efficiency: parallel efficiency: the time that one core needs for all trials, divided by
-            `workers` times `seconds`.
-        driver_seconds: real time in seconds that the simulation took, per task. `==` ignores this
-            field.
+        efficiency: parallel efficiency. It is the time that one core needs for all trials, divided
+            by the product of `workers` and `seconds`.
+        driver_seconds: real time in seconds that the simulation took for each task. `==` ignores
+            this field.
     """
 
     workers: int
@@ -277,7 +277,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Returns:
         The measured and the simulated audits. If Dask is not installed, the audits on Dask are left
-        out. The table then states this.
+        out, and the table states that they are missing.
 
     Raises:
         KeyboardInterrupt: if the user presses Ctrl-C before dpcore has counted an output.

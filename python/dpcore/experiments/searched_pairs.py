@@ -40,7 +40,7 @@ class Config(SeededSettings):
         trials: number of outputs that each audit draws on each of the two inputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         confidence: probability with which each certified bound holds. The probability that all
-            bounds hold at once may be smaller.
+            bounds are true at once may be smaller.
         bound: name of the method that computes the certified bound, as in `dpcore.audit`.
 
     Raises:

@@ -55,7 +55,7 @@ class Entry(Shown):
     Args:
         title: name of the domain in the table.
         domain: function that takes the number of entries of a vector and returns the domain.
-        formulas: three texts: the formulas for the largest L1, L2 and Linf distance between two
+        formulas: three texts with formulas, for the largest L1, L2 and Linf distance between two
             vectors of the domain. The letter d stands for the number of entries.
     """
 

@@ -98,8 +98,8 @@ class Config(TextOptions):
             deviation over the splits. The default is 3. If `quick` is True, the default is 1.
         data: folder with the texts. The folder must contain the file medical/abstracts.csv. By
             default, dpcore generates texts.
-        full: True to add twelve classifiers to the attack. They take 15 to 25 seconds for each
-            split.
+        full: True to add twelve classifiers to the attack. These classifiers take 15 to 25 seconds
+            for each split.
         quick: True for a short run with one split and four combinations of mechanism and epsilon.
 
     Raises:
@@ -127,8 +127,8 @@ class Cell(Shown):
     Args:
         mechanism: name of the class of the mechanism, or "none" for unchanged texts.
         epsilon: parameter epsilon of the mechanism, or 0 for unchanged texts.
-        loss: largest privacy loss between any two input words, in nats. The loss is infinite if an
-            output is possible for only one of two words.
+        loss: largest privacy loss between any two input words, in nats. The loss is infinite if
+            some output is possible for one word but not for another word.
         is_exact: True if `loss` is exact. False if `loss` is an upper bound, computed from the
             distribution of the noise.
         kept: share of the words that the mechanism left unchanged, in the first split.
@@ -136,8 +136,8 @@ class Cell(Shown):
             number for each split. The attack tries two logistic regressions, and uses the one that
             is better on the validation texts.
         interval: 95 % confidence interval of `accuracy` in the first split.
-        majority: accuracy of the best classifier that predicts the same set for every text, in the
-            first split.
+        majority: accuracy, in the first split, of the best classifier that predicts the same set
+            for every text.
         boosted_trees: accuracy of the same attack by boosted trees of scikit-learn, for each split.
             The input of the trees is the mean word vector of a text.
         informed: accuracy of the same attack by an attacker with more knowledge, for each split.
@@ -151,8 +151,9 @@ class Cell(Shown):
         beliefs: two texts on the reliability of the two estimates in the first split.
         null: the same two divergences, estimated after a permutation of the labels, shape
             `(3 * splits, 2)`. There are three permutations for each split.
-        linked: three numbers: the share of rewritten texts for which an attack found the right
-            original text, and the two ends of the confidence interval of this share.
+        linked: three numbers. The first is the share of rewritten texts for which an attack found
+            the right original text. The other two are the ends of the confidence interval of this
+            share.
         linked_texts: number of rewritten texts in the attack that searches for originals.
         linked_words: number of words of each text in this attack.
     """

@@ -83,13 +83,13 @@ class Kind(NamedTuple):
             '007'".
         width: number of digits of each cell if the type is "digits", otherwise 0. The type "digits"
             is for whole numbers that all have the same number of digits and may be codes.
-        base: if the type is "digits", the type of the column under the assumption that its numbers
-            are not codes. If the column comes from JSON, the type of its values.
-        has_words: True if the column contains too many different words, such as NA, to be a column
-            of numbers.
-        table: format of a table, if this column comes from JSON and is compared with a column of
-            the table. Spaces around texts are then removed, and empty texts are missing values, as
-            in the table. For any other column, "".
+        base: for the type "digits", this is the type that the column has if its numbers are not
+            codes. For a column from JSON, this is the type of the values.
+        has_words: True if the column cannot be a column of numbers because it contains too many
+            different words, such as NA.
+        table: format of the table with which this column is compared, if this column comes from
+            JSON. Spaces around texts are then removed, and empty texts are missing values, as in
+            the table. For any other column, `table` is "".
     """
 
     name: str
@@ -103,9 +103,9 @@ class Kind(NamedTuple):
         """Return a type for this column that can also be the type of another column.
 
         The type "digits" is for whole numbers that may be codes. If this type is not "digits", the
-        function returns this type. If both types are "digits" with the same number of digits, it
-        also returns this type. Otherwise it returns the type that this column has if its numbers
-        are not codes.
+        function returns this type. The function also returns this type if both types are "digits"
+        with the same number of digits. Otherwise it returns the type that this column has if its
+        numbers are not codes.
         """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
@@ -371,7 +371,7 @@ def _convert_cell_or_keep_word(text: str, kind: str, title: str, row: int) -> An
 def column_kind(
     pieces: list[tuple[int, dict[str, Any]]], title: str, dtype: str | None, noun: str = "line"
 ) -> Kind:
-    """Return the type of a column: the type that the user chose, or one that fits all its cells.
+    """Return the type that the user chose for a column, or a type that fits all cells.
 
     Args:
         pieces: for each slice (part of the file), the number of its rows and the values of this

@@ -67,7 +67,8 @@ class Request(NamedTuple):
         exclude: columns that must not be read, in the same form as `column`. None if the user
             excluded no columns.
         names: column names of the first of two tables, if this request is for the second table.
-            Column numbers in the request refer to these names. Otherwise None.
+            Column numbers in the request refer to these names. None if this request is not for a
+            second table.
         groups: column that states the group of each row, such as a person. The rows of one group
             may depend on each other. None means that all rows are independent.
         kinds: types of columns that are already decided, as a dict from column number to type. None
@@ -166,9 +167,9 @@ def select_columns(
     Args:
         table: the table.
         column: columns of outputs: a name, a number, a pattern of names ("o*"), a range of numbers
-            ("3-50"), or a list of these. "*" means all columns in `default`. None has the same
-            meaning, but is allowed only if the table has only one column, or if its columns have no
-            names.
+            ("3-50"), or a list of these. "*" means all columns in `default`. None also means all
+            columns in `default`, but is allowed only if the table has a single column, or if its
+            columns have no names.
         default: numbers of the columns that "*" chooses. None means all columns.
 
     Returns:
@@ -234,8 +235,8 @@ def choose_places(
     Raises:
         TypeError: if a choice has the wrong type.
         ValueError: if the table lacks a chosen column, or if the choice excludes all columns. If
-            `is_final` is True, also if no column is left, or if the user must choose columns but
-            did not.
+            `is_final` is True, the function also raises ValueError if no column is left, or if the
+            user must choose columns but did not.
     """
     request = numbers_to_names(request, table)
     column, names = request.column, table.names or ()
@@ -416,15 +417,16 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         labels: one label per output, shape `(size,)`. A label is a bool, a number or a text that
             states if the output was drawn on the input x or on x'.
         place: words for messages that state where the labels are, such as the name of the file.
-        label_x: the label that stands for x. None means that 1, true, in and x stand for x, and
-            that 0, false, out and x_prime stand for x'.
+        label_x: the label that stands for x. None means that the labels 1, true, in and x stand for
+            x, and the labels 0, false, out and x_prime stand for x'.
 
     Returns:
         An array of shape `(size,)`, True for outputs on x, and False for outputs on x'.
 
     Raises:
-        ValueError: if a label is missing or unknown. If `label_x` is given, also if the labels do
-            not have exactly two different values, or if `label_x` is not one of the two values.
+        ValueError: if a label is missing or unknown. If `label_x` is given, the function also
+            raises ValueError if the labels do not have exactly two different values, or if
+            `label_x` is not one of the two values.
 
     Example:
         >>> are_x(np.array(["x", "x_prime", "x"])).tolist()

@@ -47,7 +47,7 @@ class Reader(Settings):
     def find_kind(self, path: Path) -> str:
         """Return the format in which a file is to be read, one of the names in `FORMATS`.
 
-        The format is the one that the user gave, or the one that the ending of the file name shows.
+        This is the format that the user gave, or the format that the ending of the file name shows.
         If the user gave a separator of cells, the format "lines" is replaced by "csv".
 
         Raises:
@@ -67,9 +67,9 @@ class Reader(Settings):
 def read_table(path: Path, request: Request, reader: Reader) -> Table:
     """Read the columns that a user chose from a file, and return them as a table.
 
-    Some columns of a text file must be read a second time, because later cells have another type
-    than the first cells. Such a column has no valid values yet. Its entry in `Table.cells` has
-    ``is_unread=True``.
+    Some columns of a text file must be read a second time, because later cells have a different
+    type than the first cells. In the returned table, such a column has no valid values yet. Its
+    entry in `Table.cells` has ``is_unread=True``.
     """
     return _read_and_check_lengths(path, request._replace(kind=reader.find_kind(path)), reader)
 

@@ -89,7 +89,8 @@ def read_json(file: HashedFile, request: Request, settings: Settings) -> Table:
 def read_json_lines(file: HashedFile, request: Request, settings: Settings) -> Table:
     """Read a file with one JSON value per line, and return the requested columns as a table.
 
-    Each value is an output, or each value is an object that maps column names to entries of a row.
+    Either each value is an output, or each value is an object that maps column names to the entries
+    of a row.
 
     Raises:
         ValueError: if the file does not have one of these two forms.

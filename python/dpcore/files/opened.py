@@ -42,7 +42,7 @@ class Settings:
 
     Args:
         header: "yes" if the first row contains the column names, "no" if it does not, and "auto" if
-            dpcore must detect this.
+            dpcore must detect whether it does.
         sep: character that separates the cells of a CSV file. None means that dpcore detects it.
         encoding: character encoding of the file. If `encoding` is None, a byte order mark at the
             beginning of the file determines the encoding. A file without such a mark is read as
@@ -172,8 +172,8 @@ class HashedFile(io.RawIOBase):
 
         The returned function has one argument, the approximate number of bytes to read.
 
-        At the end of the file, it returns b"". The argument `encoding` is the character encoding of
-        the file, or None to detect it.
+        At the end of the file, the returned function returns b"". The argument `encoding` is the
+        character encoding of the file, or None to detect it.
         """
         buffered = self.open_bytes()
         head = buffered.peek(4)

@@ -94,12 +94,12 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     Args:
         frame: a table like a pandas DataFrame.
         fields: field names of the arrays from other calls of the same mechanism. () means that
-            these arrays had no fields. None means that other calls are unknown.
+            these arrays had no fields. None means that nothing is known about other calls.
 
     Returns:
         An array of shape `(size, columns)` if all columns contain numbers of one kind and the index
-        contains only row numbers. Otherwise a structured array with one field per column. An index
-        with other contents is the last field, called ``index.name`` or "index".
+        contains only row numbers. Otherwise, the result is a structured array with one field per
+        column. An index with other contents is the last field, called ``index.name`` or "index".
     """
     columns = [_column_to_array(column) for column in _list_series(frame)]
     kinds = {column.dtype.kind for column in columns}
@@ -129,10 +129,10 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
             fields.
 
     Returns:
-        The dictionary, in the order of the columns. The values of a Series have their index labels
-        as keys, or the one key "values" if labels repeat or are only row numbers. The dictionary
-        also contains the categories, the names of the index and of the columns, and the index if it
-        is not 0, 1, 2, ...
+        The dictionary, in the order of the columns. For a Series, the index labels are the keys of
+        the values. If labels repeat or are only row numbers, the values have the one key "values".
+        The dictionary also contains the categories, the names of the index and of the columns, and
+        the index if it is not 0, 1, 2, ...
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
@@ -310,11 +310,11 @@ def answer_rows(
         requirement: text for error messages that states what the return value must be.
         shape: shape of an output in other calls, or None if it is not known. If the result is an
             array of objects, its rows get this shape.
-        keeps_forms: True stores the rows as objects if they have different types.
+        keeps_forms: if True, rows of different types are stored as objects.
 
     Returns:
-        The array that numpy makes, if numpy does not change a value. Otherwise a 1-d array of
-        objects.
+        The array that numpy makes from the return value, if numpy does not change a value.
+        Otherwise, the result is a 1-d array of objects.
 
     Raises:
         TypeError: if the return value cannot be converted to an array.
@@ -429,7 +429,7 @@ def copy_answer(answer: Any, memo: dict[int, Any] | None = None) -> Any:
 
 @dataclass
 class AnswerKeeper:
-    """Return values of one function, each in the state in which the function returned it.
+    """Stored return values of one function, each in the state in which the function returned it.
 
     The first 16 values are copied. If the function returns the same mutable object twice, all later
     values are copied, too.
@@ -505,7 +505,7 @@ def refuse_bad_row_types(name: str, rows: Sequence[Any]) -> None:
 
     Args:
         name: name of the outputs in error messages.
-        rows: the outputs, or a tuple whose entry is the return value with all outputs.
+        rows: the outputs, or a tuple whose only entry is the return value with all outputs.
 
     Raises:
         TypeError: if an output is an iterator, a coroutine, a sparse matrix or a graph.

@@ -109,8 +109,8 @@ def refuse_wrong_parameter_order(function: Any, name: str) -> None:
         name: name of the argument in the error message, such as "mechanism".
 
     Raises:
-        TypeError: if the parameters have these names. If `name` is "mechanism", also if the second
-            parameter is a setting, such as ``epsilon=1.0``.
+        TypeError: if the parameters have these names. If `name` is "mechanism", the error is also
+            raised if the second parameter is a setting, such as ``epsilon=1.0``.
     """
     if not inspect.isroutine(function):
         return
@@ -315,8 +315,8 @@ def is_unbatched(mechanism: Any) -> bool:
 def device_text(mechanism: Any) -> str:
     """Return text with the device and the torch version that a mechanism uses for random numbers.
 
-    Other devices or versions may give other random numbers. The text is empty if the mechanism does
-    not return tensors.
+    With a different device or version, the random numbers may differ. The text is empty if the
+    mechanism does not return tensors.
 
     Example:
         >>> device_text(lambda x, size, rng: rng.normal(x, 1.0, size))
@@ -382,12 +382,12 @@ _USUAL_HOLDER_COUNTS = _count_usual_references()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Raised(Shown):
-    """Output that stands for an exception: the user's function raised it and returned no output.
+    """Output that stands for an exception that the user's function raised instead of returning.
 
     An audit counts this object like any other output. The message is part of the output, because
-    the caller of the function can read it. Two objects of this class are equal if their names and
-    messages are equal. To sort a list that also contains other outputs, such as numbers, use
-    ``key=repr``.
+    the caller of the function can read the message. Two objects of this class are equal if their
+    names and messages are equal. To sort a list that also contains other outputs, such as numbers,
+    use ``key=repr``.
 
     Args:
         name: name of the exception's class, such as "ValueError". For a command that failed, a text
@@ -589,8 +589,8 @@ def repeat(
         fn: the function, `fn(x)` or `fn(x, rng)`. The numpy Generator is passed to the parameter
             with the name `rng`. If `fn` has no parameter of this name, the generator is passed to
             the second parameter, unless the second parameter has a default.
-        seeded: source of the randomness of `fn`. With None, it is "rng" if `fn` has a parameter for
-            the generator, and "own" otherwise.
+        seeded: source of the randomness of `fn`. If `seeded` is None, dpcore uses "rng" if `fn` has
+            a parameter for the generator, and "own" otherwise.
 
             - "rng" stands for the numpy Generator that `fn` gets.
             - "global" stands for the global generators of Python's `random`, of `numpy.random` and,
@@ -600,8 +600,8 @@ def repeat(
         catch: a class of exceptions, or several classes, that count as outputs. An exception of one
             of these classes becomes the output `Raised(class name, message)`, and all outputs are
             stored in an array of objects. Other exceptions are raised.
-        thread_safe: True if several threads may call `fn` at once. It must be False if `seeded` is
-            "global".
+        thread_safe: True if several threads may call `fn` at once. `thread_safe` must be False if
+            `seeded` is "global".
         name: name of the mechanism in reports. Defaults to "repeat(...)" with the name of `fn`.
 
     Returns:

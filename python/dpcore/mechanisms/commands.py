@@ -67,8 +67,8 @@ class Tool(Shown):
     Args:
         arguments: the program and its arguments. `{x}` stands for the input, and `{size}` for the
             number of outputs.
-        timeout: longest time without output from a run, in seconds. With None, it is 60 seconds
-            plus 0.1 seconds for each output.
+        timeout: longest time without output from a run, in seconds. None means 60 seconds plus 0.1
+            seconds for each output.
         catch: exit statuses that count as outputs of the mechanism. A negative number stands for
             the signal that ended the run. With `catch`, the command runs once for each output.
     """
@@ -178,8 +178,8 @@ def command(
 
     Args:
         arguments: the program and its arguments. dpcore replaces `{x}` in the arguments by the
-            input, and `{size}` by the number of outputs. A text is inserted unchanged, and any
-            other input is inserted as JSON.
+            input, and `{size}` by the number of outputs. An input that is a text is inserted
+            unchanged. Any other input is inserted as JSON.
         timeout: longest time without output to stdout from a run, in seconds. Defaults to 60
             seconds, plus 0.1 seconds for each output.
         catch: one or several exit statuses that count as outputs of the mechanism, such as 3. A

@@ -42,8 +42,8 @@ class Mechanism(Protocol):
 
     - `claim`: the claimed epsilon;
     - `delta`: the claimed delta;
-    - `default_pair`: a function `(dim)` that returns two inputs with `dim` entries. They are
-      audited if the user does not state inputs;
+    - `default_pair`: a function `(dim)` that returns two inputs with `dim` entries. These inputs
+      are audited if the user does not state inputs;
     - `thread_safe`: True if several threads may call the mechanism at once.
 
     `dpcore.mechanisms.declarations.MechanismAttributes` lists all attributes.
@@ -78,22 +78,23 @@ class MechanismAttributes:
         sensitivity: largest distance between two neighbouring inputs in this norm.
         default_pair: `(dim)` -> a `Pair` of inputs with `dim` entries. The pair is audited if the
             user does not state inputs.
-        default_trials: number of trials of an audit by pytest. A trial counts one output on x and
-            one output on x'.
+        default_trials: number of trials of an audit by pytest. One trial consists of one output on
+            x and one output on x'.
         default_trials_on: `(pair)` -> number of trials of an audit of this pair. None means the
             usual number.
         speaking_of: `(neighbour)` -> the same mechanism, with the privacy claim for this neighbour
             relation.
         as_mechanism: `()` -> mechanism to audit, for an object that is not a mechanism itself.
-        clean: `(x)` -> vector to which the mechanism adds noise on input x. None if it is unknown.
-        loss: `(pair, delta)` -> exact privacy loss between the two inputs, if the noise is as
-            declared. None if it is unknown.
+        clean: `(x)` -> vector to which the mechanism adds noise on input x. None if this vector is
+            unknown.
+        loss: `(pair, delta)` -> exact privacy loss between the two inputs, if the noise is as the
+            mechanism declares it. None if the loss is unknown.
         log_ratio: `(outputs, pair)` -> ln P(output|x) - ln P(output|x') for each output.
         notes_on: `(pair)` -> tuple of notes for the reader of a report.
         log_rows: `(start, stop)` -> rows `start` to `stop` - 1 of the table, as natural logarithms
             of the probabilities.
-        loss_rows: `(start, stop)` -> largest privacy loss, and the output with this loss, for each
-            pair of one of these rows and any row of the table.
+        loss_rows: `(start, stop)` -> for each pair of a row in this range and any row of the table,
+            the largest privacy loss and the output with this loss.
         distance_rows: `(start, stop)` -> distances between the inputs of these rows and all inputs.
         largest_losses: `(numbers)` -> for each row whose index is in `numbers`, the largest privacy
             loss against any other row.
@@ -103,8 +104,8 @@ class MechanismAttributes:
         words: names of the rows, if the inputs are words.
         thread_safe: True if several threads may call the mechanism at once, False if they may not,
             None if it is not known.
-        reproducible: for a mechanism that calls a function once for each output: True if the random
-            generator determines the outputs, False if it does not. None for other mechanisms.
+        reproducible: for a mechanism that calls a function once for each output, True if the random
+            generator determines the outputs, and False if it does not. None for other mechanisms.
         takes_lists: True if an input that is a list of numbers is passed as a list. False if it is
             converted to an array.
         encodes_once: True if the first call on an input takes longer than later calls.
@@ -131,7 +132,7 @@ class MechanismAttributes:
 
 
 def get_or_default(mechanism: Any, name: str) -> Any:
-    """Return an attribute of a mechanism; if it is missing, its default in `MechanismAttributes`.
+    """Return an attribute of a mechanism, or the default in `MechanismAttributes` if it is missing.
 
     Example:
         >>> get_or_default(print, "delta"), get_or_default(print, "claim")
@@ -202,7 +203,7 @@ def convert_pair(mechanism: Any, pair: Pair) -> Pair:
 class StatedLogRatio(Record, word="StatedLogRatio"):
     """Function that returns the log-likelihood ratio of each output, as a mechanism computes it.
 
-    The ratio is ln P(output|x) - ln P(output|x'). The event of an attack is that the ratio is above
+    The ratio is ln P(output|x) - ln P(output|x'). An attack uses the event that the ratio is above
     a threshold. An audit counts the outputs in this event, on x and on x'. The certified bound
     depends only on these counts. Therefore the bound holds even if the ratio is wrong.
 
@@ -214,8 +215,8 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         TypeError: if the mechanism has no method `log_ratio`, or `pair` is not a `Pair`.
 
     Source:
-        Neyman and Pearson (1933): among all events with the same probability on x', such an event
-        has the largest probability on x.
+        Neyman and Pearson (1933): among all events with the same probability on x', an event of
+        this form has the largest probability on x.
 
     Example:
         >>> from dpcore.calibration import L2Laplace
@@ -269,7 +270,7 @@ def stated_score_function_or_empty(mechanism: Any, pair: Pair) -> tuple[StatedLo
 
 
 def noiseless_outputs(mechanism: Any, pair: Pair) -> Pair | None:
-    """Return two vectors: those to which a mechanism adds noise, on input x and on input x'.
+    """Return the two vectors to which a mechanism adds noise: one for input x, one for input x'.
 
     The vectors come from the method `clean` of the mechanism. The result is None if the mechanism
     has no method `clean`, or `clean` returns None.

@@ -34,8 +34,8 @@ LARGEST = 1e300
 def log_complement(log_p: Any) -> Any:
     """Compute ln(1 - p) from ln p, accurately also for p near 0 and near 1.
 
-    There are two formulas, for p below 1/2 and above 1/2, as in Maechler (2012), Accurately
-    computing log(1 - exp(-a)).
+    There is one formula for p below 1/2 and another formula for p above 1/2, as in Maechler (2012),
+    Accurately computing log(1 - exp(-a)).
     """
     log_p = np.minimum(log_p, 0.0)
     with np.errstate(divide="ignore"):
@@ -74,8 +74,8 @@ class Law(Shown):
         support: function `(noise)` that returns the smallest and the largest possible value of the
             noise.
         cost: function `(noise, distance, entries)` that returns a `Cost`, the privacy loss for
-            pairs of inputs. The pairs have at most this distance (above 0), and differ in at most
-            this number of entries (at least 1).
+            pairs of inputs. The inputs of a pair have at most the distance `distance` (above 0),
+            and differ in at most `entries` entries (at least 1).
         norm: norm in which the distance in `cost` is measured, "l1" or "l2".
         blind: True if the output is only the noise, and does not depend on the input.
         traced: name of the numpy method that draws this noise: "laplace", "normal" or

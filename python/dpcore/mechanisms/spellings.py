@@ -54,7 +54,7 @@ _encode_densely: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", "
 class Spelled:
     """Value that a program wrote in an unusual way, such as 1.50 for the number 1.5.
 
-    The attribute `form` is a text that describes the way of writing. For 1.50, it is
+    The attribute `form` is a text that describes the way of writing. For 1.50, this text is
     ``written "0.00"``.
     """
 
@@ -115,7 +115,7 @@ class Lines(list[Any]):
         pattern: format in which all numbers were written, such as "%.6f". "usual" stands for the
             format of Python. "whole" stands for the format of Python with 2 in place of 2.0. If
             each line ends with a carriage return, the format ends with a carriage return, too. None
-            if the numbers were written as Python writes them, or do not have one format.
+            if the numbers were written as Python writes them, or do not all have the same format.
     """
 
     has_forms = False
@@ -129,7 +129,7 @@ def _add_written_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Convert text to a number. If the number is written in an unusual way, store this way.
+    """Convert text to a number. If it is written in an unusual way, store a description.
 
     For an unusual way of writing, such as 1.50 for 1.5, the result has an attribute `form`, a text
     that describes the way of writing. The result is a Decimal if the number has more digits than

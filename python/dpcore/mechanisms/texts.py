@@ -366,7 +366,8 @@ def check_batches(
         shown: names of the texts in error messages. Defaults to the beginnings of the texts.
 
     Returns:
-        The result of the check. For a random encoder, the result states why it was not checked.
+        The result of the check. For a random encoder, the result states why the encoder was not
+        checked.
 
     Raises:
         ValueError: if the vector of a text depends on the other texts in the batch. With
@@ -447,11 +448,11 @@ class Rewriter(Shown):
     """Make a mechanism from a function that rewrites texts.
 
     The function takes a list of texts and returns a list of strings, or it takes one text and
-    returns one string. The argument `takes` states which of the two it is. If `takes` is None,
-    dpcore reads the annotation of the first parameter, which may be `str` or a list. Without an
-    annotation, dpcore reads the name of the parameter, which may be `text` or `texts`. If the
-    parameter has another name, dpcore calls the function on a list and on one text. If both calls
-    succeed, dpcore raises a ValueError.
+    returns one string. The argument `takes` states which of these two kinds the function has. If
+    `takes` is None, dpcore reads the annotation of the first parameter, which may be `str` or a
+    list. Without an annotation, dpcore reads the name of the parameter, which may be `text` or
+    `texts`. If the parameter has another name, dpcore calls the function on a list and on one text.
+    If both calls succeed, dpcore raises a ValueError.
 
     In an audit, the function rewrites the same text many times. The rewritten texts must be
     independent.

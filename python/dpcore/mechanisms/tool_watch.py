@@ -49,7 +49,7 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class ToolWatch:
-    """Watcher: a small process that ends running commands if the Python process is killed.
+    """Small watcher process that ends running commands if the Python process is killed.
 
     The commands are those that dpcore has started. The watcher starts together with the first
     command.

@@ -37,7 +37,7 @@ class Uniform(Primitive):
     reveal the input, and its random numbers are not cryptographic.
 
     The entries of x get independent noise. The noise is computed as ``s = low + (high - low) u``,
-    with u uniform on [0, 1). Therefore s is equal to `high` only if rounding causes it.
+    with u uniform on [0, 1). Therefore s is equal to `high` only as a result of rounding.
 
     Args:
         low: smallest value of the noise, in the units of x, at least -1e300.

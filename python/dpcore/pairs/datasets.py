@@ -59,7 +59,7 @@ class Records(Record, word="Records"):
     def contains(self, x: Any) -> bool:
         """Return True if the dataset x belongs to this set.
 
-        It belongs to the set if x is a sequence of `dim` records that are all in `values`.
+        The dataset belongs to the set if x is a sequence of `dim` records that are all in `values`.
         """
         is_sequence = isinstance(x, Sequence) or (isinstance(x, np.ndarray) and x.ndim > 0)
         if not is_sequence or isinstance(x, str) or len(x) != self.dim:
@@ -267,8 +267,9 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         position.
 
         The shorter dataset must belong to `domain`, a set of datasets. The longer dataset must
-        belong to `domain` after one of its other records (the first or the last one) is removed.
-        For texts, the records are the words, and both texts must belong to `domain`.
+        belong to `domain` after its first record is removed. If the first record is the added
+        record, the last record is removed instead. For texts, the records are the words, and both
+        texts must belong to `domain`.
         """
         if isinstance(domain, Texts):
             inside = domain.contains(pair.x) and domain.contains(pair.x_prime)

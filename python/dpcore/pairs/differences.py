@@ -413,7 +413,7 @@ def add_remove_count(first: Sequence[Any], second: Sequence[Any]) -> float:
 
     Args:
         first: the dataset that is changed.
-        second: the dataset that must result.
+        second: the dataset that the changes must produce.
 
     Returns:
         The smallest possible number of records, or inf if it is above 200.

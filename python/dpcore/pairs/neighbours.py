@@ -88,8 +88,8 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     listed once.
 
     Among pairs with the same L1 distance, an audit certifies the largest epsilon if x and x' differ
-    in only one entry. The example audits Laplace noise with a scale that is 10 % too small, on
-    pairs with L1 distance 1. The true privacy loss is 1.11 on all of them. If x and x' differ in
+    in only one entry. The example below audits Laplace noise with a scale that is 10 % too small,
+    on pairs with L1 distance 1. The true privacy loss is 1.11 on all of them. If x and x' differ in
     one entry, the audit certifies 1.08 and refutes the claim of 1. If all 128 entries differ, the
     audit certifies only 0.07.
 
@@ -165,11 +165,11 @@ class Bounded(Domain, Protocol):
 
     @property
     def low(self) -> Any:
-        """Smallest allowed value of the vector entries: one for all entries, or one per entry."""
+        """Smallest allowed value of the vector entries: one number, or one number per entry."""
 
     @property
     def high(self) -> Any:
-        """Largest allowed value of the vector entries: one for all entries, or one per entry."""
+        """Largest allowed value of the vector entries: one number, or one number per entry."""
 
     def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the vector in this set that is nearest to the vector x."""
@@ -209,8 +209,8 @@ class DomainAttributes:
         clip: function `(x)` that returns the vector in the domain that is nearest to x.
         neighbouring: function `(x, x_prime)` that returns True if two datasets differ in one
             record.
-        radius: radius of a norm ball for a domain, or largest distance between two neighbours for a
-            relation.
+        radius: for a domain, the radius of a norm ball. For a relation, the largest distance
+            between two neighbours.
         low: smallest allowed value of a vector entry.
         high: largest allowed value of a vector entry.
         norm: norm in which the distance between neighbours is measured.
@@ -218,8 +218,8 @@ class DomainAttributes:
             an attribute `most`. Two inputs are neighbours if their distance is at most `most`.
         values: list or tuple of the possible values of a record.
         describe_change: function `(pair)` that describes the difference between two inputs in one
-            text, such as "number: '12' for '7'". The text has the kind of the change before the
-            colon and details after it.
+            text, such as "number: '12' for '7'". In this text, the kind of the change is before the
+            colon, and the details are after the colon.
     """
 
     clip = neighbouring = radius = low = high = norm = apart = values = describe_change = None
@@ -238,7 +238,7 @@ def check_domain(
 ) -> Domain:
     """Check that a value is a set of inputs for a search, and return the value.
 
-    Such an object has the attribute `dim` and the methods `draw` and `contains`.
+    A set of inputs is an object with the attribute `dim` and the methods `draw` and `contains`.
 
     Raises:
         TypeError: if the value is not such an object, or is a class instead of an instance.
@@ -639,7 +639,8 @@ class _AnyInput:
 def neighbour_python_call(neighbour: Any) -> str:
     """Return a text that shows a neighbour relation, as the Python call that makes the relation.
 
-    If the repr of the relation contains a memory address, the result is the name of its class.
+    If the repr of the relation contains a memory address, the result is the name of the class of
+    the relation.
 
     Example:
         >>> from dpcore.pairs import L1

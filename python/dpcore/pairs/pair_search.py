@@ -51,7 +51,7 @@ class Search(Record, word="Search"):
             relation.
         rounds: number of rounds, at least 1.
         budget: total number of outputs that the search draws on the inputs x, over all pairs and
-            rounds. It draws equally many outputs on the inputs x'.
+            rounds. The search draws equally many outputs on the inputs x'.
         candidates: number of pairs in the first round, at least 1.
         seconds: time limit of the search, in seconds. None means no limit.
     """
@@ -233,11 +233,11 @@ def search(
     """Plan a search for two neighbouring inputs x and x' on which a mechanism leaks most.
 
     Pass the plan to `dpcore.audit` in place of a pair. The search has several rounds. In each
-    round, the search evaluates a list of pairs. It draws a small set of outputs (a pilot) on x and
-    on x' for each pair, and estimates from the pilot how much the mechanism leaks. Each next round
-    has half as many pairs, and twice as many outputs per pair, until a round has 8 pairs. In every
-    round after the first, half of the pairs are the best pairs of the previous round. The other
-    half are new pairs that are similar to these best pairs.
+    round, the search evaluates a list of pairs. For each pair, the search draws a small set of
+    outputs (a pilot) on x and on x', and estimates from the pilot how much the mechanism leaks.
+    Each round has half as many pairs as the previous round, and twice as many outputs per pair,
+    until a round has 8 pairs. In every round after the first, half of the pairs are the best pairs
+    of the previous round. The other half are new pairs that are similar to these best pairs.
 
     For vectors, the first round has these pairs:
 
@@ -259,16 +259,16 @@ def search(
         rounds: number of rounds, at least 1. Defaults to 8. For `Texts`, the default is 3, or 1 if
             the budget is below 1,000.
         budget: total number of outputs that the search draws on the inputs x, over all pairs and
-            rounds. It draws equally many on the inputs x'. Defaults to 10**7, and to 10**4 for
-            `Texts`.
+            rounds. The search draws equally many outputs on the inputs x'. Defaults to 10**7, and
+            to 10**4 for `Texts`.
         candidates: number of pairs in the first round, at least 1. Defaults to 64. For `Texts`, the
             default is 24, or 6 if the budget is below 1,000.
         seconds: time limit of the search, in seconds. None means no limit. The evaluation of the
-            first pair is always completed. It needs `budget / (rounds * candidates)` outputs on x
-            and equally many on x'. If one output takes long, choose a smaller `budget`. The search
-            does not evaluate another pair if this evaluation would probably end after the time
-            limit. If there is a limit, the result depends on the speed of the machine. To repeat
-            the audit, pass `Audit.pair` of the first audit in place of the plan.
+            first pair is always completed. This evaluation needs `budget / (rounds * candidates)`
+            outputs on x and equally many on x'. If one output takes long, choose a smaller
+            `budget`. The search does not evaluate another pair if this evaluation would probably
+            end after the time limit. If there is a limit, the result depends on the speed of the
+            machine. To repeat the audit, pass `Audit.pair` of the first audit in place of the plan.
 
     Returns:
         The plan of the search.
@@ -309,8 +309,8 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
 
     In each round, the search evaluates all pairs of the round, keeps the best half, and adds new
     pairs that are similar to the kept pairs. The search compares only pairs of the same round,
-    because they have equal numbers of outputs. The kept pairs are evaluated again in the next
-    round. Therefore a pair that was good only by chance does not stay until the end.
+    because these pairs have equal numbers of outputs. The kept pairs are evaluated again in the
+    next round. Therefore a pair that was good only by chance does not stay until the end.
 
     Args:
         plan: plan of the search.

@@ -30,7 +30,7 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
-    """The texts among which a search looks for neighbours: all texts with only words of a corpus.
+    """Set of texts in which a search looks for neighbours: all texts with only words of a corpus.
 
     Pass this object to `dpcore.pairs.search` as `domain`.
 
@@ -142,7 +142,8 @@ class Texts(Shown):
         The first text of a pair is drawn from the corpus. In the second text, one word is changed.
         The kinds of changes, such as "number" or "name", take turns.
 
-        Some pairs may not be neighbours by the relation of the search. The search skips them.
+        Some pairs may not be neighbours by the relation of the search. The search skips these
+        pairs.
         """
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
@@ -231,8 +232,8 @@ class Texts(Shown):
 class AnyTexts(Record, word="AnyTexts"):
     """Neighbour relation: any two different texts are neighbours.
 
-    The function `dpcore.pairs.search` tries only some of these pairs: the two texts differ in one
-    word, or one text has an additional negation.
+    The function `dpcore.pairs.search` tries only some of these pairs. In these pairs, the two texts
+    differ in one word, or one text has an additional negation.
 
     Example:
         >>> AnyTexts().holds(Pair("no fever", "a fever and a cough"), Texts(["a fever"]))

@@ -167,12 +167,12 @@ class Counted(NamedTuple):
         attack: name of the attack that chose the event.
         fitted: the chosen event, and information on how it was chosen.
         pilot: number of rows on x, and number of rows on x', from which the event was chosen.
-        separate: rows on x and rows on x' that should be independent: one row of each group, or all
-            rows without groups. The rows are in the order of the file.
+        separate: rows on x and rows on x' that should be independent. If there are groups, this is
+            one row of each group, otherwise all rows. The rows are in the order of the file.
         tangent: if the claim is a curve, epsilon and delta of the tested tangent to the curve. None
             if the claim is a number.
-        finding: a second event, about the last bits of the outputs, if it certifies a larger
-            epsilon than the chosen event. Otherwise None.
+        finding: a second event, about the last bits of the outputs, if its counts give a larger
+            certified epsilon than the counts of the chosen event. Otherwise None.
     """
 
     counts: Counts
@@ -209,11 +209,12 @@ def choose_and_count(
         settings: a tuple: the delta and the confidence of the bound.
         paired: True if row i on x depends on row i on x'. Both rows are then used to choose the
             event, or both rows are counted.
-        groups: for the rows on x and on x', the index of the group of each row, from 0. Rows of the
-            same group may depend on each other. Either all rows of a group are used to choose the
-            event, or one row of the group is counted. None means that all rows are independent.
-        claim: claimed epsilon for the pair, or a claimed curve. The attack chooses an event that
-            should refute the curve. None without a claim.
+        groups: for the rows on x and on x', the index of the group to which each row belongs,
+            counted from 0. Rows of the same group may depend on each other. Either all rows of a
+            group are used to choose the event, or one row of the group is counted. None means that
+            all rows are independent.
+        claim: claimed epsilon for the pair, or a claimed curve. If the claim is a curve, the attack
+            chooses an event that should refute the curve. None means that there is no claim.
 
     Returns:
         The counts, the event, and information on how the event was chosen.
@@ -673,7 +674,7 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
 
     Returns:
         Sentences for the report: one for x if successive outputs on x depend on each other, and one
-        for x' if successive outputs on x' do.
+        for x' if successive outputs on x' depend on each other.
     """
     return tuple(filter(None, map(_describe_row_dependence, _SIDE_NAMES, sides)))
 

@@ -83,9 +83,9 @@ def match_time_units(
 ) -> tuple[Table, Table, tuple[str, ...]]:
     """Convert corresponding columns of times in two tables to the same unit.
 
-    The unit is the finer of the two units. For example, it is microseconds if one table has seconds
-    and the other table has microseconds. The lists `places` and `places_prime` contain the indices
-    of corresponding columns.
+    The unit is the finer of the two units. For example, the common unit is microseconds if one
+    table has seconds and the other table has microseconds. The lists `places` and `places_prime`
+    contain the indices of corresponding columns.
 
     The result contains both tables, and a tuple of notes for the report. A note states that a
     column has different units or time zones in the two tables.
@@ -119,8 +119,8 @@ def add_number_format_columns(
 
     Args:
         sides: the outputs on x and the outputs on x', each of shape `(size,)` or `(size, columns)`.
-        cells: for x and for x', a list with one entry per column: the spellings of the numbers in
-            this column. The entry is None if the column was not read from text.
+        cells: for x and for x', a list with one entry per column. An entry contains the spellings
+            of the numbers in the column, or is None if the column was not read from text.
         titles: names of the columns in messages.
 
     Returns:

@@ -95,8 +95,8 @@ def guess_canaries(
         seed: seed for the random order of equal scores.
 
     Returns:
-        A pair: the numbers of guesses and of correct guesses, and a text that describes how the
-        guesses were made.
+        A pair. The first element contains the number of guesses and the number of correct guesses.
+        The second element is a text that describes how the guesses were made.
 
     Raises:
         TypeError: if the scores are not numbers, or if `requested` has the wrong type.
@@ -248,8 +248,8 @@ def audit_outputs(
     the rows were made.
 
     With `rows="independent"`, each row is the output of a separate run of the mechanism. Record
-    only one row per training run, document or person. If there are several, pass `groups=` to state
-    which rows belong together. dpcore cannot detect these three violations of independence:
+    only one row per training run, document or person. If there are several rows, pass `groups=` to
+    state which rows belong together. dpcore cannot detect these three violations of independence:
 
     - a shift of all rows on x, or of all rows on x', by the same random amount;
     - several rows per run or document, if the file is in random order;
@@ -257,23 +257,24 @@ def audit_outputs(
 
     The rows are shuffled and divided. The attack is fitted on a quarter of the rows. From another
     quarter, the attack chooses an event, that is, a set of outputs such as "output > 2". The
-    outputs in the event are counted among the remaining half of the rows. The bound on epsilon is a
-    bound on the logarithm of the ratio of the event's probabilities on x and on x'. The attack also
-    chooses which of the two probabilities is the numerator.
+    outputs in the event are counted among the remaining half of the rows. The event has a
+    probability on x and a probability on x'. The bound on epsilon is a bound on the logarithm of
+    the ratio of these two probabilities. The attack also chooses which of the two probabilities is
+    the numerator.
 
     With `rows="one_run"`, all rows are scores of canaries from one training run. A canary is a
-    training example that was included in the run, or left out, by its own fair coin. Then `outputs`
-    contains the scores of the included canaries, and `outputs_prime` contains the scores of the
-    canaries that were left out. A higher score means that the canary was more likely included. The
-    audit guesses that the canaries with the highest scores were included. It guesses that equally
-    many canaries, those with the lowest scores, were left out. The audit does not guess for the
-    other canaries. You must fix the number of guesses before you see the scores. Equal scores are
-    put in a random order.
+    training example. For each canary, a separate fair coin decided if the canary was included in
+    the run or left out. Then `outputs` contains the scores of the included canaries, and
+    `outputs_prime` contains the scores of the canaries that were left out. A higher score means
+    that the canary was more likely included. The audit guesses that the canaries with the highest
+    scores were included. The audit guesses that equally many canaries with the lowest scores were
+    left out. The audit does not guess for the other canaries. You must fix the number of guesses
+    before you see the scores. Equal scores are put in a random order.
 
     Rows on x must also be independent of rows on x', unless `paired=True`. With `paired=True`, row
     i of `outputs` and row i of `outputs_prime` may come from the same seed. The two rows are then
-    both used to choose the event, or both counted. The bound uses Clopper-Pearson limits. They are
-    valid for any dependence between rows on x and rows on x'.
+    both used to choose the event, or both counted. The bound uses Clopper-Pearson limits. These
+    limits are valid for any dependence between rows on x and rows on x'.
 
     Args:
         outputs: outputs on x, shape `(size, ...)`, in one of these forms:
@@ -301,7 +302,7 @@ def audit_outputs(
         delta: delta of the claim, in [0, 1). If the claim is a curve, `delta` must be 0, because
             the curve states a delta for every epsilon.
         confidence: probability that the bound holds, strictly between 0 and 1.
-        attack: for independent rows: the method that chooses the event. It is an object of
+        attack: for independent rows, the method that chooses the event. The method is an object of
             `dpcore.attacks`, the name of such an object, or any function
             `(outputs, outputs_prime, pair) -> event`. Defaults to "auto".
         bound: name of the statistical method for the bound. For independent rows, the default is
@@ -309,13 +310,13 @@ def audit_outputs(
             default is "one_run" if the claim is a number, and "one_run_curve" if the claim is a
             curve. "one_run_fdp" is possible for a `GDP` curve, and also for a number if the
             mechanism is the Gaussian mechanism.
-        pair: for independent rows: the two inputs (x, x'), if the attack should use them.
-        count_share: for independent rows: fraction of the rows that are counted. The event is
+        pair: for independent rows, the two inputs (x, x'), if the attack should use these inputs.
+        count_share: for independent rows, the fraction of the rows that are counted. The event is
             chosen from the other rows. Defaults to 0.5.
-        guesses: for one run: number of canaries with a guess (an int), or the fraction of canaries
-            with a guess (a float up to 1.0). Half of the guesses are "included", and half are "left
-            out". A tuple states the two numbers of guesses, in this order. None means a guess for
-            every canary.
+        guesses: for one run, the number of canaries with a guess (an int), or the fraction of
+            canaries with a guess (a float up to 1.0). Half of the guesses are "included", and half
+            are "left out". A tuple states the two numbers of guesses, in this order. None means a
+            guess for every canary.
         column: column or columns of a file or data frame that contain the outputs, by name or by
             number from 0. Required if there are several columns with names. (Otherwise, a column
             that contains the input, the time or the row number would look like a leak.) "*" takes
@@ -333,26 +334,27 @@ def audit_outputs(
             `outputs` is an output on x or on x'. The argument is an array with one label per row,
             or the name or number of a column of the file or data frame. The labels 1, True, "in"
             and "x" mean outputs on x. The labels 0, False, "out" and "x_prime" mean outputs on x'.
-        label_x: needed only if `label` contains two values other than the values above: the label
-            that means an output on x.
-        groups: for independent rows: the group of each row of `outputs`. Use groups if several rows
+        label_x: the label that means an output on x. Needed only if `label` contains two values
+            other than the values above.
+        groups: for independent rows, the group of each row of `outputs`. Use groups if several rows
             come from the same run, document or person. The argument is a list with one hashable
             value per row, or the name or number of a column of both `outputs` and `outputs_prime`.
             Either all rows of a group are used to choose the event, or one random row of the group
             is counted. With `label`, `groups` contains the groups of all rows.
         groups_prime: the group of each row of `outputs_prime`, as a list. None if `groups` is a
             column. A name in `groups_prime` must not occur in `groups`.
-        paired: for independent rows: True if row i of `outputs` and row i of `outputs_prime` came
+        paired: for independent rows, True if row i of `outputs` and row i of `outputs_prime` came
             from the same seed.
-        arranged: for independent rows: True if the rows were sorted after all runs, by a property
+        arranged: for independent rows, True if the rows were sorted after all runs, by a property
             that is not part of the outputs. dpcore then does not test if a row depends on the row
             before it.
         rng: source of the random order in which the rows are divided: None (a new random seed,
             which the result records), an int seed in [0, 2**63) (`--seed` on the command line), or
             a numpy Generator.
-        source: True to store the following in the result: the source text and hash of a custom
-            attack, up to five outputs in the event, and the columns, number of rows and SHA-256 of
-            files. If False, these are stored neither in the result nor in its HTML page and JSON.
+        source: True to store additional data in the result. These data are the source text and hash
+            of a custom attack, up to five outputs in the event, and the columns, number of rows and
+            SHA-256 of files. If False, these data are stored neither in the result nor in its HTML
+            page and JSON.
         header: for CSV files and files of lines: "yes" if the first row contains names of columns,
             "no" if it contains outputs. With "auto", dpcore decides. In CSV, the first row counts
             as names unless one of its cells is a number or occurs again in the same column. In a
@@ -379,7 +381,8 @@ def audit_outputs(
             - the outputs on x and on x' have different shapes, or there are too few rows;
             - `outputs` or `outputs_prime` seems to contain labels instead of outputs;
             - the score of a canary is NaN.
-        MemoryError: if memory cannot hold the outputs of a file. The error comes before reading.
+        MemoryError: if memory cannot hold the outputs of a file. This error is raised before the
+            file is read.
         OSError: if a file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 

@@ -189,9 +189,9 @@ def hide_outer_spines(axes: Axes) -> None:
 def restyle_figure(picture: Figure) -> Figure:
     """Replace the colours of dpcore in a picture by the colours of the current matplotlib style.
 
-    Pictures with many parts are first drawn in the colours of dpcore. The first colour of dpcore
-    becomes the first colour of the current colour cycle, the second becomes the second, and so on.
-    `INK` becomes the text colour, and `WHITE` becomes the background colour.
+    Pictures with many parts are first drawn in the colours of dpcore. Each colour of dpcore is then
+    replaced by the colour with the same number in the current colour cycle. `INK` becomes the text
+    colour, and `WHITE` becomes the background colour.
 
     Returns:
         The whole figure that contains the picture.

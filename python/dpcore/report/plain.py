@@ -130,7 +130,7 @@ def registered_class(word: object) -> type | None:
 def registered_word(cls: type) -> str | None:
     """Return the word that identifies a class in JSON files, or None if the class has no word.
 
-    A word of a base class is not used.
+    If only a base class has a word, the result is None.
     """
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
@@ -366,9 +366,9 @@ def result_to_dict(result: PlainResult, figures: Mapping[str, Any]) -> dict[str,
 
     Args:
         result: a dataclass.
-        figures: numbers that are computed from the fields. They are stored under the key "derived"
-            for other programs. When dpcore reads the dict, it ignores these numbers, except for the
-            verdict, with which it checks the fields.
+        figures: numbers that are computed from the fields. These numbers are stored under the key
+            "derived" for other programs. When dpcore reads the dict, dpcore checks the fields
+            against the verdict, and ignores all other numbers under this key.
     """
     record = {"format": _serialized_name(type(result)), **encode_fields(result)}
     if record.get("seed") is not None:

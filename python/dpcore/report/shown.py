@@ -39,8 +39,8 @@ def dotted_name(fn: Any) -> str:
 def name_of(mechanism: Any) -> str:
     """Return the name of a user's mechanism for reports.
 
-    This is the attribute `name` of the mechanism. Without this attribute, it is the name of the
-    function with the module, such as "numpy.linalg.norm".
+    The result is the attribute `name` of the mechanism. If the mechanism has no such attribute, the
+    result is the name of the function with the module, such as "numpy.linalg.norm".
     """
     own = getattr(mechanism, "name", None)
     return own if isinstance(own, str) else dotted_name(mechanism)

@@ -65,9 +65,9 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
         pair: code to write if the two inputs are too long for one line, or are not plain data.
 
     Returns:
-        Python code. If the audit counted several separate ranges of trials, the code is a sum of
-        one call per range. The call gives the same counts, unless `Audit.randomness` states that
-        the seed does not repeat the draws.
+        Python code. If the audit counted several separate ranges of trials, the code adds the
+        results of several calls, one for each range. The code gives the same counts, unless
+        `Audit.randomness` states that a run with the same seed does not give the same draws.
 
     Example:
         >>> import dpcore
@@ -95,7 +95,8 @@ def make_script(audit: Audit) -> str:
     Returns:
         Python code. If the audit does not store an object (such as a lambda), the code contains
         `...` and a comment that names the object. If the two inputs are long, the code reads them
-        from the JSON of the audit. A comment states if the seed does not repeat the draws.
+        from the JSON of the audit. If a run with the same seed does not give the same draws, a
+        comment states this.
     """
     mechanism = mechanism_expression(audit.mechanism)
     pair = pair_expression(audit) or _code_to_load_stored_pair(audit)

@@ -333,9 +333,9 @@ def describe_draws_to_detect_low_noise(audit: Audit | OutputsAudit) -> str:
     """State how many draws an audit needs to detect noise that is 10 % too small.
 
     With such noise, the privacy loss is larger than the claimed epsilon. If delta is 0, the
-    function assumes an event as frequent as the counted event, with a log probability ratio equal
-    to this loss. If delta is above 0, it assumes Gaussian noise and the event that needs the fewest
-    draws.
+    function assumes an event that is as frequent as the counted event. The log probability ratio of
+    the assumed event is equal to this loss. If delta is above 0, the function assumes Gaussian
+    noise and the event that needs the fewest draws.
 
     Args:
         audit: result of the audit.
@@ -750,9 +750,9 @@ def _describe_role_of_audit_seed(audit: OutputsAudit) -> str:
 def propose_trace(audit: Audit) -> str:
     """Return a line for the report that proposes `dpcore.trace`, or "".
 
-    `dpcore.trace` computes the privacy loss of each source line. The line is given if the audit
-    refuted the claim of a function of the user. It is "" if the audit counted running times or last
-    bits of floats, because a trace does not show these.
+    `dpcore.trace` computes the privacy loss of each source line. The result is a line if the audit
+    refuted the claim of a user's function. The result is "" if the audit counted running times or
+    last bits of floats, because a trace does not show these.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

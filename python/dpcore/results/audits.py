@@ -54,7 +54,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         The bound holds with probability `confidence`. It is 0 if `checks` is not empty. If `delta`
         is 0, the bound on the loss between the two inputs is divided by their distance,
-        `pair.distance`. If `delta` is above 0, it is not divided.
+        `pair.distance`. If `delta` is above 0, the bound is not divided.
         """
         return self.epsilon_lower_at(self.delta)
 
@@ -92,7 +92,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         The bound holds with probability `confidence`. It is also a lower bound on the total
         variation distance between the distributions of outputs on x and on x'. An audit that may
-        stop early has a bound only at the delta of the claim. The result is then 0 or this delta.
+        stop early has a bound only at the delta of the claim. For such an audit, the result is 0 or
+        this delta.
         """
         if self.slices:
             return self.delta if self._certified_at(self.delta) > 0.0 else 0.0
@@ -113,7 +114,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return this audit; exchange two events if the second one certifies a larger bound.
+        """Return this audit, with the two events exchanged if the second gives a larger bound.
 
         The first event is in the field `event`, and the second event is in the field
         `floating_point`. If `floats` is False, the audit is returned unchanged.
@@ -213,9 +214,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
         The bound is the largest parameter that the audit refutes, or at most 0 if it refutes no
         parameter. The value is None for any other claim. If the audit tests only tangents of the
-        claimed curve, the parameters of a fixed grid are tested in increasing order, until one is
-        not refuted. All tangents have the same slope. The bound exceeds the true parameter only if
-        the first grid point above the true parameter is wrongly refuted.
+        claimed curve, the parameters of a fixed grid are tested in increasing order, until a
+        parameter is not refuted. All tangents have the same slope. The bound exceeds the true
+        parameter only if the first grid point above the true parameter is wrongly refuted.
         """
         claim = self.claim
         if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
@@ -235,11 +236,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def point(self) -> tuple[float, float, float] | None:
         """Upper limits on the errors of the counted event, and the error that the claim allows.
 
-        The event is a test of which of the two inputs was used. The value has three numbers: upper
-        limits on the type I and on the type II error of this test, and the least type II error that
-        the claim allows if the type I error is at its upper limit. The two limits hold jointly with
-        probability `confidence`. The value is None unless the claim is a curve and the bound is
-        "clopper_pearson".
+        The event is a test of which of the two inputs was used. The value has three numbers. The
+        first two are upper limits on the type I error and on the type II error of this test. The
+        third is the least type II error that the claim allows if the type I error is at its upper
+        limit. The two limits hold jointly with probability `confidence`. The value is None unless
+        the claim is a curve and the bound is "clopper_pearson".
         """
         if not self._tests_curve or self.checks:
             return None
@@ -294,10 +295,11 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def power(self) -> str:
         """Sentence on how large a difference between the two inputs this audit would detect.
 
-        The sentence states how many times as likely the event must be on one input as on the other.
-        An audit of this size then refutes the claim with 95 % probability. The sentence is "" if
-        the claim was refuted, not given or not tested. It is also "" for audits that may stop
-        early, or that count the coordinates of an output separately.
+        The sentence is about the probability of the event on one input, divided by its probability
+        on the other input. It states how large this ratio must be, so that an audit of this size
+        refutes the claim with 95 % probability. The sentence is "" if the claim was refuted, not
+        given or not tested. It is also "" for audits that may stop early, or that count the
+        coordinates of an output separately.
         """
         if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
             return ""
@@ -453,7 +455,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
     def refuted(self) -> bool | None:
         """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        The value is None in three cases: without a claim, if the claim was not tested (see
+        The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `checks` is not empty, so that no bound holds.
         """
         if self.claim is None or self.checks or self.undecided:
@@ -530,8 +532,8 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         Raises:
             TypeError: if an argument has the wrong type, or if the audit contains only the name of
                 the mechanism.
-            ValueError: if this audit did not count the trials, or if the seed does not repeat the
-                outputs of the mechanism.
+            ValueError: if this audit did not count the trials, or if the same seed does not give
+                the same outputs again.
 
         Example:
             >>> import dpcore
@@ -576,7 +578,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         Raises:
             TypeError: if `other` is not an audit.
             ValueError: if the audits differ in anything except the counted trials, or if both
-                counted the same trial.
+                audits counted the same trial.
 
         Example:
             >>> import dpcore

@@ -112,7 +112,7 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
 def choose_less_repeatable(early: str, late: str) -> str:
     """Return the worse of two values of `Audit.randomness`, for the merge of two audits.
 
-    With the worse value, the seed repeats the outputs less exactly.
+    With the worse value, a second run with the same seed gives the same outputs less exactly.
     """
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
@@ -138,10 +138,10 @@ class Spent(Record, word="Spent"):
     """Time that one step of an audit took, and number of outputs that the step drew.
 
     Args:
-        step: name of the step. "probe": a few calls that show the shape of the outputs and the
-            source of randomness. "search": search for two inputs. "fit": choice of the event from
-            the first draws. "count": draws in which the event is counted. "report": checks of the
-            counted outputs.
+        step: name of the step. "probe" stands for a few calls that show the shape of the outputs
+            and the source of randomness, "search" for the search for two inputs, and "fit" for the
+            choice of the event from the first draws. "count" stands for the draws in which the
+            event is counted, and "report" for the checks of the counted outputs.
         seconds: time of the step in seconds.
         outputs: number of outputs that the step drew on x and on x' together.
     """
@@ -179,8 +179,8 @@ class Finding(Record, word="Finding"):
 
     Args:
         event: the second event.
-        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
-            epsilon.
+        direction: the input in the numerator of the probability ratio that bounds epsilon, "x" or
+            "x_prime".
         counts: counts of the second event. `counts.k` is for x. `counts.n` may be less than the
             number of trials of the audit.
         delta: delta of the claim.
@@ -265,8 +265,8 @@ class Slice(Record, word="Slice"):
     Args:
         pair: the two inputs.
         event: the counted event.
-        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
-            epsilon.
+        direction: the input in the numerator of the probability ratio that bounds epsilon, "x" or
+            "x_prime".
         counts: counts of the event in this slice only. The numbers of trials on x and on x' are
             equal.
         guess: two probabilities of the event that were expected before the slice was drawn. The
@@ -511,7 +511,7 @@ class Provenance(Record, word="Provenance"):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the recorded code in `source`, in hexadecimal, or "" without code."""
+        """SHA-256 of the recorded code in `source`, in hexadecimal, or "" if there is no code."""
         text = self.source.encode("utf-8", "backslashreplace")
         return hashlib.sha256(text).hexdigest() if text else ""
 
@@ -624,15 +624,15 @@ class Evidence(Result):
         pair: the two audited inputs, x and x'.
         attack: name of the attack that chose the event.
         event: the counted event, a function that returns True for each output in the event.
-        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
-            epsilon.
+        direction: the input in the numerator of the probability ratio that bounds epsilon, "x" or
+            "x_prime".
         counts: numbers of outputs in the event (`k` for x, `k_prime` for x'), and numbers of all
             counted outputs (`n`, `n_prime`).
         claim: the tested epsilon or trade-off curve (see `dpcore.claims`), or None if no claim was
             given.
         delta: delta of the claim. If the claim is a curve, delta of the tangent that was tested.
         confidence: probability with which the certified bound holds.
-        seed: seed that repeats the audit, together with `block`.
+        seed: seed of the audit. With this seed and `block`, the audit can be repeated.
         block: number of trials that are drawn in one block.
         route: way in which outputs were drawn: "integer" or "sampled" (by dpcore's compiled core),
             "callable" (by calls of a function) or "timed" (running times of calls are also
@@ -642,16 +642,16 @@ class Evidence(Result):
         end: planned end of the last range. After early stop or Ctrl-C, the last range ends earlier.
         nan: number of output entries on x that were NaN.
         nan_prime: number of output entries on x' that were NaN.
-        pilot: number of pilot draws on each input. The event was chosen from these draws. They were
-            not counted.
+        pilot: number of pilot draws on each input. The event was chosen from these draws. The pilot
+            draws were not counted.
         partial: True if Ctrl-C ended the audit early, or if parts of the run are missing.
         bound: name of the method for the bound, from `dpcore.bounds.BOUNDS`. The method was fixed
             before counting.
-        stop: stopping rule. "fixed": the number of trials was fixed in advance. "refuted": the
-            audit tested the claim after each slice of the trials, and stopped when the claim was
-            refuted. "interrupted": Ctrl-C ended the audit. "looked": audits were merged after a
-            verdict was seen. All rules except "fixed" need a bound that holds at every stopping
-            time.
+        stop: stopping rule. "fixed" means that the number of trials was fixed in advance. "refuted"
+            means that the audit tested the claim after each slice of the trials, and stopped when
+            the claim was refuted. "interrupted" means that Ctrl-C ended the audit. "looked" means
+            that audits were merged after a verdict was seen. All rules except "fixed" need a bound
+            that holds at every stopping time.
         pooled: counts for each group of coordinates, if the event counts the coordinates of an
             output separately. Otherwise, the tuple is empty.
         floating_point: a second event about the last bits of the outputs, or None.
@@ -663,9 +663,9 @@ class Evidence(Result):
         notes: notes for the reader that do not change the verdict.
         neighbour: neighbour relation that dpcore checked for x and x', as text, or "" if no
             relation was given.
-        randomness: "seed" if the seed repeats the outputs, "rounding" if the seed repeats them up
-            to rounding. "own" if the seed does not repeat them, because the mechanism draws its own
-            randomness. Otherwise "not known".
+        randomness: "seed" if the same seed gives the same outputs again, and "rounding" if it gives
+            the same outputs up to rounding. "own" if the same seed gives other outputs, because the
+            mechanism draws its own randomness. Otherwise "not known".
         runs_on: device and version of torch, which are needed to repeat the outputs of a torch
             mechanism. The text is "" for any other mechanism.
         shape: shape of one output.
@@ -680,7 +680,7 @@ class Evidence(Result):
             compared.
         tangent: epsilon of a tangent to the claimed curve, chosen from the pilot draws. None if the
             claim is not a curve.
-        searched: record of the search for x and x', or None without a search. Not compared.
+        searched: record of the search for x and x', or None if there was no search. Not compared.
         budget: time in seconds that the user gave instead of a number of trials, or None. None for
             merged audits. Not compared.
         digests: the 1,024 smallest hashes of counted blocks of a Python callable. Equal hashes show

@@ -39,8 +39,8 @@ _MAX_GUESSES: Final = 2**16
 class Guesses(Shown):
     """Numbers of right and wrong guesses about the canaries of one training run.
 
-    A canary is a training example that a coin flip includes or leaves out. A guess states whether a
-    canary was included.
+    A canary is a training example that is included or left out by a coin flip. A guess states
+    whether a canary was included.
 
     Args:
         guessed_in: number of guesses that a canary was included.
@@ -131,14 +131,14 @@ def _max_refuted_mu_rho(
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
     """Compute the number of guesses about canaries that can refute a claimed trade-off curve.
 
-    A canary is a training example that a coin flip includes or leaves out. All guesses are assumed
-    to be right. The result is the smallest sufficient number.
+    A canary is a training example that is included or left out by a coin flip. All guesses are
+    assumed to be right. The result is the smallest sufficient number.
 
     Args:
         claim: the claimed trade-off curve.
         canaries: number of canaries in the training run. If more guesses are needed, the function
             assumes one canary for each guess.
-        confidence: confidence level of the refutation: a true claim is refuted with a probability
+        confidence: confidence level of the refutation. A true claim is refuted with a probability
             of at most `1 - confidence`.
 
     Returns:

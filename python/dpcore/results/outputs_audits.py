@@ -73,7 +73,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     """Result of an audit of outputs that were recorded before.
 
     The outputs are independent draws on two inputs x and x', or scores of canaries from one
-    training run. A canary is a training example that a coin flip includes or leaves out. All
+    training run. A canary is a training example that is included or left out by a coin flip. All
     results are computed from `evidence`. A comparison of audits by `==` ignores fields that are
     marked "not compared".
 
@@ -94,8 +94,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             equal scores.
         event: the counted event, a function that returns True for each output in the event. None
             for one run.
-        direction: "x" or "x_prime": the input in the numerator of the probability ratio that bounds
-            epsilon. None for one run.
+        direction: the input in the numerator of the probability ratio that bounds epsilon, "x" or
+            "x_prime". None for one run.
         pair: the two inputs x and x', or `Pair("x", "x_prime")` if the user did not give the
             inputs.
         pilot: numbers of rows on x and on x' from which the event was chosen. These rows were not
@@ -104,8 +104,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             no bound holds, and the verdict is "invalid: ...".
         paired: True if row i of `outputs` and row i of `outputs_prime` came from one seed.
         arranged: True if the user stated that the rows were reordered after the runs.
-        groups: numbers of groups of rows on x and on x', or None without groups. One row of each
-            counted group is counted.
+        groups: number of groups of rows on x, and number of groups of rows on x'. None if there are
+            no groups. One row of each counted group is counted.
         remarks: notes on the choice of the event that do not make the audit invalid.
         read: number of parts of the outputs (such as entries) that the attack read before it chose
             the event. None if the attack does not state this number. Not compared by ==.
@@ -116,7 +116,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
             run.
         tangent: epsilon of a tangent to the claimed curve, or None if the claim is not a curve. For
             independent rows, the tangent is chosen from the same rows as the event. For one run,
-            the epsilon is the one that the curve implies at `delta`.
+            the value is the epsilon that the curve implies at `delta`.
         provenance: record of when and how the audit was made. Not compared.
         files: descriptions and SHA-256 of the files and data frames from which outputs and labels
             were read. The tuple is empty for arrays and with `source=False`. Not compared.
@@ -210,10 +210,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Upper limits on the errors of the counted event, and the error that the claim allows.
 
         The event serves as a test that decides which of the two inputs was used. The value has
-        three numbers: upper limits on the type I and on the type II error of this test, and the
-        least type II error that the claim allows at this type I error. The two limits hold jointly
-        with probability `confidence`. The value is None unless the claim is a curve and the bound
-        is "clopper_pearson".
+        three numbers. The first two are upper limits on the type I error and on the type II error
+        of this test. The third is the least type II error that the claim allows at this type I
+        error. The two limits hold jointly with probability `confidence`. The value is None unless
+        the claim is a curve and the bound is "clopper_pearson".
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -266,7 +266,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         The bound holds with probability `confidence`, but it does not hold if `doubts` is not
         empty. If `delta` is 0, the bound on the loss between the two inputs is divided by their
-        distance, `pair.distance`. If `delta` is above 0, it is not divided.
+        distance, `pair.distance`. If `delta` is above 0, the bound is not divided.
         """
         return divide_if_delta_0(self._bound_at(self.delta), self.delta, self.pair.distance)
 
@@ -377,8 +377,8 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Smallest number of guesses about canaries that can refute the claim.
 
         All guesses are assumed to be right. The training run needs at least as many canaries as
-        guesses. The value is None for an audit without canaries, without a claim, and if no number
-        of guesses is enough.
+        guesses. The value is None if the audit has no canaries or no claim, or if no number of
+        guesses is enough.
         """
         if not isinstance(self.evidence, Guesses) or self.claim is None:
             return None
@@ -397,7 +397,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
     def refuted(self) -> bool | None:
         """True if this audit refutes the claim, False if it does not, None without a verdict.
 
-        The value is None in three cases: without a claim, if the claim was not tested (see
+        The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `doubts` is not empty, so that no bound holds.
         """
         if self.claim is None or self.doubts or self.undecided:
@@ -434,7 +434,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         """Notes for the reader of the report: the fields `doubts` and `remarks`.
 
         If significantly fewer than half of the guesses about canaries are right, a warning is
-        added. Higher scores must mean that a canary was included.
+        added, because higher scores must mean that a canary was included.
         """
         evidence = self.evidence
         if isinstance(evidence, Counts):

@@ -44,9 +44,9 @@ class Plan(Result, word="dpcore.plan/1"):
     """Number of draws or guesses that an audit needs to refute a false claim.
 
     The function `dpcore.plan` returns this object. A plan is for independent draws on two inputs,
-    or for one training run with canaries. A canary is a training example that a coin flip includes
-    or leaves out. The audit guesses which canaries were included. If a mechanism is given, the plan
-    is computed from pilots. A pilot is a small trial audit of the mechanism.
+    or for one training run with canaries. A canary is a training example that is included or left
+    out by a coin flip. The audit guesses which canaries were included. If a mechanism is given, the
+    plan is computed from pilots. A pilot is a small trial audit of the mechanism.
 
     Attributes:
         claim: claimed epsilon that the audit should refute.
@@ -68,8 +68,8 @@ class Plan(Result, word="dpcore.plan/1"):
         distance: distance between the two inputs. The claim for these inputs is `claim` times
             `distance`.
         mechanism: name of the mechanism, or None without a mechanism.
-        event: description of the event that the pilot with the median loss chose, or None without a
-            mechanism.
+        event: description of the event from the pilot with the median loss, or None if no mechanism
+            was given.
         pilots: number of pilot draws on each input from which `rates` were computed, or 0 without
             pilots. With pilots, `rates` contains confidence limits for the probabilities.
         seed: seed that repeats the pilots, or None without a mechanism.

@@ -99,7 +99,7 @@ class Task(NamedTuple):
 class Step(NamedTuple):
     """Hashes of the outputs of one block (one call on x and one call on x').
 
-    They are compared with the hashes of each earlier block, to detect repeated outputs.
+    The hashes are compared with the hashes of each earlier block, to detect repeated outputs.
 
     Args:
         number: position of the block in the audit, counted from 0.
@@ -126,14 +126,14 @@ class Shard:
             blocks, or a list with one result for each block.
         steps: hashes of those blocks of the shard that are compared with each earlier block. Only
             the first blocks of an audit are compared in this way.
-        digests: for all later blocks whose hash is kept: the hash, 0 for x or 1 for x', and the
-            number of the block.
+        digests: one item for each later block whose hash is kept. An item has the hash, 0 for x or
+            1 for x', and the number of the block.
         calls: number of calls of the mechanism in which the shard was drawn.
-        same: for each call in which some entries had the same value in all outputs: 0 for a call on
-            x or 1 for a call on x', and these entries.
+        same: one item for each call in which some entries had the same value in all outputs. An
+            item has 0 for a call on x or 1 for a call on x', and these entries.
         made: number of outputs that the worker drew for the shard.
         seconds: time that the worker took for the shard, in seconds.
-        edges: for the first and the last block: the number of the block, and facts for x and for
+        edges: for the first and the last block, the number of the block, and facts for x and for
             x'. The facts are the number of outputs in the event, the number of NaN and a hash of
             some outputs. Empty if no event was counted.
     """
@@ -224,7 +224,7 @@ class Votes:
     This is possible only for mechanisms that the compiled core draws.
 
     Args:
-        ballot: the event: more entries of an output vote for x' than for x, or the reverse. The
+        ballot: the event that more entries of an output vote for x' than for x, or the reverse. The
             vote of an entry depends on whether the entry is above or below a threshold.
         route: name of the algorithm with which the core counts the event.
         threads: number of threads that one task uses.
@@ -258,8 +258,8 @@ def digest_sample_outputs(draws: Any) -> str:
     """Return a hash of some outputs of a mechanism.
 
     If two machines return different hashes, they do not draw the same bits. The hash is "" for
-    mechanisms that the compiled core draws, and for mechanisms that do not repeat outputs if the
-    seed is repeated.
+    mechanisms that the compiled core draws, and for mechanisms that do not give the same outputs
+    again with the same seed.
 
     Args:
         draws: object that draws blocks of outputs of the mechanism.

@@ -57,7 +57,7 @@ Where = tuple[int, int, int]
 class Collisions(NamedTuple):
     """Number of pairs of outputs that were compared, and number of pairs of equal outputs.
 
-    No output is in two of the pairs.
+    Each output is in at most one pair.
     """
 
     pairs: int = 0
@@ -393,8 +393,8 @@ class _BlockOrder:
 class Replays:
     """Hashes of the blocks of an audit, to detect a block that repeats an earlier block.
 
-    A block is the outputs of one call. The first 4,096 blocks are compared with each other in
-    detail. Each later block is compared only by one hash.
+    A block consists of the outputs of one call. The first 4,096 blocks are compared with each other
+    in detail. Each later block is compared only by one hash.
     """
 
     zeros: int = 0
@@ -454,8 +454,8 @@ class Replays:
             here: the given block, as a triple: code of the purpose of the draws, 0 for x or 1 for
                 x', number of the block.
             mark: hashes of the outputs of the given block.
-            turn: order of drawing. One block with this number is drawn on x, and one on x'. 0 if
-                the given block was drawn first, otherwise 1.
+            turn: order of drawing. One block with this number is drawn on x, and one on x'. The
+                value is 0 if the given block was drawn first, otherwise 1.
 
         Returns:
             The earlier block as a triple, or None if such a block was not found.

@@ -210,7 +210,7 @@ class Calls:
 
     Args:
         name: name of the mechanism in error messages.
-        way_to_draw: advice in the error message: how to draw independent noise for each output.
+        way_to_draw: advice in the error message on how to draw independent noise for each output.
     """
 
     name: str
@@ -305,7 +305,7 @@ def _values_differ(first: Any, second: Any) -> bool:
 def one_noise_in_call_error(
     name: str, call: Constants, column: int, way_to_draw: str = WAY_TO_DRAW
 ) -> ValueError:
-    """Return a ValueError, with advice: all outputs of a call agree, but not with another call."""
+    """Return a ValueError with advice, for outputs that are equal only within each call."""
     width = sum(map(len, call.columns))
     where = f" in place {column} of {width}" if width > 1 else ""
     what = f"outputs of {name}"
@@ -388,7 +388,7 @@ def _set_equal_pair_deviations(sums: npt.NDArray[np.float64], codes: npt.NDArray
 
 
 def lag_z_scores(sums: Sums) -> npt.NDArray[np.float64]:
-    """Compute z-scores of the similarity of outputs: for each compared quantity and each lag.
+    """Compute a z-score of the similarity of outputs for each compared quantity and each lag.
 
     A lag is the distance of two outputs. The z-score is 0 if too few pairs are expected.
     """
@@ -645,7 +645,7 @@ def list_doubts(sides: Sequence[Sequence[IndependenceSums]]) -> tuple[str, ...]:
     """Test if all outputs on an input are independent and have the same distribution.
 
     Args:
-        sides: for x and for x': a list of sums (`IndependenceSums`), one for each counted event.
+        sides: for x and for x', a list of sums (`IndependenceSums`), one for each counted event.
 
     Returns:
         A sentence for the report for each test that rejects this assumption.
@@ -713,7 +713,7 @@ def probe_calls(
         name: name of the mechanism in error messages.
         trials: number of trials of the audit.
         block: number of outputs of a call in the audit. A short call has at most so many outputs.
-        way_to_draw: advice in the error message: how to draw independent noise for each output.
+        way_to_draw: advice in the error message on how to draw independent noise for each output.
         seeded_by: source of randomness that the error message about equal calls names. None means
             that this function does not test if calls return the same outputs.
 

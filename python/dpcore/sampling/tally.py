@@ -104,8 +104,8 @@ def count_apart_from_main_event(
         tally: the object that counts.
         outputs: outputs of a block.
         score: score function of the main event, or None.
-        scores: scores of the outputs that the main event has computed, or None. They are used if
-            `tally` is a `Curve` with the same score function.
+        scores: scores of the outputs that the main event has computed, or None. These scores are
+            used if `tally` is a `Curve` with the same score function.
     """
     if isinstance(tally, Curve) and scores is not None and score is tally.score:
         return tally.count_scores_at_least(scores)

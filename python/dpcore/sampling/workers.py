@@ -69,7 +69,7 @@ class Introduction(NamedTuple):
         host: name of the worker's machine.
         versions: versions of dpcore, numpy and Python.
         bits: hash of some outputs of the mechanism. Two machines with different hashes do not draw
-            the same bits. It is "" if the seed does not repeat the outputs.
+            the same bits. The hash is "" if the same seed does not give the same outputs again.
     """
 
     host: str

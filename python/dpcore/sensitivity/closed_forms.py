@@ -115,10 +115,10 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     has this distance as its sensitivity.
 
     The sensitivity is the largest norm of x - x' over all pairs of neighbours x and x'. Any two
-    inputs in the domain are neighbours, except for the domain `HistogramCounts`. There, two
-    histograms are neighbours only if their data differ in one record. The following table shows the
-    sensitivity for each domain (row) and norm (column). In the table, C is the radius of the ball,
-    a and b are the bounds of the box, and d is the dimension:
+    inputs in the domain are neighbours, except for the domain `HistogramCounts`. In this domain,
+    two histograms are neighbours only if their data differ in one record. The following table shows
+    the sensitivity for each domain (row) and norm (column). In the table, C is the radius of the
+    ball, a and b are the bounds of the box, and d is the dimension:
 
     ========================  ==============  ===============  ==========
     domain                    l1              l2               linf
@@ -140,7 +140,8 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     the L1 or Linf norm, use the row of the Ball in the same norm with C = 1.
 
     With ``against="absent"``, x' is always the zero vector, because an absent record adds zeros to
-    a sum. The sensitivity is then half of the value in the table. This is possible only for a Ball.
+    a sum. The sensitivity is then half of the value in the table. The value "absent" is possible
+    only for a Ball.
 
     Args:
         domain: an instance of Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
@@ -235,7 +236,7 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 
 
 def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) -> float:
-    """Return a sensitivity as a number; it is given as a number or as a `Sensitivity`.
+    """Return, as a number, a sensitivity that is given as a number or as a `Sensitivity`.
 
     If `stated` is a `Sensitivity`, it must be measured in the norm `norm`. The argument `name` is
     the name of the argument in the error message.
@@ -327,7 +328,7 @@ class Declaration(Record, word="Declaration"):
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
     """Compare a sensitivity that a user declared with the true sensitivity.
 
-    A difference does not raise an error.
+    If the two sensitivities differ, no error is raised.
 
     Args:
         declared: sensitivity that the user declared, in the units of the entries of an input.
@@ -378,9 +379,9 @@ def laplace_scale(
         TypeError: if an argument has the wrong type, or if `dim` is missing and `transform` is not
             a domain.
         ValueError: if `declared` is not the true sensitivity, if an argument is out of range, or if
-            `dim` differs from the dimension of the domain. Also if the scale is not in (0, 1e300],
-            for example for a domain with a single input. If `declared` is wrong, the message shows
-            a pair of inputs whose distance is the true sensitivity.
+            `dim` differs from the dimension of the domain. The error is also raised if the scale is
+            not in (0, 1e300], for example for a domain with a single input. If `declared` is wrong,
+            the message shows a pair of inputs whose distance is the true sensitivity.
 
     Source:
         Dwork and Roth (2014), theorem 3.6. For the L2 clip: Habernal (2021), theorem 5.1.

@@ -138,9 +138,9 @@ class CheckedRecord(Record):
 class Members(CheckedRecord):
     """Base class of sets of vectors (domains), with the methods `contains`, `clip` and `draw`.
 
-    A vector in the set is called a member. A subclass implements three private methods. They
-    compute the distance of a vector from the set, a member near a given vector, and a random
-    member.
+    A vector in the set is called a member. A subclass implements three private methods. These
+    methods compute the distance of a vector from the set, a member near a given vector, and a
+    random member.
     """
 
     __slots__ = ()
@@ -214,7 +214,7 @@ class Members(CheckedRecord):
 
 
 def has_range_method(f: Any) -> bool:
-    """Return True if f is an object with a method `range`, as the transforms of dpcore have it.
+    """Return True if f is an object with a method `range`, like the transforms of dpcore.
 
     A class does not count as such an object.
     """
@@ -484,8 +484,8 @@ class HistogramCounts(Members, word="Histogram"):
     Args:
         dim: number of bins, at least 1.
         neighbours: "replace" if one record of neighbouring data is replaced, so that one count
-            decreases and another count increases by 1. "add_remove" if one of the data sets has one
-            record more.
+            decreases by 1 and another count increases by 1. "add_remove" if one of the data sets
+            has one record more.
 
     Raises:
         TypeError: if an argument has the wrong type.

@@ -73,10 +73,10 @@ class Refutation(Answer, Record, word="Refutation"):
         pair: the found pair of neighbouring inputs x and x'.
         evaluations: number of inputs on which the search evaluated f.
         found_by: name of the search method that found this pair.
-        seed: seed that repeats the search.
+        seed: seed with which the search can be repeated.
         partial: True if Ctrl-C ended the search early.
-        neighbour: neighbour relation of the search, as text. If no relation was given to the
-            search, "".
+        neighbour: neighbour relation of the search, as text, or "" if no relation was given to the
+            search.
     """
 
     f: str
@@ -141,8 +141,8 @@ def refute(
 
     Args:
         f: function without noise. The argument of f is one input (shape `(dim,)` for vectors). The
-            result of f is a number or an array of a fixed shape. If f is a torch module, it is
-            called without gradients, on a tensor with the dtype of its parameters.
+            result of f is a number or an array of a fixed shape. If f is a torch module, f is
+            called without gradients, on a tensor with the dtype of the parameters of f.
         claimed: claimed sensitivity of f, finite and at least 0, in the units of the outputs of f.
         norm: norm of f(x) - f(x'): "l1", "l2" or "linf".
         domain: set of the inputs: a set of dpcore (such as `Box` or `Ball`), or any object with
@@ -153,14 +153,15 @@ def refute(
             None means that two histograms are neighbours if their data differ in one record.
         rows: True if f accepts a matrix of inputs, one per row, and treats each row separately. The
             shapes are then `(size, dim)` for the argument and `(size, ...)` for the result. dpcore
-            cannot detect this, because many functions accept a matrix but do not treat its rows
-            separately.
+            cannot detect if f does this, because many functions accept a matrix but do not treat
+            its rows separately.
         trials: largest number of inputs on which the search evaluates f, at least 8.
         rng: None, an int seed or a numpy Generator. With the same seed and the same arguments, the
             result is the same.
-        methods: the search methods to use, a list of some of "witness" (the pair with the largest
-            distance), "extremes", "random", "ascent" (coordinate ascent), "torch" (gradient ascent)
-            and "scipy". None means all methods that are possible for f and the domain.
+        methods: list of the search methods to use. The possible methods are "witness" (the pair
+            with the largest distance), "extremes", "random", "ascent" (coordinate ascent), "torch"
+            (gradient ascent) and "scipy". None means all methods that are possible for f and the
+            domain.
         stop_when_refuted: True to stop at the first pair that exceeds the claimed sensitivity.
             False (the default) to search for the largest norm until all trials are used.
         catch: exception classes that f raises if f is not defined for an input, such as a constant
@@ -390,7 +391,7 @@ def assert_sensitivity(
 
     Raises:
         SensitivityError: if a pair is found for which norm(f(x) - f(x')) exceeds the bound by more
-            than 1e-9 of the bound. This error is an AssertionError.
+            than 1e-9 times the bound. This error is an AssertionError.
         ImportError: if hypothesis is not installed.
         TypeError: if an argument has the wrong type, or if f does not return real numbers.
         ValueError: if an argument is out of range, or if f returns NaN, inf or arrays of different

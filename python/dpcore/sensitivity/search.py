@@ -133,7 +133,7 @@ class Probe:
 
     @contextlib.contextmanager
     def limit_calls(self, method: str, share: float) -> Iterator[None]:
-        """Return a context manager: its block may use only a fraction of the remaining calls of f.
+        """Return a context manager that limits its block to a fraction of the remaining calls of f.
 
         The block is one part of a search, named `method`. The block ends if it has used all calls
         that are allowed.
@@ -417,7 +417,8 @@ class Pairs:
         """List sequences of datasets ("walks"); most datasets are neighbours of the next dataset.
 
         In the first dataset of a walk, all records are equal. This also holds for the last dataset.
-        A walk is a number of steps, and a function from the index of a step to the dataset.
+        A walk consists of its number of steps, and a function from the index of a step to the
+        dataset.
         """
         pairs = itertools.combinations(self._list_constant_datasets(rng), 2)
         walks = [walk for ends in pairs for walk in self._list_replacement_sequences(*ends)]

@@ -130,7 +130,7 @@ class Inspection(Answer, Record):
             without faults.
         level: significance level. A check is flagged if its p-value is at most `level`. The level
             is `false_alarm` divided by the number of checks with a p-value.
-        checks: results of the checks, one object of the class `Check` for each.
+        checks: results of the checks, one object of the class `Check` for each check.
 
     Raises:
         TypeError: if `checks` is not a tuple of Checks.
@@ -208,8 +208,8 @@ class CheckOutcome:
         good: sentence that describes the result if the p-value is above the level.
         p_value: p-value of the hypothesis that the noise does not have the fault. None if the check
             is not a statistical test.
-        flagged: True if a check without a p-value found the fault. It is not used if there is a
-            p-value.
+        flagged: True if a check without a p-value found the fault. This value is not used if there
+            is a p-value.
         **evidence: names and values of the numbers that the check computed.
     """
 
@@ -235,8 +235,8 @@ def run_check(name: str, sample: Sample, level: float) -> Check:
     """Run the check with the given name on outputs of a mechanism, and return the result.
 
     A check may need properties of the outputs, such as noise in at least two coordinates. If the
-    outputs do not have them, the check is not run, and the result states the reason. A check is
-    flagged if its p-value is at most `level`.
+    outputs do not have these properties, the check is not run, and the result states the reason. A
+    check is flagged if its p-value is at most `level`.
     """
     find, *needs = _FINDERS[name]
     missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(sample))

@@ -78,9 +78,9 @@ def fork_reuse(
     class `random.Random`. Forked workers with equal generators add the same noise to the data of
     different people. An attacker who subtracts two outputs then removes the noise.
 
-    The mechanism is called once before the fork. A mechanism may make its generator in the first
-    call, and this generator then exists before the fork. Then the mechanism is called in every
-    child, and at the end in the parent. In the children, torch runs on one thread.
+    The mechanism is called once before the fork. Therefore a generator that the mechanism makes in
+    its first call exists before the fork. Then the mechanism is called in every child, and at the
+    end in the parent. In the children, torch runs on one thread.
 
     dpcore passes a random generator to the mechanism, with a different seed in each process. A
     mechanism that draws only from this generator is never flagged. In your own program, the code
@@ -88,7 +88,8 @@ def fork_reuse(
 
     Some mechanisms draw from the global generators of torch, numpy or Python: torch modules, torch
     distributions, and functions of `dpcore.repeat` with ``seeded="global"``. An audit seeds the
-    global generators before it calls these mechanisms. This check does not seed them.
+    global generators before it calls these mechanisms. This check does not seed the global
+    generators.
 
     The check needs an operating system with `os.fork`. A child is killed after `timeout` seconds,
     for example if a library deadlocks after the fork. All children have ended when the function
@@ -98,8 +99,8 @@ def fork_reuse(
         mechanism: a native mechanism of dpcore (such as `dpcore.Laplace`), a callable
             ``(x, size, rng) -> outputs``, or an object that `dpcore.adapters` supports, such as a
             torch module.
-        x: input of the mechanism. Some mechanisms define a default pair of inputs. The default is
-            then the first input of this pair, and otherwise [0.0].
+        x: input of the mechanism. By default, x is the first input of the default pair that the
+            mechanism defines, or [0.0] if the mechanism defines no default pair.
         draws: number of outputs in each process, at least 16.
         children: number of children, at least 1.
         rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
@@ -395,9 +396,9 @@ def inspect(
     - ``modes``: different distributions of the noise in train mode and in eval mode, for objects
       with both modes, such as torch modules. All other checks call the object in its current mode.
 
-    If m checks have a p-value, a check is flagged if its p-value is at most ``false_alarm / m``. If
-    the noise has no fault, the probability that any check is flagged is at most `false_alarm`. This
-    holds under four assumptions:
+    A check is flagged if its p-value is at most ``false_alarm / m``, where m is the number of
+    checks with a p-value. If the noise has no fault, the probability that any check is flagged is
+    at most `false_alarm`. This holds under four assumptions:
 
     - the mechanism draws independent noise;
     - the noise is continuous, or has few values;
@@ -428,9 +429,9 @@ def inspect(
             - The first choice is 0, with outputs at the input 0.
             - The second choice is x clipped to an interval, whose ends are estimated from the
               outputs.
-        others: other inputs. The noise at these inputs is compared with the noise at x. By default:
-            2 x, 0, and x plus and minus ten times the mean absolute value of the noise. Default
-            inputs that the mechanism does not accept are left out.
+        others: other inputs. The noise at these inputs is compared with the noise at x. The default
+            inputs are 2 x, 0, and x plus and minus ten times the mean absolute value of the noise.
+            Default inputs that the mechanism does not accept are left out.
         skip: names of checks to leave out.
         false_alarm: upper bound on the probability that any check flags a mechanism without faults.
 

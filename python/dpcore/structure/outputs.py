@@ -126,7 +126,7 @@ def binomial_tail(k: int, n: int, p: float) -> float:
 
 
 def sign_test_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
-    """Compute the p-values of sign tests that ask if one sign is too frequent.
+    """Compute the p-values of sign tests that check if one sign is too frequent.
 
     Each p-value is the probability of at least `hits` heads in `hits + others` tosses of a fair
     coin.
@@ -159,7 +159,7 @@ def collision_probability_upper(rows: npt.NDArray[np.uint64]) -> float:
 
 @dataclass(frozen=True)
 class Other:
-    """Outputs of a mechanism that adds noise, at an input other than the one that the user gave.
+    """Outputs of a mechanism that adds noise, at an input other than the user's input.
 
     Args:
         label: name of the input in messages.
@@ -180,8 +180,8 @@ class Mode:
     Args:
         here: mode of the mechanism before the switch, "train" or "eval".
         there: mode after the switch, "eval" or "train".
-        outputs: outputs after the switch, shape `(size, dim)`. None if the mechanism then raised an
-            error.
+        outputs: outputs after the switch, shape `(size, dim)`. None if the mechanism raised an
+            error after the switch.
         why: text of this error. Empty if there was no error.
     """
 
@@ -229,8 +229,8 @@ class Sample:
     def noise(self) -> Floats:
         """Noise in the outputs of the first call, shape `(draws, dim)`.
 
-        It is the outputs minus the vector to which the noise is added. If this vector is not known,
-        the median of each coordinate is subtracted.
+        The noise is the outputs minus the vector to which the noise is added. If this vector is not
+        known, the median of each coordinate is subtracted.
         """
         centre: Floats = np.median(self.first, axis=0) if self.clean is None else self.clean
         return self.first - centre
@@ -253,8 +253,8 @@ class Sample:
     def noises(self) -> list[Floats]:
         """Return the noise at each input, first at the input that the user gave.
 
-        The noise is the outputs minus the vector to which it is added. Inputs at which this vector
-        is not known are left out.
+        The noise is the outputs minus the vector to which the noise is added. Inputs at which this
+        vector is not known are left out.
         """
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
@@ -317,7 +317,7 @@ class Layer:
     def clean(self, x: Any, is_given_input: bool) -> Floats | None:
         """Return the vector to which the mechanism adds its noise at the input x, or None.
 
-        The vector is rounded to the dtype of the outputs. None means that it is not known.
+        The vector is rounded to the dtype of the outputs. None means that the vector is not known.
 
         Args:
             x: the input.

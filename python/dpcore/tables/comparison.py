@@ -238,7 +238,7 @@ class ExactRows:
         return p / q if q else math.inf
 
     def excess(self, i: int, j: int, allowed_loss: Fraction) -> float:
-        """Return the largest ln P(y|i) / P(y|j) over outputs y, less `allowed_loss`, in nats."""
+        """Return the largest ln P(y|i) / P(y|j) over outputs y, minus `allowed_loss`, in nats."""
         ratio = self._ratio(i, j, self.outputs[i, j])
         if ratio == math.inf:
             return math.inf

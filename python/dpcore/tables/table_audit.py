@@ -77,16 +77,16 @@ class TableAudit(Result, word="dpcore.audit_table/1"):
         epsilon: the largest loss of a pair of neighbours, in nats. With distances, each loss is
             divided by the distance of x and x'. `epsilon` is inf if a pair has an infinite loss, or
             if a pair at distance 0 has a loss above `tolerance`.
-        witness: three indices: of the row of x, of the row of x' and of the column of the output y.
-            These x, x' and y attain `epsilon`. If several pairs attain `epsilon`, the indices
-            belong to the first pair, with its first output. If the table is an object with a method
-            `loss_rows`, this method gives the output.
+        witness: three indices: the row of x, the row of x', and the column of the output y. The
+            loss of this pair and output is `epsilon`. If several pairs attain `epsilon`, the
+            indices belong to the first pair, with its first output. If the table is an object with
+            a method `loss_rows`, this method gives the output.
         labels: names of x, x' and the output in `witness`. Empty if the table has no names.
         loss: ln P(y|x) / P(y|x') in nats, for x, x' and the output y in `witness`.
         distance: distance of x and x' in `witness`. It is 1 if no distances were given.
         per_input: for each input x, the largest loss of a pair (x, x') over the neighbours x' of x,
-            shape `(inputs,)`. It is per unit of distance if distances were given, and 0 for an
-            input without neighbours.
+            shape `(inputs,)`. The loss is per unit of distance if distances were given, and 0 for
+            an input without neighbours.
         pairs: number of ordered pairs of neighbours that were compared.
         infinite_pairs: number of ordered pairs with an infinite loss, or with distance 0 and a loss
             above `tolerance`.
@@ -306,18 +306,18 @@ def audit_table(
             - `claim`, the epsilon that the mechanism claims;
             - `words` or `input_names`, a name for each row;
             - `distance_rows(start, stop)`: returns the distances between each of the rows `start`,
-              ..., `stop - 1` and all rows. It is used if the argument `distances` is None;
+              ..., `stop - 1` and all rows. This method is used if the argument `distances` is None;
             - `loss_rows(start, stop)`: returns two arrays of shape `(stop - start, inputs)`. The
               first array holds the exact loss of each of these rows against every row. The second
               array holds an output that attains the loss. dpcore then does not compute the losses.
-        distances: distances between inputs for metric privacy, shape `(inputs, inputs)`: symmetric,
-            finite and at least 0. None for ordinary DP.
+        distances: distances between inputs for metric privacy, a symmetric array of shape
+            `(inputs, inputs)` with finite entries of at least 0. None for ordinary DP.
         claim: the epsilon to test, per unit of distance if `distances` are given. Defaults to the
-            attribute `claim` of the table, if it has one.
+            attribute `claim` of the table, if the table has one.
         log: True if the entries of the table are natural logarithms of probabilities (-inf for 0).
-        neighbour: which pairs of rows are neighbours: None (all pairs), a symmetric matrix of
-            booleans, a list of pairs of row numbers, or a relation of `dpcore.pairs`. Such a
-            relation is applied to the indices of the rows.
+        neighbour: relation that states which pairs of rows are neighbours. It is None (all pairs),
+            a symmetric matrix of booleans, a list of pairs of row numbers, or a relation of
+            `dpcore.pairs`. A relation of `dpcore.pairs` is applied to the indices of the rows.
         tolerance: the claim is refuted if a loss exceeds claim * distance by more than this number
             of nats. Defaults to 1e-9 for float64 and to 1e-6 for float32. For a table of exact
             numbers, the default is the rounding error of the claim times the largest distance (one

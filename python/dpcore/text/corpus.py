@@ -308,8 +308,8 @@ def split(
             seed.
         group: group of each text, such as its author: the name of an attribute, or a list with one
             value per text. All texts of a group are in the same part. If two groups share a text,
-            both groups are in the same part. With None, the groups are the field `groups` of the
-            corpus, if it has groups.
+            both groups are in the same part. If `group` is None, the groups are those in the field
+            `groups` of the corpus, if the corpus has groups.
 
     Returns:
         A copy of the corpus with the new split. The order of the texts does not change.
@@ -454,8 +454,8 @@ class Vocabulary(Shown):
     Args:
         words: the words, each once. An n-gram (n adjacent words) is one string with a blank between
             the words.
-        unknown: treatment of words that are not in `words`. "drop" leaves them out. "token" gives
-            each of them the number of "<unk>".
+        unknown: treatment of words that are not in `words`. "drop" leaves these words out. "token"
+            gives each of these words the number of "<unk>".
         reserved: names that have the first numbers, such as "<pad>" for padding. No entry of
             `words` may be one of these names.
         ngrams: largest number of words in an n-gram. With 1, the method `encode` converts single
@@ -520,9 +520,10 @@ class Vocabulary(Shown):
             texts: a list of strings, or a `Corpus`. If the Corpus has a split, only the words of
                 its training part are used.
             unknown: treatment of words that are not in the vocabulary, when a text is converted to
-                numbers. "drop" leaves them out. "token" gives each of them the number of "<unk>".
-            min_count: smallest number of times that a word occurs in the texts. Words that occur
-                fewer times are left out of the vocabulary.
+                numbers. "drop" leaves these words out. "token" gives each of these words the number
+                of "<unk>".
+            min_count: smallest number of times that a word must occur in the texts. Words that
+                occur fewer times are left out of the vocabulary.
             max_size: largest number of words in the vocabulary, without the reserved names. If
                 there are more words, the most frequent words are kept. None keeps all words.
             reserved: names that have the first numbers, such as "<pad>" for padding.

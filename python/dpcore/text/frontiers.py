@@ -60,8 +60,8 @@ class FrontierCell(Record, word="FrontierCell"):
         attack: result of inferring the private attribute from the vectors of the test texts. None
             if `frontier` was called without a private attribute.
         worst_loss: exact privacy loss between the two texts of the corpus whose vectors are
-            farthest apart. It is the smallest epsilon that holds for these two texts at the claimed
-            delta. The value is inf for vectors without noise.
+            farthest apart. This loss is the smallest epsilon that holds for these two texts at the
+            claimed delta. The value is inf for vectors without noise.
         signal: sum of squares of the vectors before noise is added, divided by the expected sum of
             squares of the noisy vectors. The value is 1 for vectors without noise.
     """
@@ -116,7 +116,8 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         cells: a `FrontierCell` for each epsilon and each number of dimensions. The numbers of
             dimensions are in ascending order. For each number of dimensions, the result without
             noise comes first. The results with noise follow in ascending order of epsilon.
-        attribute: name of the private attribute, or None if `frontier` was called without one.
+        attribute: name of the private attribute, or None if `frontier` was called without a private
+            attribute.
         sizes: numbers of training texts, validation texts and test texts.
         public: number of public texts or public vectors.
         directions: kind of the directions on which vectors are projected, "principal" or "random".
@@ -447,7 +448,7 @@ def _measure_clean_noisy_cells(
 
 
 def fit_public_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
-    """Compute a list of transforms from public vectors. The transforms are for private vectors.
+    """Compute, from public vectors, a list of transforms for private vectors.
 
     The list has a projection (if `dim` is not None), and clipping. Clipping limits the distance of
     a vector from the mean of the public vectors.
@@ -482,10 +483,11 @@ def measure_release(
     Args:
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
-        seeds: three seeds: for the noise, for the classifiers, and for the attackers.
-        farthest: cache that this function fills: a dictionary from the kind of noise to the vectors
-            (without noise) of the two texts that are farthest apart. These two texts do not depend
-            on epsilon. Therefore calls that differ only in epsilon can use the same dictionary.
+        seeds: three seeds, for the noise, for the classifiers, and for the attackers.
+        farthest: cache that this function fills. The cache is a dictionary from the kind of noise
+            to the vectors (without noise) of the two texts that are farthest apart. These two texts
+            do not depend on epsilon. Therefore calls that differ only in epsilon can use the same
+            dictionary.
         noisy: True adds noise. False measures the vectors without noise.
 
     Returns:

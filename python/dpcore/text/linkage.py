@@ -27,8 +27,9 @@ Score = Callable[[Ints], Floats]
 class LinkedOutputs(Record, word="LinkedOutputs"):
     """Result of an attacker who searches for the original text of each output of a mechanism.
 
-    The candidates are the texts that may be the original. The attacker ranks the candidates by a
-    score, and names the candidate with the highest score. The true document is the original text.
+    The candidates are the texts that may be the original text. The attacker ranks the candidates by
+    a score, and names the candidate with the highest score. The original text is also called the
+    true document.
 
     Args:
         by: name of the score that ranks the candidates.
@@ -84,7 +85,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Number of outputs that the attacker links correctly: the sum of `shares`, rounded."""
+        """Rounded sum of `shares`: the number of outputs that the attacker links correctly."""
         return round(float(self.shares.sum()))
 
     @property
@@ -102,7 +103,8 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
     def is_above_floor(self) -> bool:
         """True if the interval of `share` lies above `floor`.
 
-        The floor is the share of an attacker who always names the most frequent candidate.
+        The floor is the share of correct answers of an attacker who always names the most frequent
+        candidate.
         """
         return self.interval[0] > self.floor
 
@@ -128,12 +130,12 @@ def share_interval(
 ) -> tuple[float, float]:
     """Compute a confidence interval of the share of outputs whose original text an attacker finds.
 
-    If all answers of the attacker are simply right or wrong, this is the interval of Clopper and
-    Pearson. If several candidates have the highest score, the attacker draws one of them. Then
+    If each answer of the attacker is simply right or wrong, the result is the interval of Clopper
+    and Pearson. If several candidates have the highest score, the attacker draws one of them. Then
     `right` is a sum of independent numbers in [0, 1]. The probability that such a sum reaches a
-    whole number is at most e times the probability for a binomial variable with the same mean.
-    Therefore the function rounds the sum outwards, and divides the error probability of each end by
-    e.
+    given whole number is at most e = 2.718... times the probability for a binomial variable with
+    the same mean. Therefore the function rounds the sum outwards, and divides the error probability
+    of each end by e.
 
     Args:
         right: sum over the outputs of the probability that the attacker names the original text.
@@ -163,7 +165,7 @@ def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
 
     The different keys are numbered from 0, in the order in which they first occur. The result is a
     pair. The first entry has, for each number, the position in `keys` where its key first occurs.
-    The second entry has, for each position in `keys`, the number of the key there.
+    The second entry has, for each position in `keys`, the number of the key at this position.
     """
     numbers: dict[Hashable, int] = {}
     groups = [numbers.setdefault(key, len(numbers)) for key in keys]

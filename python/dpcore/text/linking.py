@@ -119,8 +119,8 @@ def link(
     method gives each candidate a score. The attacker names the candidate with the highest score. If
     several candidates have the highest score, the attacker draws one of them. The output then
     counts as correct with the probability that the original is drawn. Equal candidates count as the
-    same answer. If there are several methods, the result has the numbers for all of them, because
-    the number for only the best method would be too optimistic.
+    same answer. If there are several methods, the result has the numbers of all methods, because
+    the best number alone would be too high.
 
     Args:
         mechanism: the mechanism that made the outputs, or None if the mechanism is not known. The
@@ -139,14 +139,14 @@ def link(
               candidate. This method needs a word mechanism with a table of probabilities, or noisy
               vectors whose noise has a known distribution;
             - "encoding": each candidate is encoded as a vector, without noise. The best candidate
-              is the one whose vector has the smallest L2 distance to the output. If the output is a
+              has the vector with the smallest L2 distance to the output. If the output is a
               rewritten text, the output is also encoded without noise. For word mechanisms, the
               distance is the sum over positions of the distances between the words;
             - "words": the score is the number of words that the output and the candidate share,
               divided by the mean number of words of the two texts;
             - "places", "kept_places" and "bag": for redacted texts, the methods of
               `redaction.link_redacted`;
-            - a function `(output, candidate) -> score`. A higher score is for a likelier candidate.
+            - a function `(output, candidate) -> score`. A higher score means a likelier candidate.
         truth: for each output, the row number of its original in `candidates`, or -1 if the
             original is not a candidate. By default, candidate i is the original of output i.
         confidence: confidence of the interval of each method separately.

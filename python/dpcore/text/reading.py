@@ -52,8 +52,8 @@ class Row:
     """One text of a table, with its label, attributes and group, as read from the file.
 
     Numbers that are written as strings are not converted. If the row of the table has an empty
-    cell, `empty` names the cell, such as "line 3 of a.csv, column 'age'". Then the other fields are
-    not set.
+    cell, the field `empty` names the cell, such as "line 3 of a.csv, column 'age'". In this case,
+    no other field is set.
     """
 
     text: str
@@ -142,7 +142,7 @@ def load_text_file(path: Path, origin: str = "") -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """Return an error for a missing file or folder. `requirement` states what the path must be."""
+    """Return an error for a missing file or folder; `requirement` states what the path must be."""
     return tag_error(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
@@ -193,10 +193,10 @@ def corpus_from_rows(
 ) -> Corpus:
     """Return a Corpus with the texts, labels, attributes and groups of all rows.
 
-    `parts` has pairs: the name of a part ("train", "valid" or "test"), and the rows of the part.
-    These names are the split of the Corpus. If a name is None, the Corpus has no split. `missing`
-    states what to do with rows that have an empty cell: "error" raises an error, and "drop" leaves
-    the rows out.
+    `parts` is a list of pairs: the name of a part ("train", "valid" or "test"), and the rows of the
+    part. The names become the split of the Corpus. If a name is None, the Corpus has no split.
+    `missing` states what to do with rows that have an empty cell: "error" raises an error, and
+    "drop" leaves the rows out.
     """
     every = [(name, row) for name, part_rows in parts for row in part_rows]
     kept = _drop_or_reject_rows_with_empty_cells(every, missing, origin)
@@ -262,7 +262,7 @@ class Layout:
 
     @property
     def named(self) -> list[tuple[str, str | int | None]]:
-        """Pairs: the kind of a column, such as "label", and the name or position of the column."""
+        """Pairs of the kind of a column, such as "label", and the column's name or position."""
         some = [("text", self.text), ("label", self.label), ("group", self.group)]
         return [*some, *(("attributes", column) for column in self.attributes)]
 
@@ -463,21 +463,23 @@ def read(
     is UTF-8, except if a byte order mark states another encoding. Files may be compressed with
     gzip. The cells of a table may be separated by commas, semicolons or tabs. If all labels are
     whole numbers, the labels become integers. The same applies to groups and to each attribute. If
-    all values of an attribute are numbers, but not all are whole, the values become floats.
+    all values of an attribute are numbers, but some of them are not whole, the values become
+    floats.
 
     Args:
         path: path of a file or of a folder, or a pandas data frame.
         kind: "csv", "tsv", "jsonl", "lines" (one text per line) or "folder". A folder has files for
-            train, valid and test, or one folder of .txt files for each class. With None, the name
-            of the file determines the kind, and the field `origin` of the result states the kind.
-            To read public corpora by name, use `dpcore.experiments.corpora.read_corpus`.
+            train, valid and test, or one folder of .txt files for each class. With None, `read`
+            derives the kind from the name of the file, and states the kind in the field `origin` of
+            the result. To read public corpora by name, use
+            `dpcore.experiments.corpora.read_corpus`.
         text: for tables, the column of the texts. A column is a name in the header. If the file has
             no header, a column is a position from 0. None means the column "text".
         label: for tables, the column of the labels. None means the column "label", if it exists.
         attributes: for tables, a list of the columns of the private attributes.
         group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
             texts of a group in the same part.
-        missing: treatment of rows that have an empty cell in one of the columns above. "error"
+        missing: what to do with rows that have an empty cell in one of the columns above. "error"
             raises an error. "drop" leaves out these rows, and the field `dropped` of the result
             counts them.
 

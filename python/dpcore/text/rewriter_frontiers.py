@@ -46,7 +46,7 @@ _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
-    """Measurements of one rewriter (a function from text to text), from one rewrite of every text.
+    """Measurements of one rewriter (a function from text to text) that rewrote every text once.
 
     Attributes:
         name: name of the rewriter.
@@ -63,8 +63,8 @@ class RewriterRow(Record, word="RewriterRow"):
         similarity: cosine between the vector of a test text and the vector of its rewrite, averaged
             over the test texts. An encoder of texts computes the vectors.
         perplexity: perplexity of the rewritten test texts under a language model of public texts.
-            None if the user gave no public texts or model, or if the model can predict no word of
-            the texts.
+            None if the user gave neither public texts nor a model, or if the model can predict no
+            word of the texts.
         linkages: results of attacks that look for the original of each rewritten test text among
             all original test texts. There is one result for each method of attack.
         empty: number of texts whose rewrite is empty.
@@ -109,13 +109,12 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
 
     Attributes:
         rows: a `RewriterRow` for the original texts, then a `RewriterRow` for each rewriter.
-        attribute: name of the private attribute that attackers infer, or None if the user named
-            none.
+        attribute: name of the private attribute that attackers infer, or None without an attribute.
         sizes: numbers of training, validation and test texts.
         confidence: confidence level of each single interval and of each single certified lower
             bound.
         seed: if this seed is passed as `rng`, `frontier` gives the same report again. However, a
-            rewriter without an argument `rng` may then write other texts.
+            rewriter without an argument `rng` may write different texts in the second call.
         partial: True if Ctrl-C stopped the function after some of the rewriters.
         seconds: run time in seconds; comparisons of two reports ignore it.
     """
@@ -217,9 +216,9 @@ class _RewriterSource(NamedTuple):
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
-    """Return a dictionary from names to rewriters (from text to text), or None for an encoder.
+    """Return a dictionary from names to rewriters (functions from text to text); None for encoders.
 
-    The value is a rewriter, a list of rewriters, a dictionary from names to rewriters, or an
+    The argument is a rewriter, a list of rewriters, a dictionary from names to rewriters, or an
     encoder. A function in a list or dictionary counts as a rewriter. A single function counts as an
     encoder (from texts to vectors), and the result is None.
     """
@@ -465,9 +464,9 @@ class _RewrittenTexts:
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     """Compute the BLEU score of texts against their originals, in [0, 1].
 
-    The package sacrebleu computes the score from the words that `words_of` finds in the texts. If
-    no n-gram of a certain length n matches, 1/2 replaces the number of matches. For the next length
-    without a match, 1/4 replaces the number of matches, and so on.
+    The package sacrebleu computes the score from the words that `words_of` finds in the texts. At
+    the first length n for which no n-gram matches, 1/2 replaces the number of matches. At the
+    second such length, 1/4 replaces the number of matches, and so on.
 
     Source:
         Papineni et al. (2002), section 2.3; Post (2018) for sacrebleu.

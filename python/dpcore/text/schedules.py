@@ -196,8 +196,8 @@ class _DrawnSchedule(Record):
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """Schedule that draws the epsilon of the training noise uniformly from [low, high].
 
-    A new epsilon is drawn for each epoch or each batch. Use this schedule if, during the training,
-    the epsilon with which the model will release outputs is not known.
+    A new epsilon is drawn for each epoch or each batch. Use this schedule if you do not know,
+    during the training, with which epsilon the model will release outputs.
 
     Args:
         low: smallest epsilon, in (0, 1e300].

@@ -23,7 +23,7 @@ _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the lower bound on epsilon that an attack certifies, or NaN if it certifies none."""
+    """Return the lower bound on epsilon that is certified by an attack, or NaN without a bound."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -36,10 +36,8 @@ class Study:
 
     Args:
         corpus: the texts, their main labels and their attributes.
-        labelled: copy of `corpus` without its attributes. The main label is stored as the only
-            attribute.
-        attribute: name of the private attribute that attackers infer, or None if the user named
-            none.
+        labelled: copy of `corpus` whose only attribute is the main label.
+        attribute: name of the private attribute that attackers infer, or None without an attribute.
         attackers: attackers that infer the private attribute.
         confidence: confidence level of each interval.
     """
@@ -76,8 +74,8 @@ class Study:
             vectors: released vectors, one for each text.
             delta: delta of the certified lower bound on epsilon.
             seed: seed of the attack.
-            private: encoder that added the noise to the vectors. With None, the likelihood attacker
-                is not used.
+            private: encoder that added the noise to the vectors. With None, the likelihood
+                attacker, which must know the noise, is not used.
             attackers: attackers to use in this call. None means the attackers of this study.
         """
         attackers = attackers or self._list_vector_and_likelihood_attackers(vectors, private)

@@ -117,7 +117,7 @@ def fill_template(
 
 
 def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
-    """Return `value` with probability `share`, and otherwise a different random integer.
+    """Return `value` with probability `share`; otherwise return a different random integer.
 
     The different integer is at least 0 and below `kinds`.
     """
@@ -192,9 +192,9 @@ def draw_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
 def draw_texts_with_repeated_texts(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw random texts of two or three sentences; a quarter of the texts repeat an earlier text.
 
-    The label of a text is its topic. However, 40 % of the repeated texts have another label than
-    the earlier text. A text names one or two of five people. A text has an attribute for each of
-    the five people: 1 if the text names the person, otherwise 0.
+    The label of a text is its topic. However, 40 % of the repeated texts have a different label
+    from the earlier text. A text names one or two of five people. A text has an attribute for each
+    of the five people: 1 if the text names the person, otherwise 0.
 
     Args:
         rows: number of texts.
@@ -235,15 +235,15 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
         kind: kind of corpus:
 
             - "topics": messages of two sentences. The labels are four topics. Phrases reveal the
-              attribute `parent` (0 or 1). In 8 % of the texts, the first sentence is about another
-              topic than the label. In 8 % of the texts, the phrase fits the wrong value of
+              attribute `parent` (0 or 1). In 8 % of the texts, the topic of the first sentence
+              differs from the label. In 8 % of the texts, the phrase fits the wrong value of
               `parent`. Therefore the accuracy of a classifier of the label or of `parent` cannot be
               much above .92.
             - "intents": questions about a timetable. The labels are six intents. The attributes are
               `destination` and `day`, with the value "none" if the text does not name a destination
               or a day.
             - "repeats": texts about the four topics. A quarter of the texts repeat an earlier text.
-              40 % of the repeated texts have another label than the earlier text. There is an
+              40 % of the repeated texts have a different label from the earlier text. There is an
               attribute for each of five people: 1 if the text names the person, otherwise 0.
         rows: number of texts, from 100 to 100,000,000.
         rng: None, an int or a Generator. The attribute `origin` of the returned corpus states the

@@ -29,17 +29,17 @@ class TfidfSVD(Shown):
 
     Suppose that a word occurs k times in a text, and that m of n training texts contain the word.
     The weight of the word in the text is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The
-    weights of a text are divided by their L2 norm. The matrix of the divided weights of the
-    training texts has singular vectors. The weights of a text are projected on the `dim` right
-    singular vectors with the largest singular values. Words are defined as in scikit-learn: two or
-    more letters or digits in a row, in lower case. The vector of a text does not depend on the
-    other texts that are encoded in the same call. The encoder is not private, because its words and
-    weights come from the training texts.
+    weights of a text are divided by their L2 norm. Consider the matrix of the divided weights of
+    all training texts, with a row for each text. The weights of a text are projected on the `dim`
+    right singular vectors of this matrix with the largest singular values. Words are defined as in
+    scikit-learn: two or more letters or digits in a row, in lower case. The vector of a text does
+    not depend on the other texts that are encoded in the same call. The encoder is not private,
+    because its words and weights come from the training texts.
 
     Args:
         dim: number of entries of a vector, at least 1.
         min_count: a word is used only if at least `min_count` training texts contain it.
-        ngrams: largest number of successive words that have a common weight. 1 means weights of
+        ngrams: largest number of successive words that get one weight together. 1 means weights of
             single words. 2 means weights of single words and of word pairs.
         seed: seed of the randomised SVD.
 

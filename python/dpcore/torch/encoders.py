@@ -59,13 +59,14 @@ _MISS_PROBABILITY: Final = 0.05
 class ModelAttributes:
     """Attributes that dpcore reads from a text encoder (model) or its tokenizer, if they exist.
 
-    The attributes of this class have the values that dpcore uses if an attribute is missing.
+    In this class, each attribute has the default that dpcore uses if an encoder lacks the
+    attribute.
 
     Attributes:
         random: True if the encoder returns different vectors in two calls with the same texts.
         longest: largest number of tokens that the model reads from a text.
-        truncated: function from a list of texts to the number of texts that are too long, and that
-            the model truncates.
+        truncated: function from a list of texts to the number of texts that the model truncates
+            because they are too long.
         tokenizer: tokenizer of a model from the package sentence-transformers.
         max_seq_length: largest number of tokens that a model from sentence-transformers reads from
             a text.
@@ -102,7 +103,7 @@ class Encoder:
 
     @property
     def kind(self) -> str:
-        """Type of this encoder in saved files: "module" (torch module) or "function" (other)."""
+        """Type of this encoder in saved files: "module" for a torch module, or "function"."""
         return "module" if isinstance(self.model, torch.nn.Module) else "function"
 
     @property
@@ -132,7 +133,7 @@ class Encoder:
 
     @property
     def device(self) -> Any:
-        """Torch device of the first parameter of this encoder; the CPU without parameters."""
+        """Torch device of the first parameter of this encoder, or the CPU without parameters."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
@@ -297,7 +298,7 @@ class Pooled(Encoder):
 
     @property
     def longest(self) -> int | None:
-        """Largest number of tokens that model and tokenizer both allow, or None if unknown."""
+        """Largest number of tokens allowed by both model and tokenizer, or None if unknown."""
         config = get_attribute(ModelAttributes, self.model, "config")
         limits = (
             get_attribute(ModelAttributes, self.tokenizer, "model_max_length"),
@@ -333,7 +334,8 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
             - a torch module, or any other function of a list of texts;
             - an object with a method `encode`, if the object cannot be called;
             - a dictionary from texts to vectors.
-        random: True to accept a torch module in train mode, whose vectors may be random.
+        random: True to accept a torch module in train mode. The vectors of such a module may be
+            random.
 
     Raises:
         TypeError: if `encoder` is none of these objects.
@@ -405,11 +407,11 @@ class Randomness(Shown):
 
 
 def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
-    """Test if a text encoder is random: encode copies of one text in several calls.
+    """Test if a text encoder is random by encoding copies of one text in several calls.
 
-    The function also observes if the encoder draws from a random generator of this process (of
-    Python, numpy, torch or another). On a GPU, two encodings of one text may differ by rounding.
-    Such small differences do not count.
+    The function also observes if the encoder draws from a random generator of this process, such as
+    a generator of Python, numpy or torch. On a GPU, two encodings of one text may differ by
+    rounding. Such small differences do not count.
 
     Args:
         encoder: the encoder.
@@ -448,8 +450,8 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
 
     Args:
         encoder: the encoder.
-        probe: texts, or a dictionary with texts as keys. By default, built-in texts are used, or
-            the keys of the encoder if the encoder is a dictionary.
+        probe: texts, or a dictionary with texts as keys. The default is the keys of the encoder if
+            the encoder is a dictionary, and otherwise built-in texts.
 
     Raises:
         TypeError: if `probe` is not a list of texts.
@@ -482,13 +484,13 @@ def check_batches(
         rounding: largest distance between two encodings of one text that counts as rounding,
             relative to the norm of the encodings. None means 1e-5, or .05 for bfloat16 and float16.
         refuse_state: True to raise an error if two calls with the same texts return different
-            vectors although the encoder uses no random generator. An encoder with an attribute
-            ``random = True`` never raises this error.
+            vectors although the encoder uses no random generator. For an encoder with an attribute
+            ``random = True``, the function never raises this error.
         is_known: True if the caller already knows that the encoder is not random.
 
     Returns:
         The result of the check. If the encoder is random in eval mode, its vectors cannot be
-        compared, and the result contains this reason.
+        compared, and the result states this reason.
 
     Raises:
         ValueError: if the vector of a text depends on the other texts in the batch.

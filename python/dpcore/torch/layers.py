@@ -130,8 +130,8 @@ def as_float64_rows(x: Any) -> Any:
         x: tensor of shape `(..., dim)` with dim >= 1, of float64, float32, bfloat16 or float16.
 
     Returns:
-        A float64 tensor with the same shape (x itself if x is float64). It is on the device of x,
-        or on the CPU if that device does not support float64. Gradients flow back to x.
+        A float64 tensor with the same shape (x itself if x is float64). The result is on the device
+        of x, or on the CPU if the device of x does not support float64. Gradients flow back to x.
 
     Raises:
         TypeError: if x is not a tensor, or has another dtype.
@@ -147,10 +147,10 @@ def as_float64_rows(x: Any) -> Any:
 
 
 def signed_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Draw uniform random numbers in (-1, 1), each ``(k + 1/2) / 2^52`` with a random integer k.
+    """Draw uniform random numbers ``(k + 1/2) / 2^52`` in (-1, 1), with random integers k.
 
-    The integer k is uniform from -2^52 to 2^52 - 1. Each number is an odd multiple of 2^-53, and so
-    never 0, 1 or -1.
+    The integer k is uniform from -2^52 to 2^52 - 1. Each number is an odd multiple of 2^-53, and
+    therefore never 0, 1 or -1.
 
     Args:
         shape: shape of the tensor.
@@ -263,16 +263,16 @@ class CappedEpsilon(torch.autograd.Function):
     """The function ``min(epsilon, cap)`` for torch, with a gradient for projected gradient descent.
 
     The exact derivative with respect to epsilon is 0 above the cap. With this derivative, training
-    could never lower an epsilon above the cap. This function therefore has a different gradient at
-    and above the cap. If a descent step would lower epsilon, the gradient is the incoming gradient.
-    If the step would raise epsilon, the gradient is 0.
+    could never lower an epsilon that is above the cap. This function therefore has a different
+    gradient at and above the cap: the incoming gradient if a descent step with it lowers epsilon,
+    and otherwise 0.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(epsilon: Any, cap: float) -> Any:
-        """Return the smaller number of epsilon and the cap."""
+        """Return the smaller of the two numbers epsilon and cap."""
         return epsilon.clamp(max=cap)
 
     @staticmethod
@@ -329,7 +329,7 @@ class LearntScale(torch.nn.Module):
         return noise * (sensitivity / epsilon).to(noise.device)
 
     def read_epsilon(self) -> float:
-        """Return the learnt epsilon. If it is not a finite number above 0, raise a ValueError."""
+        """Return the learnt epsilon, or raise a ValueError if it is not finite and above 0."""
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
@@ -353,25 +353,25 @@ class NoiseLayer(torch.nn.Module):
     The layer computes in float64, and then rounds the sum to the dtype of x. If the device does not
     support float64 (such as mps), the layer computes on the CPU, and its `repr` states this. The
     layer adds noise both in train mode and in eval mode. If an entry of x is NaN or infinite, the
-    same entry of the output is NaN or infinite, without an error. The transforms of `dpcore.torch`,
-    such as `Clip`, raise a ValueError for such entries.
+    layer raises no error, and this entry of the output is also NaN or infinite. The transforms of
+    `dpcore.torch`, such as `Clip`, raise a ValueError for such entries.
 
     A cast of the module, such as `.half()`, does not change a fixed scale. A learnt scale is
     ``sensitivity / min(epsilon, cap)``. The parameter `epsilon` moves to another device with the
-    module, but stays float64. If `epsilon` is at least the cap, a gradient that would raise
-    `epsilon` is replaced by 0.
+    module, but stays float64. If `epsilon` is at least the cap, 0 replaces any gradient that would
+    raise `epsilon`.
 
     A compiled layer (``torch.compile``) draws noise of the same distribution, but the same seed
-    gives different numbers. If a learnt epsilon is out of range, the output of a compiled layer is
-    NaN, without an error. With ``torch.func.vmap``, use ``randomness="different"`` to draw separate
-    noise for each row. With activation checkpointing (``torch.utils.checkpoint``), do not pass a
-    `generator`: the repeated noise would differ.
+    gives different numbers. If a learnt epsilon is out of range, a compiled layer returns NaN and
+    raises no error. With ``torch.func.vmap``, use ``randomness="different"`` to draw separate noise
+    for each row. With activation checkpointing (``torch.utils.checkpoint``), do not pass a
+    `generator`, because the second run of the layer would then draw different noise.
 
     Args:
         scale: scale of the noise, in the units of x, in (0, 1e300]. Instead of `scale`, you can
             give `sensitivity` and `epsilon`.
-        sensitivity: largest distance between the vectors x of two neighbouring inputs. The norm
-            depends on the noise. For example, it is L1 for Laplace noise.
+        sensitivity: largest distance between the vectors x of two neighbouring inputs. The norm of
+            the distance depends on the noise, such as L1 for Laplace noise.
         epsilon: epsilon of the layer. The scale is then ``sensitivity / epsilon``.
         trainable: True to make `epsilon` a trainable parameter of the module, with the given value
             at the start.
@@ -477,8 +477,8 @@ class NoiseLayer(torch.nn.Module):
             delta: delta in [0, 1). Only Gaussian noise uses delta.
 
         Returns:
-            The smallest epsilon that holds for the two vectors. It is 0.0 if the vectors are equal.
-            It is inf if no finite epsilon holds.
+            The smallest epsilon that holds for the two vectors. The result is 0.0 if the vectors
+            are equal, and inf if no finite epsilon holds.
 
         Raises:
             TypeError: if an argument does not hold real numbers.
@@ -544,7 +544,7 @@ class NoiseLayer(torch.nn.Module):
     def set_extra_state(self, state: Any) -> None:
         """Load the numbers of `get_extra_state` into this layer.
 
-        Raise an error if they do not fit.
+        Raise an error if the numbers do not fit this layer.
         """
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
         first, *rest = check_state_tensor(self, state, self.get_extra_state(), f"a layer of {kind}")
@@ -776,7 +776,7 @@ class SharedNoise(NoiseLayer):
 
     @property
     def description(self) -> None:
-        """None: dpcore has no description of noise that is the same for all entries of a row."""
+        """None, because dpcore does not describe noise that is equal in all entries of a row."""
         return None
 
     def _loss(self, x: Any, x_prime: Any, delta: float) -> float:

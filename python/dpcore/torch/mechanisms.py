@@ -43,11 +43,12 @@ class EncoderMechanism:
     no other text, and the noise is drawn `size` times. If the encoder is random, the encoder runs
     for every output.
 
-    Before the first output for a text, the object makes two tests. It encodes the text 64 times to
-    test if the encoder is random. It also encodes the text in batches with other texts, to test if
-    the other texts change the vector. The object stores the vectors of at most 10,000 texts. At the
-    start of an audit, the stored vectors are deleted in two cases: if parameters or buffers of the
-    encoder have changed, or if a new encoding of a stored text differs from the stored vector.
+    Before the first output for a text, the object makes two tests. The first test encodes the text
+    64 times, to see if the encoder is random. The second test encodes the text in batches with
+    other texts, to see if the other texts change the vector. The object stores the vectors of at
+    most 10,000 texts. At the start of an audit, the stored vectors are deleted in two cases: if
+    parameters or buffers of the encoder have changed, or if a new encoding of a stored text differs
+    from the stored vector.
 
     Args:
         encoder: encoder from texts to vectors.
@@ -56,8 +57,8 @@ class EncoderMechanism:
         name: name of the mechanism in reports.
         claim: claimed epsilon, or None if no epsilon is claimed.
         delta: claimed delta.
-        probe: texts for the test of batches: they are encoded together with an audited text, to
-            test if the vector of the audited text changes.
+        probe: texts for the second test. They are encoded together with an audited text, to see if
+            the vector of the audited text changes.
         rounding: largest distance between two encodings of one text that counts as rounding,
             relative to the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
             float16.
@@ -107,7 +108,7 @@ class EncoderMechanism:
     def torch_threads(self) -> int | None:
         """Number of torch threads that an audit uses for this mechanism, or None for no change.
 
-        The number is 1 if each output needs only new noise. It is None if the encoder is random and
+        The number is 1 if each output needs only new noise, and None if the encoder is random and
         runs for every output.
         """
         return None if self.default_trials else 1
@@ -116,7 +117,7 @@ class EncoderMechanism:
     def default_trials(self) -> int | None:
         """Default number of trials of an audit of this mechanism: 4,000 if the encoder is random.
 
-        Otherwise None, which means the usual default of dpcore.
+        If the encoder is not random, the value is None, which means the usual default of dpcore.
         """
         is_random = any(learnt.randomness.is_random for learnt in self._learnt.values())
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
@@ -124,8 +125,8 @@ class EncoderMechanism:
     def default_trials_on(self, pair: Pair) -> int | None:
         """Return the default number of trials of an audit on a pair of texts.
 
-        The number is 4,000 if the encoding of one of the two texts is random. Otherwise it is None,
-        which means the usual default of dpcore.
+        The number is 4,000 if the encoding of one of the two texts is random. Otherwise the result
+        is None, which means the usual default of dpcore.
         """
         return _DEFAULT_FORWARD_TRIALS if self._is_encoder_random_on(pair) else None
 
@@ -265,7 +266,7 @@ class EncoderMechanism:
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return notes on the encodings of two texts, for the report of an audit.
 
-        For example, a note states if the encoder is random, or if it truncates a text.
+        For example, a note states that the encoder is random, or that the encoder truncates a text.
         """
         texts = [check_text("x", pair.x), check_text("x", pair.x_prime)]
         learnt = [self._encode_and_check_text(text) for text in texts]
@@ -318,8 +319,8 @@ def mechanism(
             4,000 trials by default.
         noise: module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that adds the noise itself.
-        device: torch device to which the encoder and the noise are moved. With None, they are not
-            moved.
+        device: torch device to which the encoder and the noise are moved. With None, the encoder
+            and the noise are not moved.
         probe: texts (or a dictionary with texts as keys) for a test of the encoder. The test checks
             that a text has the same vector in every batch. Defaults to built-in texts of 1 to 40
             words.
@@ -369,7 +370,7 @@ def require_available_device(device: Any) -> Any:
     """Return `device` as a torch device, after a check that this machine has the device.
 
     Raises:
-        ValueError: if torch does not know the device, or the machine does not have it.
+        ValueError: if torch does not know the device, or the machine does not have the device.
     """
     try:
         place = torch.device(device)

@@ -37,8 +37,8 @@ def copy_value_if_possible(value: Any, memo: dict[int, Any] | None = None) -> An
     Args:
         value: any value, such as a list or dictionary of tensors. Torch modules inside the value
             are not copied.
-        memo: dict from the id of an object to a copy that already exists. The function uses these
-            copies, and adds new copies to the dict.
+        memo: dict from the id of an object to an existing copy of the object. The function uses
+            these copies, and adds new copies to the dict.
     """
     memo = {} if memo is None else memo
     if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
@@ -143,9 +143,9 @@ class Call:
         kwargs: copies of the keyword arguments, made before the call.
         children: records of the calls of other modules inside this call.
         outputs: copy of the return value of the call.
-        written: tensors and other objects inside the arguments that the call changed in place. The
-            dict maps the position of such an object (among all objects inside the arguments) to a
-            copy made after the call.
+        written: dict with the tensors and other objects inside the arguments that the call changed
+            in place. A key is the position of such an object among all objects inside the
+            arguments. The value is a copy of the object after the call.
     """
 
     module: Any
@@ -168,10 +168,10 @@ class Replay:
     """Result of repeating one recorded call of a torch module.
 
     Args:
-        stages: values to compare with another repetition, in order to see if the call is random.
-            The first is the return value. The second is the arguments after the call (the call may
-            have changed the arguments). Each further value is the module and the arguments of a
-            module call inside the repeated call.
+        stages: list of values that are compared with another repetition, to see if the call is
+            random. The first value is the return value of the call. The second value is the
+            arguments after the call, which the call may have changed. Each further value is the
+            module and the arguments of a module call inside the repeated call.
         drawn: names of the random generators from which the call drew: "torch", "numpy" or
             "python".
     """
@@ -202,8 +202,8 @@ def run_and_record_calls(
     Args:
         module: the module to run, in its present mode (train or eval).
         key: function from a module to a key that identifies the module (see `module_key_function`).
-        check: function that is called with each module before its call. It raises an error if the
-            module must not be called.
+        check: function that is called with each module before the module is called. The function
+            raises an error if the module must not be called.
         args: positional arguments of the module.
         kwargs: keyword arguments of the module.
     """
@@ -236,8 +236,9 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
     """Repeat one recorded call of a torch module.
 
     Calls of other modules inside the repeated call (inner calls) do not run, but return their
-    recorded outputs. If this fails, for example if an inner call must also set an attribute, the
-    inner calls run. Each inner call then uses the same seed in every repetition.
+    recorded outputs. If the repetition fails in this way, for example because an inner call must
+    also set an attribute, the inner calls run. Each inner call then uses the same seed in every
+    repetition.
 
     Args:
         call: the recorded call.
@@ -326,7 +327,7 @@ def redirect_module_calls(called: Callable[..., Any]) -> Iterator[None]:
 def keep_buffers(module: Any) -> Iterator[Callable[[], None]]:
     """Context manager that restores the buffers of a torch module at the end of the `with` block.
 
-    The context manager yields a function. A call of this function also restores the buffers.
+    The context manager yields a function that also restores the buffers, whenever it is called.
 
     In train mode, a call may change buffers, such as running averages. A repeated call would then
     give a different result, although the module is not random.

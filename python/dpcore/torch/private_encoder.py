@@ -58,7 +58,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
             terminal or in a notebook.
 
     Returns:
-        The two indices, the smaller one first.
+        The two indices, with the smaller index first.
 
     Example:
         >>> farthest_rows(torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 2.0]]), "l1")
@@ -88,13 +88,13 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
 
 @explain_argument_errors
 class PrivateEncoder(Shown):
-    """Text encoder that adds noise to vectors, so that they are epsilon-private for any two texts.
+    """Text encoder whose noisy vectors are epsilon-private for any two texts.
 
-    The noisy vector of a text is ``transform(encoder(text)) + noise``. The transform maps every
-    vector into a bounded set. The noise is calibrated to the diameter of this set. The claimed
-    epsilon therefore needs no assumption on the encoder or the texts. The claim covers one encoding
-    of one text: k encodings of a text cost k epsilon. The claim does not cover the texts on which
-    the encoder was trained.
+    The noisy vector of a text is ``transform(encoder(text)) + noise``. The transform moves every
+    vector into a bounded set. The noise is calibrated to the diameter of this set (the largest
+    distance between two of its vectors). The claimed epsilon therefore needs no assumption on the
+    encoder or the texts. The claim covers one encoding of one text: k encodings of a text cost k
+    epsilon. The claim does not cover the texts on which the encoder was trained.
 
     If the encoder returns arrays or lists, the vectors are converted to float32. (The last bits of
     noisy float64 numbers reveal the vector without noise, see Mironov, 2012.) If the encoder
@@ -105,8 +105,9 @@ class PrivateEncoder(Shown):
 
             - a SentenceTransformer;
             - a pair `(model, tokenizer)` from the package transformers, or a triple
-              `(model, tokenizer, pooling)`. The vector of a text is the mean of the token vectors
-              if pooling is "mean" (the default), or the vector of the first token if it is "cls";
+              `(model, tokenizer, pooling)`. If pooling is "mean" (the default), the vector of a
+              text is the mean of the token vectors. If pooling is "cls", it is the vector of the
+              first token;
             - a torch module or any function of a list of texts that returns vectors, shape
               `(texts, width)`;
             - a function of one text that returns one vector;
@@ -120,13 +121,12 @@ class PrivateEncoder(Shown):
             ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta. It is in (0, 1) for Gaussian noise, and 0 for all other noise.
-        noise: one of these (the diameter is the largest distance between two vectors in the bounded
-            set):
+        noise: one of these:
 
             - "laplace": Laplace noise of scale `D / epsilon` for the L1 diameter D;
             - "gaussian": Gaussian noise by the analytic Gaussian mechanism for the L2 diameter;
             - "l2_laplace": L2 Laplace noise of scale `D / epsilon` for the L2 diameter D;
-            - "best": the one of these three noises with the smallest expected squared error (see
+            - "best": the noise with the smallest expected squared error among these three (see
               `calibration.noise_errors`). The choice does not depend on texts;
             - a noise layer of `dpcore.torch` with your own scale. dpcore checks if this noise
               satisfies the claim.
@@ -141,8 +141,8 @@ class PrivateEncoder(Shown):
 
     Attributes:
         batches: result of the test that each text has the same vector in every batch.
-        errors: expected squared error of a vector for each noise that "best" considered: a dict
-            with the names of the noises as keys. Empty if the argument `noise` is not "best".
+        errors: dict from the name of each noise that "best" considered to the expected squared
+            error of a vector with this noise. Empty if the argument `noise` is not "best".
         counted: dict with two numbers. "texts" is the number of texts that were encoded until now.
             "cut" is the number of these texts that were too long, and were truncated.
         worst: the last pair of texts that the method `worst_pair` returned, with the exact epsilon
@@ -240,7 +240,8 @@ class PrivateEncoder(Shown):
         """True epsilon of this encoder for any two texts, at the claimed delta.
 
         The number is computed from the noise and from the bounded set of the vectors without noise.
-        It does not depend on the claimed epsilon. It is inf if no finite epsilon is known to hold.
+        The number does not depend on the claimed epsilon. The number is inf if no finite epsilon is
+        known to hold.
         """
         real = self.real
         if real is None:
@@ -327,7 +328,7 @@ class PrivateEncoder(Shown):
         """Find the two texts with the largest exact epsilon between them, among the given texts.
 
         The epsilon of a pair is computed from the two vectors and the distribution of the noise,
-        without an audit. It is at most `true_epsilon`.
+        without an audit. This epsilon is at most `true_epsilon`.
 
         Args:
             texts: at least two different strings.
@@ -366,8 +367,8 @@ class PrivateEncoder(Shown):
         Returns:
             Three numbers, or None if the distribution of the noise is not Laplace, Gaussian or L2
             Laplace. The first number is the root mean square s of the entries of the vectors
-            without noise. The second number is the root mean square n of an entry of the noise. The
-            third number is ``s^2 / (s^2 + n^2)``.
+            without noise. The second number is the root mean square n of the entries of the noise.
+            The third number is ``s^2 / (s^2 + n^2)``.
         """
         some = self.probe if texts is None else as_texts("texts", texts)
         factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
@@ -389,7 +390,7 @@ class PrivateEncoder(Shown):
         return EncoderMechanism(clean, self.noise, name, *rest)
 
     def to(self, device: Any) -> PrivateEncoder:
-        """Move this encoder, its transform and its noise to a torch device. Return the encoder."""
+        """Move this encoder (with its transform and noise) to a torch device, and return it."""
         for part in (self.encoder, self.transform, self.noise):
             part.to(require_available_device(device))
         return self
@@ -419,7 +420,7 @@ class PrivateEncoder(Shown):
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Save this encoder to a folder. The method `from_pretrained` can load it again.
+        """Save this encoder to a folder, from which `from_pretrained` can load the encoder again.
 
         Args:
             folder: path of a folder. A missing folder is created. The method writes a file
@@ -450,9 +451,9 @@ class PrivateEncoder(Shown):
 
         Args:
             folder: path of a folder on this machine.
-            encoder: the original text encoder, needed if it is a function, a dictionary or a torch
-                module. The folder does not contain these objects. If the text encoder is a torch
-                module, its weights are loaded from the folder.
+            encoder: the original text encoder. It is required if it is a function, a dictionary or
+                a torch module, because the folder does not contain such objects. If the text
+                encoder is a torch module, its weights are loaded from the folder.
             device: torch device to which the encoder is moved. Defaults to the CPU.
             probe: texts with which dpcore tests the encoder again. The folder does not contain the
                 texts of the first test. Defaults to built-in texts.

@@ -110,7 +110,7 @@ def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str,
     """Return a dict that describes a noise layer or a transform, for config.json.
 
     The dict contains the class name and the arguments. If the class is not in `kinds`, the function
-    raises a TypeError that contains `name`.
+    raises a TypeError whose message contains `name`.
     """
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
@@ -304,8 +304,8 @@ def _refuse_importable_code_names(value: Any) -> None:
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """Make a noise layer or a transform from its description in config.json.
 
-    `words` is the description (a dict), `kinds` are the allowed classes, and error messages contain
-    `name`.
+    `words` is the description (a dict), `kinds` are the allowed classes, and `name` is the name of
+    the object in error messages.
     """
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)

@@ -52,8 +52,8 @@ def noised_input_index(call: Call, key: Key, kinds: dict[int, str], varying: Var
     """Return the index of the tensor argument to which a recorded module call adds noise.
 
     The index counts all tensors in the arguments. If no such argument is found, the function
-    returns the index of the first floating point tensor, or otherwise of the first tensor. It
-    returns None if the call has no tensor argument.
+    returns the index of the first floating point tensor. If there is no floating point tensor, the
+    function returns the index of the first tensor, or None if the call has no tensor argument.
     """
     tensors = list_tensors((call.args, call.kwargs))
     places = [place for place, tensor in enumerate(tensors) if not tensor.is_nested]
@@ -69,7 +69,7 @@ class RepeatedCall(torch.nn.Module):
 
     The new rows replace the main input (the tensor argument to which the call adds noise). If
     another tensor argument has the length of the recorded batch, the first row of this argument is
-    repeated for all new rows. All other arguments are as recorded.
+    repeated for all new rows. All other arguments are equal to the recorded arguments.
 
     Module calls inside the recorded call (inner calls) also run. An inner call that is random only
     in train mode runs in eval mode. An inner call that is random in eval mode too does not run, but
@@ -81,8 +81,8 @@ class RepeatedCall(torch.nn.Module):
         kinds: dict from the id of each random call to its type: "dropout", "train mode" (random
             only in train mode) or "noise" (random in eval mode too).
         varying: pair that states which tensors are random. The first entry is the index of a value
-            in `Replay.stages` (0 is the return value of the call). The second entry is the indices
-            of the random tensors in this value, or an empty tuple for all tensors.
+            in `Replay.stages` (0 is the return value of the call). The second entry has the indices
+            of the random tensors in this value; an empty tuple means all tensors.
         place: index of the main input among all tensors in the arguments.
         axis: axis of the main input along which the rows lie. None means 1 if the module has
             `batch_first=False`, otherwise 0.
@@ -122,11 +122,11 @@ class RepeatedCall(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the vector without noise differs from the row in size or in dtype."""
+        """True if the result of `clean` for a row differs from the row in size or in dtype."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return the vector to which the call adds noise: the first 1,024 numbers of a row `x`."""
+        """Return the first 1,024 numbers of a row `x`: the vector to which the call adds noise."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
@@ -140,7 +140,8 @@ class RepeatedCall(torch.nn.Module):
     def is_noise_added_to_main_input(self) -> bool:
         """Return True if the call adds noise to its main input.
 
-        This is tested by a shift of the input: the output must be shifted by the same amount.
+        The method tests this by shifting the input. The output must then be shifted by the same
+        amount.
         """
         if not self.x.is_floating_point():
             return False
@@ -228,16 +229,16 @@ class NoiseSource(Shown):
     """One call of a torch module that returns random outputs for a fixed input.
 
     Args:
-        path: dotted path of the module in the model, such as "layer.dropout". It is "" for the
-            model itself, and None if the module is not registered in the model.
+        path: dotted path of the module in the model, such as "layer.dropout". The path is "" for
+            the model itself, and None if the module is not registered in the model.
         call: position of this call among all calls of the same module, from 1.
         calls: number of all calls of the same module.
         module: the module that was called.
         args: positional arguments of the call.
         kwargs: keyword arguments of the call.
         input: tensor argument to which the call adds noise. If no such argument is found, `input`
-            is the first floating point tensor, or otherwise the first tensor. None if no argument
-            is a tensor.
+            is the first floating point tensor, or the first tensor if no tensor is floating point.
+            None if no argument is a tensor.
         kind: "dropout" for a dropout module of torch; "train mode" for a different module that is
             random only in train mode; or "noise" for a call that is random in eval mode too.
         draws: names of the global random generators from which the call drew: "torch", "numpy",
@@ -282,8 +283,8 @@ class NoiseSource(Shown):
         is unknown. The checks ``one_sided``, ``atom`` and ``off_centre`` then run only if the
         option `clean` gives the clean vector.
 
-        Some checks also need other inputs. If the input consists of integers, such as tokens, these
-        checks use only the inputs in the option `others`.
+        Some checks also need other inputs. If the input consists of integers, such as token
+        numbers, these checks use only the inputs in the option `others`.
 
         Args:
             rng: seed of the search: an integer in [0, 2**63), a numpy Generator, or None for a
@@ -386,12 +387,12 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     source after, or inside, another noise source. If a call draws random numbers but its outputs
     are equal for the two seeds, the call is repeated with up to 32 seeds.
 
-    The function restores the states of random generators and the buffers of the module. It does not
-    restore other states, such as a counter. If such a state changes the outputs of a call, the call
-    counts as a noise source with an empty field `draws`. If a module runs a submodule by
-    ``child.forward(x)``, this call counts as a part of the outer module. On CUDA, a call may count
-    as random only because its sums are rounded differently. Select deterministic algorithms in
-    torch to avoid this.
+    The function restores the states of random generators and the buffers of the module. The
+    function does not restore other states, such as a counter. If such a state changes the outputs
+    of a call, the call counts as a noise source with an empty field `draws`. If a module runs a
+    submodule by ``child.forward(x)``, this call counts as a part of the outer module. On CUDA, a
+    call may count as random only because the two repetitions round sums differently. Select
+    deterministic algorithms in torch to avoid such differences.
 
     Args:
         module: the `torch.nn.Module` to search, in train or eval mode.

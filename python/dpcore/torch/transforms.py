@@ -53,17 +53,17 @@ class Clip(_FittedTransform):
     rounding. A second clip therefore has no effect. A row of zeros is unchanged.
 
     With a centre c, the transform is ``(x - c) min(1, radius / norm(x - c))``. The returned rows
-    are relative to c. They lie in a ball around the origin (the method `range` returns this ball).
+    are relative to c, and lie in a ball around the origin. The method `range` returns this ball.
     After the noise is added, you can add c to the rows without privacy cost.
 
     Args:
         norm: name of the norm, "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
         center: the centre c, shape `(dim,)`, or public rows, shape `(n, dim)`. With public rows, c
-            is the mean of the rows. A given c must also be computed from public rows. None means
+            is the mean of the rows. If you pass c itself, compute c from public rows. None means
             the origin.
-        public_rows: number of public rows from which you computed `center`, if its shape is
-            `(dim,)`. None if the number is unknown.
+        public_rows: if you pass c itself, the number of public rows from which you computed c. None
+            if the number is unknown.
 
     Attributes:
         center: the centre c, a buffer of float64, shape `(dim,)`, or None for the origin.
@@ -157,17 +157,18 @@ class Clip(_FittedTransform):
 class Project(_FittedTransform):
     """Torch module that projects rows x onto a few directions: ``directions (x - mean)``.
 
-    A projection reduces the noise that is needed for privacy, since this noise grows with the
-    number of entries of a row. By default, the directions are those in which the vectors of public
-    texts vary most. They keep most of the differences between similar texts. The directions have
-    length 1 and are perpendicular. The L2 distance between two rows therefore does not increase. A
-    projection does not bound the rows: a `Clip`, `MinMax` or `Normalise` must follow.
+    The noise that privacy requires grows with the number of entries of a row. Therefore a
+    projection reduces this noise. By default, the module uses the directions in which the vectors
+    of public texts vary most. These directions keep most of the differences between similar texts.
+    The directions have length 1 and are perpendicular. The L2 distance between two rows therefore
+    does not increase. A projection does not bound the rows: a `Clip`, `MinMax` or `Normalise` must
+    follow.
 
     Args:
         rows: vectors of public texts, shape `(n, width)`, or "random". The directions are the
             principal directions of the vectors, after their mean is subtracted. The vectors must be
-            public: no privacy claim covers them. With "random", the directions are random and do
-            not depend on any texts.
+            public, because no privacy claim covers these vectors. With "random", the directions are
+            random and do not depend on any texts.
         dim: number of directions, at most `width` and at most the number n of vectors.
         width: number of entries of a row, only for "random".
         rng: seed of random directions: an integer in [0, 2**63), a numpy Generator, or None for a
@@ -183,7 +184,7 @@ class Project(_FittedTransform):
         seed: seed of random directions, or None for directions from public vectors.
 
     Raises:
-        TypeError: if an argument has the wrong type, or if two arguments cannot be given together.
+        TypeError: if an argument has the wrong type, or if two arguments exclude each other.
         ValueError: if `dim` is above the width or the number of public vectors, if an entry is not
             finite, or if the public vectors vary in fewer than `dim` directions.
 
@@ -286,7 +287,7 @@ class Project(_FittedTransform):
         self.public_rows, self.seed = (None if number < 0 else number for number in numbers)
 
     def extra_repr(self) -> str:
-        """Return text for `repr`: the parameters, and if the directions are principal or random."""
+        """Return the text for `repr`: the parameters and the kind of directions."""
         shown = f"dim={self.dim}, width={self.width}"
         if self.public_rows is None:
             return f"{shown}, random directions of seed {self.seed}"
@@ -303,8 +304,8 @@ class TransformChain(torch.nn.Sequential):
     """Torch module that applies several transforms to rows, in order.
 
     Args:
-        steps: the transforms. Each has a method `range(dim)` that returns the set of its outputs,
-            or is a `Project`. The last transform must not be a `Project`.
+        steps: the transforms. Each transform either is a `Project`, or has a method `range(dim)`
+            that returns the set of its outputs. The last transform must not be a `Project`.
     """
 
     def __init__(self, steps: Iterable[Any]) -> None:
@@ -345,9 +346,9 @@ class MinMax(torch.nn.Module):
     is 0/0, and the output is a row of zeros. The attribute `zeroed` counts the constant rows, and
     an `AssumptionWarning` reports them.
 
-    A row of zeros is not in the set that the method `range` returns. The sensitivities of this set
-    are also valid for pairs with a row of zeros. The distance of any row in the set from a row of
-    zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
+    A row of zeros is not in the set that the method `range` returns. However, the sensitivities
+    (largest distances) of this set also hold for pairs with a row of zeros. The distance of any row
+    in the set from a row of zeros is at most dim - 1 in L1, sqrt(dim - 1) in L2 and 1 in Linf.
 
     Attributes:
         zeroed: number of constant rows that this module has replaced by zeros until now.
@@ -407,9 +408,9 @@ class Normalise(torch.nn.Module):
     and the output is a row of zeros. The attribute `zeroed` counts the rows of zeros, and an
     `AssumptionWarning` reports them.
 
-    A row of zeros is not in the set that the method `range` returns. The sensitivities of this set
-    are also valid for pairs with a row of zeros. The distance from a row of zeros to any row in the
-    set is half of the largest distance between two rows in the set.
+    A row of zeros is not in the set that the method `range` returns. However, the sensitivities
+    (largest distances) of this set also hold for pairs with a row of zeros. The distance from a row
+    of zeros to any row in the set is half of the largest distance between two rows in the set.
 
     Args:
         norm: name of the norm, "l1", "l2" or "linf".
@@ -455,7 +456,7 @@ class Normalise(torch.nn.Module):
     def range(self, dim: int) -> Sphere:
         """Return the unit sphere of the norm.
 
-        It contains all normalised rows with `dim` entries.
+        The sphere contains all normalised rows with `dim` entries.
         """
         return Sphere(dim, self.norm)
 

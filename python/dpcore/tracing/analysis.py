@@ -32,8 +32,8 @@ _MOVE_GROUPS: Final = 16
 class DrawTrace:
     """Comparison of two runs of a function, on x and on x', with the same random noise.
 
-    A move is a change of the noise on x', after which the run on x' returns the output of x. The
-    privacy loss is the cost of the cheapest move.
+    A move is a change of the noise in the run on x', after which this run returns the output of the
+    run on x. The privacy loss is the cost of the cheapest move.
 
     Attributes:
         number: number from which the seed of the noise is derived.
@@ -41,21 +41,23 @@ class DrawTrace:
             noise it contains.
         replayed: record of the run on x' with the same noise, and the output. None if the function
             did not finish on x'.
-        rows: linear conditions that a move must satisfy. None if they could not be computed.
+        rows: linear conditions that a move must satisfy. None if the conditions could not be
+            computed.
         table: scale and kind of each random value of the noise.
         move: the cheapest move. None if it could not be computed.
         costs: privacy cost of the change of each random value by the move.
         partings: places in the code at which the runs on x and x' differ.
-        untraceable: reason why no privacy loss can be computed. Empty if it can be computed.
+        untraceable: reason why no privacy loss can be computed. Empty if the loss can be computed.
         unkept: reason why no move leaves the outcomes of all comparisons unchanged. Empty if there
             is no such reason.
         differing: path of the first returned value that differs between the two runs, although it
             contains no noise. None if no value differs.
         checked: True if an ordinary run on x' with the move returned the output of x.
-        solved: True if the move was computed from ordinary runs on x', one for each random value.
+        solved: True if the move was computed from ordinary runs on x', with one run for each random
+            value.
         raised: error that the function raised on x' but not on x. None if there was no error.
-        lost: in the run on x, the first use of a random value that was not yet added to another
-            value. None if every value was added first.
+        lost: first use, in the run on x, of a random value that was not added to any other value
+            before. None if every random value was added before its use.
     """
 
     number: int
@@ -81,7 +83,7 @@ class DrawTrace:
 
     @property
     def total_loss_of_formula_calls(self) -> float:
-        """Privacy loss of all calls in this run whose loss is given by a formula, in nats.
+        """Privacy loss, in nats, of all calls in this run for which a formula gives the loss.
 
         An example is a call of a function that `primitive` declares.
         """
@@ -201,8 +203,8 @@ def _draws_and_steps_missing_in_second_run(draw: DrawTrace) -> list[RunParting]:
 def mark_read_compared_or_returned(draw: DrawTrace) -> Flags:
     """Mark the random values of the noise that the traced function uses.
 
-    The result is True for each random value that enters a number which the code reads, compares or
-    returns.
+    The result is True for each random value that is part of a number which the code reads, compares
+    or returns.
     """
     runs = [output.run for output in (draw.recorded, draw.replayed) if output is not None]
     used = np.zeros(max(run.size for run in runs) + 1, bool)
@@ -250,7 +252,7 @@ def replay_noise_on_x_prime(function: TracedFunction, draw: DrawTrace, shift: Fl
     """Run the function on x' with the noise of the run on x, after `shift` was added to the noise.
 
     Raises:
-        PartedRuns: if the run takes another branch than the run on x.
+        PartedRuns: if the run takes a different branch of the code from the run on x.
     """
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return function.run(1, run)
@@ -309,7 +311,7 @@ def move_and_costs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove
     """Compute the cheapest change of the noise after which the run on x' returns the output of x.
 
     The change is computed from ordinary runs on x'. In each run, one random value of the noise is
-    changed. The result is checked by a further run.
+    changed. A further run checks the result.
 
     Returns:
         The change (a move), and the privacy cost for each random value. If the costs are larger
@@ -367,16 +369,16 @@ def mark_visible_moves(function: TracedFunction, draw: DrawTrace, omitted_share:
     """Mark the changed random values whose change is visible in the output.
 
     A move changes some random values of the noise on x', so that the run on x' returns the output
-    of x. For each changed value, the function runs on x' again, and a share of the change of this
-    value is left out. The change is visible if the output is then different. Changes that only keep
-    the outcome of a comparison are not marked. If more than 64 values are changed, they are tested
-    in 16 groups.
+    of x. For each changed value, the function runs on x' again, but leaves out a share of the
+    change of this value. The change is visible if this run gives a different output. Changes that
+    only keep the outcome of a comparison are not marked. If a move changes more than 64 values, the
+    function tests these values in 16 groups.
 
     Args:
         function: the traced function.
         draw: runs of the function on x and x' for which a move was found.
-        omitted_share: share of a change that is left out. If it is below 1, changes of integer
-            noise are not marked.
+        omitted_share: share of a change that is left out. If this share is below 1, changes of
+            integer noise are not marked.
     """
     assert draw.move is not None
     assert draw.table is not None
@@ -419,9 +421,9 @@ def find_loss_rounding_error(draw: DrawTrace) -> float:
 def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
     """Return the total privacy loss of the steps whose output is visible in the returned value.
 
-    A step is a call whose loss is given by a formula, such as a call of a function that `primitive`
-    declares. The output of a step is visible if the returned value would change with another output
-    of the step.
+    A step is a call for which a formula gives the loss, such as a call of a function that
+    `primitive` declares. The output of a step is visible if a different output of the step would
+    change the returned value.
     """
     steps = draw.replayed.run.steps if draw.replayed is not None else []
     total = 0.0

@@ -58,9 +58,9 @@ class RunOutput:
     """Output of one run of a traced function, with the record of the run.
 
     The field `leaves` holds each returned number, array or text, with a path such as "output" as
-    the key. The field `parts` holds, for each returned value with noise, a sum: the absolute value
-    of the noise, plus the absolute value of the part without noise. The field `run` is the record
-    of the run.
+    the key. For each returned value with noise, the field `parts` holds the absolute value of the
+    noise plus the absolute value of the part without noise. The field `run` is the record of the
+    run.
     """
 
     leaves: Leaves

@@ -19,9 +19,9 @@ class OutputCombination(Record, word="OutputCombination"):
     """Linear combination of the entries of one output of a mechanism, computed for each output.
 
     Args:
-        terms: the terms of the combination. Each term is a tuple of three: the name of a returned
-            value (such as "output"), the index of an entry of this value, and the coefficient of
-            this entry. The field `Trace.terms` has the same form.
+        terms: the terms of the combination. Each term is a tuple of three objects: the name of a
+            returned value (such as "output"), the index of an entry of this value, and the
+            coefficient of this entry. The field `Trace.terms` has the same form.
 
     Example:
         >>> score = OutputCombination((("output", 0, 1.0), ("output", 1, -1.0)))

@@ -78,7 +78,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
     """Draw noise from a distribution with a location and a scale, such as Laplace.
 
-    The result is a traced number or array: it stores which noise it contains.
+    The result is a traced number or array, which stores the noise that it contains.
     """
     shape = _find_shape(size, loc, scale)
     scale = read_plain(scale, "parameter")
@@ -91,7 +91,7 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
 def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     """Draw exponential noise with the given scale.
 
-    The result is a traced number or array: it stores which noise it contains.
+    The result is a traced number or array, which stores the noise that it contains.
     """
     shape = _find_shape(size, scale)
     scale = read_plain(scale, "parameter")
@@ -103,7 +103,7 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
 def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
     """Draw noise from the distribution `name` (such as "laplace") with the location `loc`.
 
-    The result is a traced number or array: it stores which noise it contains.
+    The result is a traced number or array, which stores the noise that it contains.
     """
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
@@ -113,7 +113,7 @@ def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> A
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
     """Draw geometric noise. A change of the noise by one costs -ln(1 - probability) of privacy.
 
-    The result is a traced number or array: it stores which noise it contains.
+    The result is a traced number or array, which stores the noise that it contains.
     """
     shape = _find_shape(size, probability)
     probability = read_plain(probability, "parameter")
@@ -224,7 +224,7 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 class TracedGenerator(np.random.Generator):
-    """A numpy Generator for one traced run. It returns numbers that store their noise.
+    """A numpy Generator for one traced run, which returns numbers that store their noise.
 
     Methods that are unknown to the trace return ordinary numbers. The trace records each call of
     such a method.
@@ -255,14 +255,14 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return a list with `n_children` entries. Each entry is this generator itself."""
+        """Return a list with `n_children` entries, each of which is this generator itself."""
         return [self] * n_children
 
 
 class TracedRandomState(np.random.RandomState):
     """A `numpy.random.RandomState` for one traced run.
 
-    The numbers that it draws store which noise they contain.
+    Each number that this object draws stores the noise that the number contains.
     """
 
     def __init__(self, run: TracedRun) -> None:

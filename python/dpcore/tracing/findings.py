@@ -45,11 +45,11 @@ EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """An output, or a combination of outputs, that seems to contain no noise.
+    """An output (or a combination of outputs) that seems to contain no noise.
 
     The field `kind` is "no noise" or "shared noise" (noise that cancels). The field `terms` holds
     the terms of the combination. The field `path` is the name of a returned value that seems to
-    contain no noise. The field `source` is a text on the noise that cancels.
+    contain no noise. The field `source` is a text that describes the noise that cancels.
     """
 
     kind: str
@@ -197,11 +197,11 @@ def find_noiseless_combination(rows: Conditions, failures: list[int]) -> list[tu
 
     Args:
         rows: linear conditions on a change of the noise, one condition for each noisy value.
-        failures: indices of the conditions whose values may be combined.
+        failures: indices of the conditions whose noisy values may be combined.
 
     Returns:
-        Pairs: the index of a condition, and the coefficient of its value. The list is empty if
-        no combination qualifies.
+        A list of pairs: the index of a condition, and the coefficient of its value. The list is
+        empty if there is no such combination.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
     terms = _map_row_terms(rows, equal)
@@ -255,11 +255,11 @@ def _noiseless_svd_weights(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Confirm by ordinary runs that an output has one fixed value on x and another one on x'.
+    """Confirm by ordinary runs that an output is fixed on x and on x', with different values.
 
-    The output may be a combination of outputs. The value must also be fixed in runs with noise of
-    unusual sizes. Otherwise the output might contain noise that a comparison in the code hides in
-    ordinary runs.
+    The output may be a combination of outputs. The output must also be fixed in runs with noise of
+    unusual sizes. Without these runs, the output might contain noise that a comparison in the code
+    hides in ordinary runs.
 
     Returns:
         A tuple of three. The first entry is the confirmed fault, or None. The second entry is the

@@ -63,7 +63,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     """A traced number or array: value = part without noise + sum of coefficients x random values.
 
     Args:
-        run: record of the run. Each use of the value is recorded in it.
+        run: record of the run, in which each use of the value is recorded.
         value: the number with its noise.
         plain: the part without noise, of the same shape.
         ids: index of the random value in each term of the sum, shape `(terms, *shape)`.
@@ -114,8 +114,8 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
     def read(self, op: str) -> Array:
         """Return the value as an ordinary array, and record that the operation `op` uses it.
 
-        In the run on x', the noise is assumed to change so that the value is the same as in the run
-        on x. The privacy loss is the cost of this change. After this call, the value counts as a
+        dpcore assumes that the noise in the run on x' changes so that the value is the same as in
+        the run on x. The privacy loss is the cost of this change. Afterwards, the value counts as a
         number without noise.
         """
         if self._ids.shape[0] == 0:
@@ -495,8 +495,8 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         left: first operand.
         right: second operand.
         sign: 1 to add the second operand, -1 to subtract it.
-        keeps: by default, the result is an ordinary array if broadcasting copies a traced number to
-            which data were added. True to return a traced array also in this case.
+        keeps: matters if broadcasting copies a traced number to which data were added. True returns
+            a traced array in this case, too. By default, the result is then an ordinary array.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy_value(left) else right, None
@@ -549,7 +549,7 @@ def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> Any:
-    """Multiply or divide a traced array by an ordinary one, and record the factor."""
+    """Multiply or divide a traced array by an ordinary array, and record the factor."""
     factor = None if is_noisy_value(other) else _to_number(other)
     if factor is None:
         if not is_noisy_value(other):
@@ -573,7 +573,7 @@ def scale_form(noisy: NoisyValue, other: Any, how: str, keeps: bool = False) -> 
 
 
 def compare_and_record(left: Any, right: Any, name: str) -> Any:
-    """Compare two numbers or arrays, at least one of them traced, and record the comparison."""
+    """Compare two numbers or arrays, at least one of which is traced, and record the comparison."""
     if not is_noisy_value(left):
         return compare_and_record(right, left, _MIRRORED[name])
     gap = add_forms(left, right, -1, keeps=True)
@@ -654,7 +654,7 @@ def max_or_min_value(noisy: Any, name: str, axis: Any = None, **other: Any) -> A
 
 
 def choose_forms(mask: Any, left: Any, right: Any) -> Any:
-    """Choose each entry from one of two arrays (traced or not), as `numpy.where` does."""
+    """Choose each entry from one of two arrays, traced or not, as `numpy.where` does."""
     return rearrange_all(np.where, (mask, left, right), {})
 
 
@@ -691,7 +691,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
 
 
 def rearrange_all(function: Any, args: Any, named: Any) -> Any:
-    """Apply a numpy function that only rearranges entries to arrays, some of which are traced."""
+    """Apply a numpy function to arrays, some of them traced; it must only rearrange entries."""
     holders: list[NoisyValue] = []
     size = 0
     run = None

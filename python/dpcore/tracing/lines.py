@@ -58,7 +58,7 @@ def find_lines_computing_value(
 
     Args:
         function: the function, with its pair of inputs.
-        side: 0 to run the function on x, 1 to run it on x'.
+        side: 0 to run the function on x, 1 to run the function on x'.
         target: the value to find, a number or a text.
     """
     watch = _LineWatch(target)

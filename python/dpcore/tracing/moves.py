@@ -45,8 +45,8 @@ class Owner(NamedTuple):
     """A number that the traced code reads, compares or returns.
 
     A linear condition on a change of the noise belongs to this number. The fields `use` and `other`
-    are the records of this number in the runs on x and x'. The field `entry` is the index of the
-    entry, if the number is an array.
+    are the records of this number in the runs on x and x'. If the number is an entry of an array,
+    the field `entry` is the index of the entry.
     """
 
     use: NoiseUse
@@ -60,11 +60,12 @@ class Conditions:
 
     Let z be the noise. A noisy number is q + c z in the run on x, and q' + c (z + s) in the run on
     x'. If the code reads or returns the number, the condition is c s = q - q'. If the code compares
-    it, the condition has "at least" or "at most" instead of "=".
+    the number, the condition has "at least" or "at most" instead of "=".
 
     Attributes:
         rows: for each coefficient, the index of the condition that contains it.
-        columns: for each coefficient, the index of the random value that it multiplies.
+        columns: for each coefficient, the index of the random value that the coefficient
+            multiplies.
         weights: the coefficients c.
         gaps: right-hand sides q - q' of the conditions.
         senses: kind of each condition: 0 for equal, 1 for at least, -1 for at most.
@@ -72,7 +73,7 @@ class Conditions:
             and the records of this number on x and on x'.
         uneven: numbers that have no condition, because their coefficients c are different on x and
             x'.
-        undefined: numbers that are finite without noise on x but not on x', or on x' but not on x.
+        undefined: numbers whose part without noise is finite on only one of x and x'.
     """
 
     rows: Ints
@@ -95,7 +96,7 @@ class NoiseMove:
     """A move: a change of the noise on x', so that the run on x' returns the output of x.
 
     Attributes:
-        shift: for each random value of the noise, the number that is added to it.
+        shift: for each random value of the noise, the number that the move adds to this value.
         impossible: for each random value, True if the changed value may have probability 0.
         failures: indices of the conditions that no move satisfies. Empty if this move satisfies all
             conditions.
@@ -180,8 +181,8 @@ def _sort_terms(terms: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
 def collect_conditions(replay: TracedRun, table: NoiseTable) -> Conditions:
     """Collect the linear conditions on a change of the noise on x'.
 
-    After the change, the run on x' reads and returns the same numbers as the run on x, and its
-    comparisons have the same outcomes. `replay` is the record of the run on x'.
+    After the change, the run on x' reads and returns the same numbers as the run on x. Comparisons
+    have the same outcomes in both runs. `replay` is the record of the run on x'.
     """
     parts: list[tuple[Any, ...]] = []
     spans: list[tuple[int, NoiseUse, NoiseUse]] = []
@@ -458,8 +459,8 @@ def _refine_by_least_squares(block: Floats, aims: Floats, senses: Ints, units: F
 def find_costs(move: NoiseMove, table: NoiseTable) -> npt.NDArray[np.float64]:
     """Return the privacy cost of the change of each random value.
 
-    The cost is the absolute change divided by the scale of the noise. It is inf if the changed
-    value may have probability 0.
+    The cost is the absolute change divided by the scale of the noise, or inf if the changed value
+    may have probability 0.
     """
     with np.errstate(all="ignore"):
         costs = np.where(move.shift == 0, 0.0, np.abs(move.shift) / table.scales)

@@ -46,7 +46,7 @@ class TraceStep(Record, word="TraceStep"):
         place: file, line number and function name of the line.
         law: distribution and parameter of the noise that the line draws, as text. For a call of a
             function that `primitive` declares, the text is the name of this function.
-        loss: privacy loss at delta 0, in nats. It is 0 for Gaussian noise.
+        loss: privacy loss at delta 0, in nats. The entry is 0 for Gaussian noise.
         mu: parameter mu of Gaussian differential privacy if the line draws Gaussian noise,
             otherwise 0.
         draws: number of random values that the line drew in one run.
@@ -70,7 +70,7 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault that `dpcore.trace` found in a function, without a number for the privacy loss.
+    """A fault in a function that `dpcore.trace` found, but for which it computed no loss.
 
     Attributes:
         kind: one of these:
@@ -82,7 +82,7 @@ class TraceFinding(Record, word="TraceFinding"):
             - "shared noise": the noise cancels in a combination of outputs;
             - "value": noise is added to a value that is finite on only one of x and x';
             - "primitive": the decorator `primitive` declares a largest distance for the inputs of a
-              function, and the inputs on x and x' are farther from each other.
+              function, but the inputs on x and x' have a larger distance.
         text: place of the fault in the code, and what differs between x and x'.
     """
 
@@ -96,10 +96,10 @@ class TraceFinding(Record, word="TraceFinding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace(Result, word="dpcore.trace/1"):
-    """Privacy loss of a function on one pair x, x', line by line; `dpcore.trace` creates it.
+    """Result of `dpcore.trace`: privacy loss of each line of a function on one pair x, x'.
 
     The loss is computed for this pair under the assumptions that the report prints. The loss is not
-    certified. It is an upper bound for this pair only if the text `covers` begins with "every
+    certified. The loss is an upper bound for this pair only if the text `covers` begins with "every
     noise".
 
     Attributes:
@@ -108,15 +108,16 @@ class Trace(Result, word="dpcore.trace/1"):
             "a finding", "no loss", "a step may be hidden" or "not traceable".
         reason: reason for the outcome "no loss", "a step may be hidden" or "not traceable". Empty
             for every other outcome.
-        loss: privacy loss in nats. It is the sum of the losses at delta 0 of all lines without
-            Gaussian noise, plus the epsilon at `delta` of all Gaussian noise together. None if no
-            loss could be computed.
-        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together. It is 0
-            without Gaussian noise.
+        loss: privacy loss in nats: the sum of the losses (at delta 0) of all lines without Gaussian
+            noise, plus the epsilon at `delta` of all Gaussian noise together. None if no loss could
+            be computed.
+        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together; 0 without
+            Gaussian noise.
         steps: the lines of code with a loss above 0, in the traced run with the largest loss.
         findings: faults for which no loss was computed.
-        checked: number of traced runs whose loss was confirmed. To confirm a loss, the function is
-            run on x' with the computed change of the noise. The output must be the output on x.
+        checked: number of traced runs whose loss was confirmed. To confirm a loss, dpcore runs the
+            function on x' with the computed change of the noise. The output of this run must be the
+            output on x.
         draws: number of traced runs on x, each with new noise.
         covers: text that describes the noise for which the loss holds.
         claim: claimed epsilon with which the loss is compared. None without a claim.
@@ -170,8 +171,8 @@ class Trace(Result, word="dpcore.trace/1"):
     def exit_status(self) -> int:
         """Exit status of a command: 1 if the claim or the function fails, 3 if undecided, else 0.
 
-        It is 1 if the loss is above the claim or a fault was found. It is 3 if the outcome is "no
-        loss", "a step may be hidden" or "not traceable".
+        The status is 1 if the loss is above the claim or a fault was found. The status is 3 if the
+        outcome is "no loss", "a step may be hidden" or "not traceable".
         """
         return 1 if self.outcome in _FAILED else 3 if self.outcome in _UNDECIDED else 0
 

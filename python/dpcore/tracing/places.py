@@ -66,5 +66,5 @@ def make_place(frame: Any, line: int) -> Place:
 
 
 def is_user_file(file: str) -> bool:
-    """Return True if a file contains code of the user, and False if it belongs to a library."""
+    """Return True if a file contains code of the user, and False for a file of a library."""
     return not _is_skipped(file)

@@ -19,17 +19,17 @@ def primitive(
     """Decorate a noisy function with a formula for its privacy loss, which `dpcore.trace` uses.
 
     `dpcore.trace` runs code on two inputs x and x', and does not trace the noise inside the
-    decorated function. In the run on x', the decorated function returns the output that it had in
-    the run on x. The formula gives the privacy loss of this call. Outside `dpcore.trace`, the
-    decorated function is unchanged.
+    decorated function. In the run on x', the decorated function returns its output from the run on
+    x. The formula gives the privacy loss of this call. Outside `dpcore.trace`, the decorated
+    function is unchanged.
 
     Args:
         loss: the formula, a function of two values of one argument of the decorated function. The
             first value is from the run on x, and the second value is from the run on x'. The
             formula returns the privacy loss in nats, or the pair (distance of the two values,
             loss).
-        value: position of this argument in the decorated function, from 0. It is the argument whose
-            value the noise hides.
+        value: position of this argument in the decorated function, from 0. This is the argument
+            whose value the noise hides.
         declared: largest distance of the two values for which the formula holds. `dpcore.trace`
             reports a fault if the distance is larger. None allows any distance.
 

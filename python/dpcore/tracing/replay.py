@@ -56,9 +56,10 @@ _ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
-    """Raised if a run takes another branch of the code than the run whose noise it uses again.
+    """Raised if a run takes a different branch of the code from the run whose noise it reuses.
 
-    It is not a subclass of `Exception`, so that the traced function does not catch it.
+    The class is not a subclass of `Exception`. Therefore ``except Exception`` in the traced
+    function does not catch this error.
     """
 
 
@@ -100,9 +101,9 @@ class NoiseDraw:
 
 @dataclass(slots=True)
 class NoiseUse:
-    """Record of one use of a number with noise: the traced code read, compared or returned it.
+    """Record of one use of a noisy number, which the traced code read, compared or returned.
 
-    The field `result` holds the value that the code got.
+    The field `result` holds the value that the code received.
     """
 
     place: Place
@@ -128,7 +129,7 @@ class NoiseUse:
 
 @dataclass(slots=True)
 class PrimitiveStep:
-    """Record of one call whose privacy loss is given by a formula: inputs, output and loss."""
+    """Record of one call for which a formula gives the loss: inputs, output and loss."""
 
     place: Place
     name: str
@@ -199,14 +200,14 @@ def differ_much(first: Any, second: Any, tolerance: float = _PARAMETER_TOLERANCE
 
 
 class TracedRun:
-    """Record of one run of a function that `dpcore.trace` examines: its noise and how it is used.
+    """Record of one run of a traced function: the noise of the run, and each use of this noise.
 
     Args:
         mode: "record" for the run on x, in which numbers store the noise that they contain.
             "replay" for the run on x', in which each use of noise returns the result that was
             recorded on x. "plain" for a run with ordinary numbers.
         seed: integers that form the seed of the noise. Runs with the same noise have the same seed.
-        serial: number of the run. It is a seed for random numbers that are different in each run.
+        serial: number of the run, used as a seed for random numbers that are different in each run.
         reference: record of the run on x whose noise this run uses again. None means new noise.
         move: change of the noise of `reference`, one number for each random value. None means no
             change.
@@ -255,15 +256,15 @@ class TracedRun:
 
         Args:
             law: distribution of the noise.
-            loc: value to which the noise is added. It may already contain noise.
+            loc: value to which the noise is added. This value may already contain noise.
             parameter: parameter of the distribution, as the traced code passed it.
             scale: a change of the noise by this amount has the privacy cost 1.
             shape: shape of the noise. It is () for a single number.
             sample: function that draws noise around 0 with a given random generator.
 
         Returns:
-            The sum of `loc` and the noise. It is a traced number, which stores the noise that it
-            contains, or an ordinary number in a run with ordinary numbers.
+            The sum of `loc` and the noise. The sum is a traced number, which stores the noise that
+            it contains. In a run with ordinary numbers, the sum is an ordinary number.
         """
         number = len(self.draws)
         place = _NO_PLACE if self.mode == "plain" else find_place()
@@ -379,7 +380,7 @@ class TracedRun:
         """Record that the code reads, compares or returns a traced number, with the result.
 
         If a run reuses the noise of the run on x, the method returns the result that was recorded
-        on x. Otherwise it returns `result`.
+        on x. Otherwise the method returns `result`.
         """
         path = op if op.startswith("output") else ""
         place = Place(op, 0, "") if path else find_place()
@@ -437,14 +438,14 @@ class TracedRun:
             name: name of the step in reports.
             inputs: values on which the distribution of the output depends.
             call: function without arguments that computes the output.
-            find_loss: the formula, a function of the inputs in the runs on x and x'. It returns the
-                pair (distance of these inputs, privacy loss).
+            find_loss: the formula, a function of the inputs in the runs on x and x'. The formula
+                returns the pair (distance of these inputs, privacy loss).
             declared: largest distance of the inputs for which the formula holds. None allows any
                 distance.
             find_shown_loss: function of the inputs on x, the inputs on x' and the output. It
                 returns the privacy loss of this output. None means that all outputs have the same
                 loss.
-            settings: parameters of the step by name. They must be equal on x and x'.
+            settings: parameters of the step by name. Each parameter must be equal on x and x'.
 
         Returns:
             The output of the call. If a run reuses the noise of the run on x, the method returns

@@ -104,9 +104,9 @@ def read_leaves_and_record_noise_use(value: Any, run: TracedRun) -> tuple[Leaves
     """Collect the numbers, arrays and texts in a returned value, and record each use of noise.
 
     Returns:
-        Two dictionaries. Their keys are paths such as "output[0]". The first one holds the values.
-        The second one holds the number `abs(z) + abs(v - z)` for each value v that contains noise
-        z.
+        Two dictionaries whose keys are paths such as "output[0]". The first dictionary holds the
+        values. The second dictionary holds the number `abs(z) + abs(v - z)` for each value v that
+        contains noise z.
     """
     leaves: Leaves = {}
     parts: dict[str, Any] = {}
@@ -124,7 +124,8 @@ def read_leaves_and_record_noise_use(value: Any, run: TracedRun) -> tuple[Leaves
 def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
     """Return True if two returned values are equal up to a relative tolerance for each entry.
 
-    `parts` holds one number for each entry. A rounding error of this number is also allowed.
+    `parts` holds one number for each entry. A difference up to the rounding error of this number is
+    also allowed.
     """
     if isinstance(first, str | bytes) and isinstance(second, str | bytes):
         return first == second or _texts_agree_up_to_rounding(first, second, tolerance)

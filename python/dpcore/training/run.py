@@ -134,12 +134,13 @@ def audit_run(
 ) -> OutputsAudit:
     """Train a model once with canaries, and certify a lower bound on epsilon of the training.
 
-    A canary is a record that is made for the audit. For each canary, a separate fair coin decides
-    if the canary is added to the training records. The training runs once. The score of a canary is
-    minus the loss of the canary under the trained model. The audit guesses that the canaries with
-    the highest scores were included. It guesses that the same number of canaries, those with the
-    lowest scores, were not included. The bound follows from the number of correct guesses. The
-    number of guesses is fixed before the training, as the theorem requires.
+    A canary is a record that is made for the audit. For each canary, the audit throws a separate
+    fair coin to decide if the canary is added to the training records. The training runs once. The
+    score of a canary is minus the loss of the canary under the trained model. The audit guesses
+    that the canaries with the highest scores were included in the training. For the same number of
+    canaries with the lowest scores, the audit guesses that they were not included. The bound
+    follows from the number of correct guesses. The number of guesses is fixed before the training,
+    as the theorem requires.
 
     Args:
         fit: function that trains a model on records. It returns a function `records -> losses` that
@@ -150,10 +151,10 @@ def audit_run(
         canaries: records made for the audit, of the same type as `records`. The bound is largest if
             no other record has the same gradient as a canary. Each canary is included with
             probability one half.
-        guesses: for how many canaries the audit makes a guess. It is a number of canaries, a share
-            of all canaries (a float up to 1.0), or a pair of numbers (guessed as included, guessed
-            as not included).
-        claim: claimed epsilon, or a curve of `dpcore.claims`. None if no claim is tested.
+        guesses: for how many canaries the audit makes a guess: a number of canaries, a share of all
+            canaries (a float up to 1.0), or a pair of numbers (guesses "included", guesses "not
+            included").
+        claim: claimed epsilon, or a curve of `dpcore.claims`. With None, no claim is tested.
         delta: delta of the claim, in [0, 1).
         bound: theorem for the lower bound: "one_run" (the default) for any claim, or "one_run_fdp"
             for a claim on the Gaussian mechanism. None means the default.
@@ -163,7 +164,7 @@ def audit_run(
             canaries. If this bound is not larger than the bound with noise, the canaries are too
             weak to test the noise. None means that no such training runs.
         rng: source of random numbers for the coins: None, a seed, or a numpy Generator. The
-            function `fit` does not use it.
+            function `fit` does not use this source.
 
     Returns:
         An object of the class `OutputsAudit`. The property `ceiling` is the largest epsilon that
@@ -176,9 +177,9 @@ def audit_run(
             are NaN or all equal, or if the number of losses is not the number of canaries.
 
     Warns:
-        AssumptionWarning: before the training, if the claim could not be refuted even with correct
-            guesses only, or if a canary is equal to another canary or to a record. After the
-            training, if the number of included canaries is improbable for fair coins.
+        AssumptionWarning: before the training, if the claim could not be refuted even if all
+            guesses were correct, or if a canary is equal to another canary or to a record. After
+            the training, if the number of included canaries is improbable for fair coins.
 
     Source:
         Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and
@@ -222,9 +223,9 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
     """Make a function that computes the losses of records under a causal language model.
 
     The function `fit` that you pass to `audit_run` can return the new function. The loss of a
-    record is the mean of ``-ln P(token | tokens before it)`` over all tokens from the second one
-    on. The loss is computed in eval mode and without gradients. The new function always uses the
-    weights that the model has at the time of the call. Records are never truncated.
+    record is the mean of ``-ln P(token | tokens before it)`` over all tokens except the first. The
+    loss is computed in eval mode and without gradients. The new function always uses the weights
+    that the model has at the time of the call. Records are never truncated.
 
     Args:
         model: a causal language model of the package transformers, such as `GPT2LMHeadModel`,
@@ -245,8 +246,8 @@ def language_model_losses(model: Any, tokenizer: Any = None, *, batch: int = 32)
             with fewer than 2 tokens, or with more tokens than the model accepts.
 
     Source:
-        Carlini et al. (2019), section 3: log-perplexity of a canary; dpcore divides it by the
-        number of tokens.
+        Carlini et al. (2019), section 3, for the log-perplexity of a canary. dpcore divides this
+        number by the number of tokens.
 
     Example:
         End the function `fit`, which you pass to `audit_run`, with the line ``return
@@ -446,18 +447,19 @@ def make_pool(
 
     Pass the pool to `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`. In each process,
     torch and the libraries of numpy use one thread, because several processes with many threads
-    would be slower. The processes are started by spawn, not by fork. Therefore the training
-    function must be importable from a module. All processes start at once.
+    would be slower. The processes are started by the method "spawn" of Python, not by "fork".
+    Therefore the training function must be importable from a module. All processes start at once.
 
     Args:
         processes: number of processes. Defaults to the number of cores.
-        prepare: function without arguments that prepares a process. For example, the function loads
-            data, or it makes a model that the training function copies. It must be importable from
-            a module. Each process of the pool calls it once, and the calling process also calls it
-            once. None means no function.
+        prepare: function without arguments that prepares a process. For example, `prepare` loads
+            data, or makes a model that the training function copies. `prepare` must be importable
+            from a module. Each process of the pool calls `prepare` once, and so does the calling
+            process. None means no function.
 
     Returns:
-        The pool, a `ProcessPoolExecutor`. Use it in a `with` statement, which closes it.
+        The pool, a `ProcessPoolExecutor`. Use the pool in a `with` statement, which closes the
+        pool.
 
     Raises:
         TypeError: if an argument has the wrong type.

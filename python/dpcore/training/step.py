@@ -75,8 +75,8 @@ class OpacusStep:
     The sum is not divided by the batch size. The gradients of a batch are computed only once. Each
     draw clips the gradients and adds new noise with the methods of the optimizer. The optimizer
     makes no step, and the accountant of Opacus counts no step. Weights, gradients, random
-    generators and modes are restored afterwards. Dropout is turned off. A model with other
-    randomness raises an error.
+    generators and modes are restored afterwards. Dropout is turned off. For a model with other
+    randomness, dpcore raises an error.
 
     Args:
         model: module that `opacus.PrivacyEngine.make_private` returned, or an
@@ -262,7 +262,7 @@ class PreparedBatch:
 
     Args:
         step: the `OpacusStep` whose optimizer clips the gradients and adds noise.
-        held: gradients of all records for each tensor. For ghost clipping, their clipped sum.
+        held: for each tensor, the gradients of all records, or (ghost clipping) their clipped sum.
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
@@ -500,7 +500,7 @@ def audit_step(
     trials: int | float | str = 10_000,
     rng: Rng = None,
 ) -> Audit:
-    """Audit one noisy step of DP-SGD by draws from the user's training code.
+    """Audit one noisy step of DP-SGD by random draws from the user's training code.
 
     The step is the noisy sum of clipped gradients, before division by the batch size. The two
     inputs are a batch of records (x) and this batch without one record (x'). The audit tests the
@@ -510,22 +510,22 @@ def audit_step(
 
     The audit reduces the sum to a few linear functions (columns). Column 0 is the projection on the
     line between the two sums without noise. Column 0 is a sufficient statistic if the noise is
-    isotropic and Gaussian. The other columns detect other faults. They are projections of single
-    tensors, single coordinates in which the two sums differ much, and differences of coordinates.
+    isotropic and Gaussian. The other columns detect further faults: projections of single tensors,
+    single coordinates in which the two sums differ much, and differences of coordinates.
 
     Args:
         step: an `OpacusStep`, or a function `(records, rng) -> sum`. The function draws from the
             numpy Generator `rng`, or from the global generators of Python, numpy or torch. The
-            audit seeds all of these. The sum is a vector, shape `(P,)`, or a list of arrays, one
-            per tensor. The function may have a method `clean(records)` that returns the sum without
-            noise. Otherwise the audit uses the mean of some draws, and the report has no exact
-            loss.
+            audit seeds all these generators. The sum is a vector, shape `(P,)`, or a list of
+            arrays, one per tensor. The function may have a method `clean(records)` that returns the
+            sum without noise. Otherwise the audit uses the mean of some draws, and the report has
+            no exact loss.
         records: batch of at least 2 records: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
         clip: claimed largest Euclidean norm of the clipped gradient of a record. For per-layer
-            clipping, the Euclidean norm of the vector of the clipping norms of all layers.
-        left_out: index of the record that x' does not contain. None means the record whose removal
-            changes the sum without noise most.
+            clipping, this is the Euclidean norm of the vector of all clipping norms.
+        left_out: index of the record that x' does not contain. With None, this is the record whose
+            removal changes the sum without noise most.
         trials: number of draws on x, and of draws on x', from which the bound is computed. Before
             these draws, an eighth of this number (at least 1,024) is drawn to choose an event.
         rng: source of the seed of all draws: None, a seed, or a numpy Generator.
@@ -539,7 +539,7 @@ def audit_step(
         TypeError: if an argument has the wrong type.
         ValueError: if sigma or clip is not above 0, if there are fewer than 2 records, if sums are
             not finite, change their shape or are equal for x and x', or if the step or its `clean`
-            returns another sum for the same records and seed, or changes the records in place.
+            changes the records in place, or returns different sums for the same records and seed.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian
@@ -589,7 +589,7 @@ class StepBatch(Record, word="StepBatch"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySum(Shown):
-    """Mechanism that `audit_step` audits: maps a batch to linear functions of its noisy sum.
+    """Mechanism for `audit_step`, from a batch to linear functions of its noisy sum.
 
     Args:
         name: name of the mechanism in reports.
@@ -625,7 +625,7 @@ class NoisySum(Shown):
         return np.array([self.columns.project(total) for total in self.batches[x](size, rng)])
 
     def clean(self, x: StepBatch) -> Vector:
-        """Return the output without noise, or the mean of some draws if it is unknown.
+        """Return the output without noise, or the mean of some draws if this output is unknown.
 
         Args:
             x: one of the two batches.

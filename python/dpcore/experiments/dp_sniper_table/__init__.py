@@ -188,9 +188,9 @@ def noisy_max_value_loss(
 
     With exponential noise, the density of the output is 0 below the largest entry of the input.
     Directly above the largest entry, the density grows like a power of the distance from this
-    entry. The exponent is larger if several entries are largest. The loss is infinite if the
-    largest entry of x is smaller than the largest entry of x'. If the two largest entries are
-    equal, and the exponent for x is smaller than the exponent for x', the loss is infinite too.
+    entry. The exponent is larger if several entries are tied for the largest. The loss is infinite
+    if the largest entry of x is smaller than the largest entry of x'. If the two largest entries
+    are equal, and the exponent for x is smaller than the exponent for x', the loss is infinite too.
     """
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:
@@ -264,8 +264,8 @@ def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> 
 
     The mechanism compares noisy queries with a noisy threshold. For every query above the
     threshold, the mechanism releases the query with new noise Lap(6/epsilon). The density of an
-    output is a product: the probability of the sequence of answers, times the densities of the
-    released values.
+    output is the probability of the sequence of answers, times the densities of the released
+    values.
     """
     scales = (1.0, 3 / epsilon, 12 / epsilon, 2)
     cells, cells_prime = (svt_probabilities(point, *scales) for point in (x, x_prime))
@@ -288,8 +288,8 @@ def svt_values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: i
     released value. The density of an output is the product of ``f(v_k - x_k)`` over the released
     values, times an integral. Here f is the density of the noise on the queries. The integral runs
     over the noise on the threshold, up to m - T, and the integrand is the probability of the
-    answers "below". If m is given, every other released value is at least m. The contribution of
-    each other released value to the loss is largest at m or at infinity.
+    answers "below". For a given m, all other released values are at least m. The contribution of
+    each of these values to the loss is largest at m or at infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
     points, mass = _nodes_and_masses(edges, rho)
@@ -321,9 +321,9 @@ def _pattern_loss(
 def joint_sparse_vector_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Return the exact joint privacy loss of two sparse vector mechanisms for the same queries.
 
-    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each one stops after two answers
-    "above". The outputs of the two algorithms are independent. The loss is therefore the sum of the
-    two losses.
+    The mechanisms are algorithms 3 and 4 of Lyu, Su and Li (2017). Each mechanism stops after two
+    answers "above". The outputs of the two algorithms are independent. The joint loss is therefore
+    the sum of the losses of the two algorithms.
     """
     first = svt_values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
@@ -456,9 +456,9 @@ class Row(Shown):
         """Lower bound on epsilon from each audit of the mechanism, by an unconditional exact test.
 
         The tuple is empty if the mechanism is not in `BESIDE` ("SVT1", "SVT2" and "SVT4"). These
-        bounds are computed from the same counts as those in the attribute `bounds`. Do not choose
-        the larger of two bounds from the same counts: the larger bound does not have the stated
-        confidence.
+        bounds and the bounds in the attribute `bounds` are computed from the same counts. Do not
+        choose the larger of two bounds from the same counts: the larger bound does not have the
+        stated confidence.
         """
         if self.name not in BESIDE:
             return ()

@@ -178,8 +178,8 @@ def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs; each is the largest value x_i + Lap(2/epsilon).
 
-    The mechanism is not epsilon-DP. It would be epsilon-DP to release the index i of the largest
-    value.
+    The mechanism is not epsilon-DP. A mechanism that releases the index i of the largest value
+    would be epsilon-DP.
     """
     return np.asarray(noisy_copy_columns(x, size, rng, 2.0 / epsilon).max(axis=0))
 
@@ -376,7 +376,7 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Draw `size` outputs of a sparse vector mechanism that is not epsilon-DP.
 
-    For the first query above the threshold, the mechanism releases the noisy query, and then it
+    At the first noisy query above the threshold, the mechanism releases this noisy query, and then
     stops.
 
     The threshold is T = 1. The noise is Lap(2/epsilon) on the threshold and on every query.
@@ -515,9 +515,9 @@ class Benchmark(Shown):
         claim: claimed epsilon of the mechanism, from the authors or from a formula.
         supremum: largest exact privacy loss over the pairs. The loss is inf if an output is
             possible for only one input of a pair.
-        oracle_at_1e8: lower bound on epsilon from the best of all sets of outputs. Except by
-            chance, no audit can certify a larger bound. The bound uses 1e8 draws on each input,
-            confidence 0.9 and Clopper-Pearson intervals.
+        oracle_at_1e8: lower bound on epsilon that an audit with the best of all sets of outputs
+            certifies. Except by chance, no audit can certify a larger bound. The bound uses 1e8
+            draws on each input, confidence 0.9 and Clopper-Pearson intervals.
         dp_sniper: two lower bounds by DP-Sniper, with logistic regression and with a neural
             network. Both have confidence 0.9 and use 2e8 draws on each input.
         dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each bound in `dp_sniper`.

@@ -167,8 +167,8 @@ class Size(Shown):
     """Source, number of texts and number of labels of a corpus.
 
     Args:
-        data: name of the corpus. If the texts are generated, the name of the real corpus that they
-            replace.
+        data: name of the corpus. If the texts are generated, this is the name of the real corpus
+            that the generated texts replace.
         origin: source of the texts.
         train: number of training texts.
         test: number of test texts.
@@ -221,8 +221,8 @@ class Result(Tabled[Config]):
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> Values:
         """Return the test accuracies of one training variant, in a test without masked words.
 
-        The tuple has one accuracy for each seed. It is empty if the variant was not tested with
-        this noise.
+        The tuple has one accuracy for each seed. The tuple is empty if the variant was not tested
+        with this noise.
 
         Args:
             data: "ag_news" or "yelp".
@@ -358,8 +358,8 @@ class Gain:
         line: name of the training variant.
         epsilon: claimed epsilon of the noise in the test.
         mean: mean accuracy of the variant over the seeds, minus the mean accuracy of the control.
-        noise: standard deviation of the accuracy of the variant over the seeds, plus the standard
-            deviation of the accuracy of the control.
+        noise: sum of two standard deviations over the seeds: of the accuracy of the variant, and of
+            the accuracy of the control.
     """
 
     line: str

@@ -145,9 +145,9 @@ class TrainingVariant:
             represent all unknown words and pairs by one vector.
         study: name of the published variant with which this variant is compared, or "" if the
             variant is not compared.
-        shared: None if models are trained for this variant. If this variant uses models of a
-            different variant, a pair: the name of the different variant, and the training epsilon
-            of its models.
+        shared: None if models are trained for this variant. If this variant uses the models of a
+            different variant, `shared` is a pair. The pair contains the name of the different
+            variant, and the training epsilon of its models.
         drawn: True to show the variant in the picture.
     """
 

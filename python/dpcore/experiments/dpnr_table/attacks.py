@@ -32,7 +32,7 @@ ENCODERS: Final = ("TF-IDF", "MiniLM")
 
 
 class Remembered:
-    """Text encoder that stores the vector of every text, and so encodes each text only once.
+    """Text encoder that stores the vector of every text, and encodes each text only once.
 
     Args:
         encode: encoder to use: a function from a list of n texts to an array of shape `(n, d)`.
@@ -99,12 +99,13 @@ class Material:
     Args:
         corpus: the texts.
         facts: source and sizes of the texts.
-        unseen: one boolean for each test text. True for the first copy of a text that is neither a
-            training nor a validation text.
+        unseen: one boolean for each test text. It is True for the first copy of a text that is
+            neither a training nor a validation text.
         truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
         extractors: dict from the name of an encoder to the encoder.
-        pairs: dict from the name of an encoder to a pair of training texts. The vectors of these
-            two texts are farthest apart, for this encoder and after min-max scaling.
+        pairs: dict from the name of an encoder to a pair of training texts. Among all pairs, the
+            vectors of these two texts are farthest apart, for this encoder and after min-max
+            scaling.
     """
 
     corpus: Corpus
@@ -379,8 +380,8 @@ class Run(Shown):
         naive: results of simple neural networks that predict the attributes.
         chosen: result of the best attacker, chosen by the F1 over all attributes on the validation
             texts.
-        alone: result of the attack on the first attribute only, with a certified lower bound on
-            epsilon.
+        alone: result of an attack that predicts only the first attribute, with a certified lower
+            bound on epsilon.
         discriminator: accuracy of the opponent against which a baseline was trained, averaged over
             the attributes. None for DPNR.
     """
@@ -559,7 +560,7 @@ class Verdict(Shown):
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     """Audit the claimed epsilon of a system on one pair of texts, and inspect the noise.
 
-    The audited pair are the two training texts whose vectors are farthest apart.
+    The audited pair consists of the two training texts whose vectors are farthest apart.
 
     Args:
         case: settings of the system, such as the type of noise and the claimed epsilon.

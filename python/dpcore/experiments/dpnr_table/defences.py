@@ -45,7 +45,7 @@ WORDS: Final = 2000
 
 @contextmanager
 def freeze_weights(module: Any) -> Iterator[None]:
-    """While the `with` block runs, turn off the gradients of the weights of a torch module.
+    """Turn off the gradients of the weights of a torch module while the `with` block runs.
 
     The gradients of the inputs stay on.
     """
@@ -106,8 +106,7 @@ class Opponent:
     def true_values(self, rows: Any, batch: Any) -> Any:
         """Return the true attributes of some training texts, one tensor per attribute.
 
-        The texts are those with the indices `batch`. The tensors are on the device of the vectors
-        `rows`.
+        The texts have the indices `batch`. The tensors are on the device of the vectors `rows`.
         """
         return self.codes[batch].to(rows.device).unbind(1)
 
@@ -151,8 +150,8 @@ class Defended(Shown, TextClassifier):
 
     The encoder computes ``encode(text) = m(f(text))``. The extractor f averages the vectors of
     words and word pairs. The transform m maps the average into a bounded set. The encoder adds no
-    noise and claims no epsilon. The training is against one opponent. Other attackers may still
-    infer the attributes.
+    noise and claims no epsilon. The encoder is trained against one opponent. Other attackers may
+    still infer the attributes.
 
     Every batch has two training steps. First, the opponent learns from the current vectors (Adam at
     rate 1e-3). Then the extractor and a linear classifier of the label minimise
@@ -224,7 +223,7 @@ class Defended(Shown, TextClassifier):
         Args:
             corpus: a `Corpus` with labels and attributes. The training uses the training texts, or
                 all texts if the corpus has no split.
-            epochs: number of passes over the texts. By default, a number from 5 to 35 that gives
+            epochs: number of passes over the texts. The default is a number from 5 to 35 that gives
                 about 2,226 training steps.
             batch: number of texts in a batch.
             lr: learning rate of the extractor and the classifier in the first epoch.
@@ -343,15 +342,15 @@ class Defended(Shown, TextClassifier):
         """Return the accuracy of the trained discriminator for each attribute.
 
         The discriminator is the network that learnt to infer the attributes in `fit`. A low
-        accuracy does not show that the vectors hide the attributes. A new attacker, trained on the
-        final vectors (`text.inference.infer`), infers more than the discriminator.
+        accuracy does not show that the vectors hide the attributes. A new attacker that is trained
+        on the final vectors (`text.inference.infer`) infers more than the discriminator.
 
         Args:
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dict from the name of each attribute to a share of texts: the texts for which the
-            discriminator predicts the value of the attribute correctly.
+            A dict from the name of each attribute to the share of texts for which the discriminator
+            predicts the value of the attribute correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -588,10 +587,10 @@ class AdversarialGeneration(Defended):
     The training minimises ``CE(label) + strength L``, with ``L = log p(words | r)``. CE is the
     cross-entropy, and r is the vector of a text. The logarithm is averaged over the words of the
     text. In the paper, the decoder is a recurrent network that predicts letters. In dpcore, the
-    decoder is a network with one hidden layer of 128 units. It predicts which of the 2,000 most
-    frequent training words occur, without their order. The attributes do not affect the training of
-    the encoder. The encoder claims no epsilon. The base class `Defended` describes all methods and
-    the arguments that are not listed here.
+    decoder is a network with one hidden layer of 128 units. This decoder predicts which of the
+    2,000 most frequent training words occur in the text, but not the order of the words. The
+    attributes do not affect the training of the encoder. The encoder claims no epsilon. The base
+    class `Defended` describes all methods and the arguments that are not listed here.
 
     Args:
         dim: dimension of the text vectors. Defaults to 32.
@@ -617,8 +616,8 @@ class DeclusteringOpponent(Opponent):
     def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return the penalty ``(0.5 - l) |r - r'|^2``, averaged over the texts of a batch.
 
-        r is the vector of a text, and r' is the vector of another text of the batch. The share of
-        attributes with equal values in both texts is l.
+        r is the vector of a text, and r' is the vector of another text of the batch. l is the share
+        of attributes that have equal values in both texts.
         """
         if len(batch) == 1:
             # The last batch may consist of one text, without another text to compare.

@@ -248,7 +248,7 @@ class Result(Tabled[Config]):
     claims: tuple[Verdict, ...]
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
-        """Return the results of one system with noise and one encoder, for each claimed epsilon.
+        """Return the results of one noisy system with one encoder, for each claimed epsilon.
 
         The result is a list of pairs (claimed epsilon, row).
         """

@@ -54,7 +54,8 @@ class Facts(Shown):
 
     Args:
         package: name of the package on PyPI.
-        version: package version to which the facts apply. In a `Row`, the version that was audited.
+        version: package version to which the facts apply. In a `Row`, this is the version that was
+            audited.
         name: audited function call with its parameters, as text.
         claim: epsilon that the package claims for this call.
         delta: delta that the package claims for this call.
@@ -63,15 +64,14 @@ class Facts(Shown):
             neighbours.
         release: description of the value that the user of the package publishes.
         reading: meaning of a refuted claim. "claim" means that the package violates its claim.
-            Every other value is the reason why a refutation is not a violation, such as "known
-            misuse".
+            Every other value states why a refuted claim is not a violation, such as "known misuse".
         true_loss: true privacy loss between the two audited inputs, computed without dpcore. None
             if the loss is not known.
         cause: one sentence on the cause of the violation, with file and line, or "" if no cause is
             known.
         disclosure: web address of a public issue or fix, or "reported YYYY-MM-DD" if the fault was
             reported privately.
-        fixed: first version of the package without the fault, or "" if every version has it.
+        fixed: first version of the package without the fault, or "" if every version has the fault.
         reply: one sentence on the reply of the maintainers, or "" if they did not reply.
         alteration: change of the package that was necessary to run it, or "" if no change was
             necessary.

@@ -31,8 +31,8 @@ def find_python(package: str, environments: Path | None) -> str:
             the current interpreter.
 
     Returns:
-        The path of the interpreter in the environment that contains the package, if this file
-        exists. Otherwise, the path of the current interpreter.
+        The path of the interpreter in the environment that contains the package. If this file does
+        not exist, the result is the path of the current interpreter.
     """
     name = next(name for name, names in ENVIRONMENTS.items() if package in names)
     if environments is not None:
@@ -47,8 +47,9 @@ def audit_package(
 ) -> tuple[Row, ...]:
     """Audit all mechanisms of a released package in a separate process.
 
-    A mechanism can crash the process or exceed its time limit. The result of this mechanism then
-    contains the reason of the failure. The remaining mechanisms are audited in a new process.
+    A mechanism can crash the process or exceed its time limit. In this case, the result of the
+    mechanism contains the reason for the failure. The remaining mechanisms are audited in a new
+    process.
 
     Args:
         package: name of the package on PyPI.

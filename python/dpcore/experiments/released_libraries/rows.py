@@ -43,7 +43,7 @@ class Row(Facts):
             privacy loss of each source line.
         traced_line: file and number of the source line with the largest privacy loss, according to
             `dpcore.trace`. The text is "" if the line is not known.
-        traced_loss: privacy loss that `dpcore.trace` computed, or None if it computed no loss.
+        traced_loss: privacy loss that `dpcore.trace` computed, or None if no loss was computed.
         python: version of Python that ran the audit.
         numpy: version of numpy that ran the audit.
         dpcore: version of dpcore that ran the audit.
@@ -81,9 +81,10 @@ class Row(Facts):
     def verdict(self) -> str:
         """Conclusion from the audit of this mechanism, such as "not refuted" or "violation".
 
-        A refuted claim is not always a violation. If it is not, the conclusion is the text of the
-        field `reading`, such as "known misuse". "failed" means that the audit failed. "false by
-        source only" means that the source code shows a fault, but the audit does not.
+        A refuted claim is not always a violation. If the refuted claim is no violation, the
+        conclusion is the text of the field `reading`, such as "known misuse". "failed" means that
+        the audit failed. "false by source only" means that the source code shows a fault, but the
+        audit does not.
         """
         if self.failure:
             return "failed"
@@ -106,8 +107,8 @@ class Row(Facts):
 
         The result may not be published if it describes a fault that is not public yet.
 
-        A fault is public if the field `disclosure` is the web address of an issue or a fix. If the
-        fault was reported privately, it is regarded as public 90 days after the report.
+        A fault is public if the field `disclosure` is the web address of an issue or a fix. A fault
+        that was reported privately is regarded as public 90 days after the report.
 
         Args:
             today: date on which the result would be published.

@@ -101,11 +101,11 @@ class Config(SeededSettings):
         data: folder that contains leakage/spa-eng.zip, or path of another file with texts.
             `dpcore.text.read` must be able to read the file. By default, dpcore generates
             sentences.
-        full: True to repeat the experiment with half of the sentences and with a quarter of them,
-            and to use more repetitions.
-        anchors: numbers of anchors. Anchors are words for which the attacker knows the vector in
-            the victim's embedding. Each number gives one attack. A number is left out if it is
-            above two thirds of the number of words that both embeddings contain.
+        full: True to use more repetitions, and to repeat the experiment with half of the sentences
+            and with a quarter of the sentences.
+        anchors: numbers of anchors, one for each attack. Anchors are words for which the attacker
+            knows the vector in the victim's embedding. A number is left out if it is above two
+            thirds of the number of words that both embeddings contain.
         epsilons: values of epsilon that the noise on the victim's vectors claims.
         confidence: confidence level of the interval for each share of found words.
 
@@ -145,8 +145,8 @@ class Cell(Shown):
             their sentences in common.
         size: share of all sentences that the experiment used for this attack.
         number: index of the repetition, from 0.
-        held_out: True if the attack searches for the held-out words, which are never anchors. False
-            if the attack searches for all words of the victim.
+        held_out: True if the attack searches for the held-out words, which are never anchors. It is
+            False if the attack searches for all words of the victim.
         found: number and share of the words that the attack found.
     """
 
@@ -319,8 +319,8 @@ class Result(Tabled[Config]):
         """Return the mean share of words that an attack finds, over the repetitions.
 
         A word is found if it is among the `topn` words whose vectors are nearest to the vector
-        under attack. `start`, `anchors` and `kind` select the attack. They are arguments of the
-        method `found`.
+        under attack. `start`, `anchors` and `kind` select the attack. These three are arguments of
+        the method `found`.
 
         Raises:
             ValueError: if the experiment did not run an attack with these settings.
@@ -332,7 +332,7 @@ class Result(Tabled[Config]):
 
     @property
     def anchors(self) -> tuple[int, ...]:
-        """All numbers n such that every repetition ran an attack with n known words (anchors).
+        """All numbers of known words (anchors) with which every repetition ran an attack.
 
         Only repetitions with all sentences are considered. A repetition runs no attack with n
         anchors if the embeddings of victim and attacker have too few words in common.

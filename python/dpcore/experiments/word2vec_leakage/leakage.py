@@ -54,8 +54,8 @@ def split_in_halves(
     """Split a list of texts into two random halves. The halves may have texts in common.
 
     If several texts contain the same sequence of words, only one of these texts is used. Texts
-    without words are left out. For a given seed, the first half does not depend on `overlap`. Two
-    independent random samples, each of half of the texts, have a mean overlap of 0.5.
+    without words are left out. For a given seed, the first half does not depend on `overlap`. For
+    comparison, two independent random samples of half of the texts have a mean overlap of 0.5.
 
     Args:
         texts: a list of strings, or a `Corpus`. The function ignores the train, validation and test
@@ -128,8 +128,7 @@ def train_word2vec(
         seed: seed in [0, 2**32) for the first vectors, the negative samples and the down-sampling
             of frequent words.
         dim: number of entries of each word vector.
-        window: largest number of words before a word, and also after it, that are used as context
-            of this word.
+        window: largest number of words that are used as context on each side of a word.
         min_count: number of occurrences that a word needs to get a vector.
         epochs: number of passes of the training over the texts.
         negative: number of random words that negative sampling draws for each word.
@@ -320,8 +319,8 @@ class Leakage(Record):
             attack.
         topn: one or several numbers n. A private word is found if it is among the nearest n words.
         hits: numbers of private words that were found, one for each number in `topn`.
-        centred: True if the mean of the entries of a vector was subtracted from each vector before
-            the search.
+        centred: True if, before the search, each vector was shifted so that its entries have mean
+            0.
         dropped: number of leading principal directions that were removed from each embedding before
             the search.
         claimed: claimed epsilon of the noise on the victim's vectors, or None if the vectors have
@@ -346,8 +345,8 @@ class Leakage(Record):
     def shares(self) -> tuple[Measured, ...]:
         """Shares of private words that the attack found, one for each number in `topn`.
 
-        With the number n in `topn`, a word is found if it is among the nearest n words. Each share
-        has a Clopper-Pearson interval.
+        For a number n in `topn`, a word is found if it is among the nearest n words. Each share has
+        a Clopper-Pearson interval.
         """
         n, tail, how = self.words, (1.0 - self.confidence) / 2.0, "Clopper-Pearson"
         return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
@@ -418,9 +417,9 @@ def draw_anchors(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Divide the words that several embeddings have in common into known and private words.
 
-    The words are divided at random. The known words are called anchors. The attacker knows their
-    vectors in the victim's embedding. The private words are called held-out words. The attack
-    searches for them.
+    The words are divided at random. The known words are called anchors. The attacker knows the
+    vectors of the anchors in the victim's embedding. The private words are called held-out words.
+    The attack searches for the held-out words.
 
     To compare attacks with different numbers of anchors, call the function once. Use the first 10,
     100, ... of the returned anchors, and always all returned held-out words.
@@ -470,9 +469,10 @@ def attack_embedding(
     """Infer private words from their word vectors, and count the words that are found.
 
     For each private word, the attacker takes the victim's vector and searches for the nearest
-    vectors in the attacker's own embedding. The nearest vector is the one with the largest cosine.
-    The word is found if its vector in the attacker's embedding is among the nearest `topn` vectors.
-    If two words have the same cosine, a wrong word is regarded as nearer than the private word.
+    vectors in the attacker's own embedding. The nearest vector is the vector with the largest
+    cosine similarity. The word is found if its vector in the attacker's embedding is among the
+    nearest `topn` vectors. If a wrong word has the same cosine as the private word, the wrong word
+    is regarded as nearer.
 
     Two embeddings that are trained separately differ mainly by a rotation. The attacker can
     estimate this rotation from `anchors`, a few words whose vectors are known in both embeddings.
@@ -487,12 +487,12 @@ def attack_embedding(
             vectors of a gensim model.
         attacker: the attacker's `Embedding`, with vectors of the same length.
         words: private words for which the attack searches. None means all words of the victim that
-            are not anchors. If a word is not in the attacker's embedding, it counts as not found.
+            are not anchors. A word that is not in the attacker's embedding counts as not found.
         anchors: words whose vectors the attacker knows in both embeddings. If `anchors` is empty,
             the vectors are not rotated.
         topn: one or several numbers n. A word is found if it is among the nearest n words.
-        centre: True to subtract the mean of the entries from each vector. The subtraction removes
-            the shift that results if entries are rescaled to [0, 1].
+        centre: True to subtract the mean of the entries from each vector. This removes the shift
+            that arises when entries are rescaled to [0, 1].
         drop: number of leading principal directions that the function removes from each embedding.
             If the number is above 0, the function also removes the mean vector. All vectors of an
             embedding have similar components in the leading directions. These components can hide

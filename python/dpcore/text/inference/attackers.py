@@ -106,8 +106,8 @@ def encode_each_part(
 ) -> list[Vectors]:
     """Encode the texts of each part of a split, with one call of the encoder for each part.
 
-    If the encoder has an argument `rng`, each call gets a different generator. Therefore the noise
-    in different parts is independent.
+    If the encoder has an argument `rng`, each call gets a different random generator. Therefore the
+    noise of different parts is independent.
 
     Args:
         encode: function list[str] -> array of shape (n, d).
@@ -187,11 +187,11 @@ def check_encoder(
         encode: function list[str] -> array of shape (n, d).
         texts: texts of the corpus. The function chooses a few texts of different lengths from them.
         rounding: largest allowed distance between two vectors of the same text, relative to the
-            norm of the vector. With None, the distance depends on the dtype of the vectors.
+            norm of the vector. With None, the allowed distance depends on the dtype of the vectors.
         places: positions of the texts in the corpus, which error messages state instead of texts.
 
     Returns:
-        The result of the check. For a random encoder: the reason why there was no check.
+        The result of the check. If the encoder is random, the result states why there was no check.
 
     Raises:
         ValueError: if the vector of a text depends on the other texts in the same call.
@@ -221,7 +221,7 @@ def split_given_by_part(
     """Return a list with the given vectors of each part of a corpus: train, valid and test.
 
     Args:
-        encode: encoder, which must be None, because the vectors are given in `given_vectors`.
+        encode: must be None, because `given_vectors` replaces the encoder.
         given_vectors: vectors, one row for each text, shape (n, d).
         texts: all texts of the corpus.
         places: for each part, the positions of the part's texts in the corpus.
@@ -268,7 +268,7 @@ def keep_rows(vectors: Vectors) -> Vectors:
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each row from the row. Noise that is equal in all entries disappears."""
+    """Subtract the mean of each row from the row. This removes noise equal in all entries."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
@@ -349,9 +349,9 @@ class Attacker(Shown):
 
     Args:
         estimator: object with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
-            in scikit-learn. dpcore fits a copy of the object. The argument `y` of `fit` has the
-            codes 0, 1, ... of the attribute values. If the attribute is a number, such as an age,
-            the estimator must be a regressor, and `y` has floats.
+            in scikit-learn. dpcore fits a copy of the object. The argument `y` of `fit` contains
+            the codes 0, 1, ... of the attribute values. If the attribute is a number, such as an
+            age, the estimator must be a regressor, and `y` has floats.
         transform: transform of the vectors before the estimator. It is a function from an array of
             shape (n, d) to an array of shape (n, d'), or one of these names:
 
@@ -453,7 +453,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
     - logistic regression on columns that are scaled robustly, with "raw", "centred", "row minimum
       subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
-    - the 15 nearest neighbours, with the same transforms without "row summaries";
+    - the 15 nearest neighbours, with the same transforms except "row summaries";
     - a network with 256 hidden units, with "raw" and "centred";
     - boosted trees, with "rows, call and summaries". The trees have 60 rounds for up to 8 values,
       fewer rounds for more values, and 15 rounds for 32 values or more.
@@ -540,7 +540,7 @@ class NearestMean:
         return self
 
     def decision_function(self, rows: Vectors) -> Vectors:
-        """Return the scores of all attribute values for each row, shape (n, values).
+        """Return the score of each attribute value for each row, shape (n, values).
 
         If there are two values, return only the score of the second value, shape (n,).
         """
@@ -560,7 +560,7 @@ class FittedAttacker:
 
     Args:
         attacker: the attacker before the fit.
-        models: fitted models: one for all attributes together, or one for each attribute.
+        models: tuple with one fitted model for all attributes together, or one for each attribute.
         target: the attributes that the attacker infers.
         counts: number of training texts with each value of the attribute. None, except if there is
             one attribute with more than two values.

@@ -47,11 +47,11 @@ class Encodings(Record, word="Encodings"):
 
 
 def default_copies(vectors: Vectors) -> int:
-    """Return the default number of encodings of each training text, from the size of one encoding.
+    """Compute the default number of encodings of each training text from the size of one encoding.
 
     An encoding is the array of the vectors of all training texts, from one call of a random
-    encoder. The number is 10 if 10 encodings have at most 8 million entries together. Otherwise the
-    number is smaller, but at least 2.
+    encoder. The default number is 10 if 10 encodings together have at most 8 million entries.
+    Otherwise the default is a smaller number, but at least 2.
 
     Example:
         >>> [default_copies(np.zeros(shape)) for shape in ((3600, 64), (6000, 384), (9000, 768))]
@@ -82,8 +82,8 @@ def encode_again(
         seed: seed of the random generators.
         first_seconds: run time of the first encoding, in seconds. With None, no attacker learns
             from several encodings, and the texts are not encoded again.
-        copies: total number of encodings, with the first encoding. With None, it is the number from
-            `default_copies`, or 1 if the further encodings would take more than 30 s.
+        copies: total number of encodings, including the first encoding. With None, the total is the
+            number from `default_copies`, or 1 if the further encodings would take more than 30 s.
 
     Returns:
         A pair. The first entry is the list of the further encodings. The second entry is an object

@@ -26,7 +26,7 @@ LIKELIHOOD: Final = "likelihood"
 
 
 def compute_log_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
-    """Compute the log density of each noisy vector, given each vector without noise.
+    """Compute the log density of each noisy vector under each possible vector without noise.
 
     The function leaves out additive terms that are the same for all vectors without noise.
 
@@ -199,12 +199,13 @@ def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
 
     The result is a pair for these encoders:
 
-    - an object with a method `clean(texts)` and an attribute `noise`. The noise is a noise layer of
-      `dpcore.torch`, or `Laplace`, `Gaussian` or `L2Laplace`;
+    - an object with a method `clean(texts)` and an attribute `noise`. The attribute is a noise
+      layer of `dpcore.torch`, or a distribution: `Laplace`, `Gaussian` or `L2Laplace`;
     - a model of `dpcore.text` that contains an encoder of this kind;
     - a torch `Sequential` whose last module is a noise layer.
 
-    The result is None for other encoders, and for encoders that are random even without the noise.
+    The result is None for all other encoders. The result is also None for encoders that are random
+    even without this noise.
 
     Args:
         encode: the encoder, or a method of the encoder.

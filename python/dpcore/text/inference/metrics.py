@@ -64,7 +64,8 @@ class Measured(Record, word="Measured"):
 def threshold_scores(scores: Vectors, threshold: float | None) -> Ints:
     """Convert scores to codes: 1 for scores at or above the threshold, 0 for scores below it.
 
-    With the threshold None, `scores` must contain codes, which are returned as integers.
+    If the threshold is None, `scores` must contain codes, and the function returns them as
+    integers.
 
     Example:
         >>> threshold_scores(np.array([[0.1], [0.7]]), 0.5).tolist()
@@ -165,10 +166,10 @@ def mid_rank_fractions(values: Vectors, others: Vectors | None = None) -> Vector
 class Ranking:
     """A measure of how well scores predict true values, such as the area under the ROC curve.
 
-    The measure is a sum over texts of a weight times the true value. The weight of a text depends
-    on its score. For "auc" and "correlation", the weight is the rank of the score. For the two
-    other measures, the weight is 1 if the score is at or above `threshold`, and 0 if the score is
-    below.
+    The measure is computed from a sum over all texts: the weight of a text times its true value.
+    The weight of a text depends on its score. For "auc" and "correlation", the weight is the rank
+    of the score. For the two remaining measures, the weight is 1 if the score is at or above
+    `threshold`, and otherwise 0.
 
     Args:
         measure: "auc", "true-positive rate", "balanced accuracy" or "correlation".
@@ -198,9 +199,9 @@ class Ranking:
         Args:
             scores: scores of the texts, shape (n,).
             truth: true values, 0 or 1, or numbers in [0, 1], shape (n,).
-            cells: for each text, the index of a set of texts, from 0. A set contains for example
-                all texts with the same main label. The permutations exchange true values only
-                within a set.
+            cells: for each text, the index (from 0) of the set that contains the text. For example,
+                a set contains all texts with the same main label. The permutations exchange true
+                values only within a set.
         """
         weights, sizes = self.weigh(scores), np.bincount(cells)
         first, second = (
@@ -229,8 +230,8 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
     Returns:
         Three arrays with one entry per group:
 
-        - a sum over the texts of the group: the weight of a text, minus the mean weight in its
-          cell;
+        - the sum over the texts of the group, where each text adds its weight minus the mean weight
+          in its cell;
         - the true value of the group;
         - the most frequent cell index in the group.
 
@@ -247,12 +248,12 @@ def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple
 
 
 def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
-    """Compute the one-sided permutation p-value of the sum over texts of weight times true value.
+    """Compute the one-sided permutation p-value of the sum of `weights * truth` over all texts.
 
     A cell is a set of texts, such as the texts with the same main label. The permutations exchange
-    true values only within a cell. The null hypothesis is that the scores give no information on
-    the true value beyond the cell. Under this hypothesis, all permutations are equally likely.
-    Therefore the p-value is valid for any number of texts. The function stops after fewer
+    true values only within a cell. The null hypothesis is that, if the cell is known, the scores
+    give no information on the true value. Under this hypothesis, all permutations are equally
+    likely. Therefore the p-value is valid for any number of texts. The function stops after fewer
     permutations if the p-value is large (Besag and Clifford, 1991).
 
     Args:
@@ -262,8 +263,8 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
         seed: seed of the permutations.
 
     Returns:
-        The p-value, at least 1 / 2,000. The p-value is small if the sum is larger than under most
-        permutations.
+        The p-value, at least 1 / 2,000. The p-value is small if the sum is larger than the sums
+        after most permutations.
 
     Example:
         >>> truth = np.repeat([0, 1], 20)
@@ -403,8 +404,9 @@ class Truth:
     def f1(self, answers: Ints) -> Measured:
         """Compute F1 of predicted codes (`answers`), with a bootstrap interval.
 
-        For one attribute with two values, it is F1 of the value with code 1. For several
-        attributes, it is micro F1. For an attribute with more than two values, it is macro F1.
+        For one attribute with two values, the result is F1 of the value with code 1. For several
+        attributes, the result is micro F1. For an attribute with more than two values, the result
+        is macro F1.
         """
         return self._bootstrap_f1_interval([answers], self._f1_from_sums)
 
@@ -572,8 +574,8 @@ class Group(Record, word="Group"):
             correctly.
         main: share of the texts with this value for which the main label is predicted correctly.
             None if the corpus has no labels.
-        gap: `main` minus the same share among all other test texts. None if `main` is None, or if
-            all test texts have this value.
+        gap: `main` minus the same share among the test texts with other values. None if `main` is
+            None, or if all test texts have this value.
     """
 
     attribute: str
@@ -605,7 +607,7 @@ class MainTask(Record, word="MainTask"):
 
     @property
     def at_floor(self) -> bool:
-        """True if the data do not prove that `accuracy` is above `majority`.
+        """True if `accuracy` is not significantly above `majority`.
 
         The value is True if the lower end of the interval of `gain` is at most 0.
         """
@@ -635,9 +637,9 @@ def main_task(
 
     Returns:
         A pair. The first entry is a mask of the test texts whose label the first attacker predicts
-        correctly. The second entry is the result of the attacker that is best on validation. Both
-        entries are None if `labels` is None, or if the training texts have fewer than two different
-        labels.
+        correctly. The second entry is the result of the attacker that is best on the validation
+        texts. Both entries are None if `labels` is None, or if the training texts have fewer than
+        two different labels.
     """
     if labels is None:
         return None, None

@@ -30,18 +30,18 @@ class Floor(Record, word="Floor"):
             frequent value among texts with the same main label). If the attribute is a number:
             "median" or "median given the main label".
         accuracy: accuracy of the baseline on the test texts; NaN if the attribute is a number.
-        f1: F1 of the baseline on the test texts. This baseline was chosen because it has the best
-            F1 on the training texts. NaN if the attribute is a number.
+        f1: F1 on the test texts, for the baseline with the best F1 on the training texts. NaN if
+            the attribute is a number.
         gain: advantage of the attacker over the baseline on the test texts, with its interval. If
             the attacker is chosen by "accuracy" or "f1", `gain` is the accuracy or F1 of the
             attacker minus the accuracy or F1 of the baseline. If the attacker is chosen by "auc",
             "true-positive rate" or "balanced accuracy", `gain` is a difference of areas under the
             ROC curve. If the attribute is a number, `gain` is the mean absolute error of the
             baseline minus the mean absolute error of the attacker.
-        p_value: p-value of the hypothesis that the attacker's scores give no more information than
-            the baseline, from permutations of the true values. The permutations exchange true
-            values between texts (or authors) for which the baseline has the same answer. None if
-            the attacker is chosen by "accuracy" or "f1".
+        p_value: p-value from permutations of the true values. The hypothesis is that the attacker's
+            scores give no more information than the baseline. A permutation exchanges true values
+            only between texts (or authors) for which the baseline has the same answer. None if the
+            attacker is chosen by "accuracy" or "f1".
         level: largest p-value at which the attacker counts as better than the baseline.
         top: share of test texts whose true value is among the five most frequent values of the
             training texts. None if the attribute does not have more than two values.
@@ -74,7 +74,7 @@ class Floor(Record, word="Floor"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfMeasure(Record, word="OfMeasure"):
-    """Result for one measure of scores, with an attacker that was chosen by this measure.
+    """Result of the attacker that was chosen by one measure of its scores.
 
     The attacker was chosen on the validation texts and tested once on the test texts.
 
@@ -84,7 +84,7 @@ class OfMeasure(Record, word="OfMeasure"):
         transform: name of the transform of the vectors before the classifier.
         threshold: threshold of the scores, chosen on the validation texts. The measure "auc" does
             not use the threshold.
-        figure: value of the measure on the test texts, with its interval.
+        figure: value of the measure on the test texts, with the confidence interval.
         floors: baselines that do not use the vectors, with p-values of this measure.
     """
 
@@ -148,7 +148,7 @@ class RankFigures(Record, word="RankFigures"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfAttribute(Record, word="OfAttribute"):
-    """Measures for one of several attributes that an attacker infers together.
+    """Measures for one attribute, if an attacker infers several attributes together.
 
     Attributes:
         name: name of the attribute.
@@ -171,8 +171,8 @@ class ValueFigures(Record):
     """Base class of results of an attack on an attribute that is not a number.
 
     Attributes:
-        accuracy: share of correct answers. For several attributes, it is the mean of the shares of
-            the attributes.
+        accuracy: share of correct answers. If there are several attributes, each attribute has such
+            a share, and the accuracy is the mean of these shares.
         f1: F1 of the positive value. For several attributes, it is micro F1. For an attribute with
             more than two values, it is macro F1.
     """
@@ -228,8 +228,8 @@ class TwoValues(ValueFigures, word="TwoValues"):
         threshold: threshold of the scores, chosen on the validation texts.
         figures: measures of how well the scores separate the two values.
         measures: results for three measures: the area under the ROC curve, the true-positive rate
-            and the balanced accuracy. For each measure, an attacker is chosen and tested at a third
-            of the significance level. The tuple is empty if the user chose one measure.
+            and the balanced accuracy. For each measure, one attacker is chosen, and tested at a
+            third of the significance level. The tuple is empty if the user chose one measure.
     """
 
     threshold: float
@@ -267,7 +267,7 @@ class ManyValues(ValueFigures, word="ManyValues"):
     """Result of an attack on one attribute with more than two values.
 
     Attributes:
-        ranking: ranks of the true values, if the values are ordered by the attacker's scores.
+        ranking: ranks of the true values among all values, by the attacker's scores.
     """
 
     ranking: RankFigures

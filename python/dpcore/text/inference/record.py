@@ -71,7 +71,7 @@ class ScoredTexts(Record, word="ScoredTexts"):
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     def sorted_negative_and_positive_scores(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return two sorted arrays of scores: of the negative test texts, and of the positive ones.
+        """Return two sorted arrays: the scores of the negative and of the positive test texts.
 
         A text is positive if it has the second value of the attribute.
 
@@ -88,8 +88,9 @@ class ScoredTexts(Record, word="ScoredTexts"):
 class Inference(Result, word="dpcore.text.inference/4"):
     """Result of `infer`: how well an attacker infers a private attribute from vectors of texts.
 
-    Each interval has the coverage `confidence` separately. The intervals are for the chosen
-    attacker, and for texts from the same distribution. Another attacker may infer more.
+    Each interval, taken alone, has the coverage `confidence`. The intervals are for the chosen
+    attacker, and for texts from the same distribution as the test texts. Another attacker may infer
+    more.
 
     Attributes:
         attributes: names of the inferred attributes.
@@ -110,30 +111,31 @@ class Inference(Result, word="dpcore.text.inference/4"):
         main: accuracy of predicting the main label from the vectors. None if the corpus has no
             labels.
         certified: audit whose field `epsilon_lower` is a certified lower bound on epsilon. If no
-            bound is certified, `certified` is a text with the reason.
+            bound is certified, `certified` is a text that states the reason.
         sizes: numbers of training texts, validation texts and test texts that were used.
         left_out: dictionary from a reason to the number of texts that were not used for this
             reason.
-        authors: number of groups of test texts, such as the texts of one author, from the field
-            `groups` of the corpus. The permutations for p-values exchange the values of whole
-            groups. None if the corpus has no groups, or if texts of one group have different values
-            of the attribute. With None, the permutations exchange the values of texts.
+        authors: number of groups of test texts. A group, such as the texts of one author, comes
+            from the field `groups` of the corpus. The permutations for p-values exchange the values
+            of whole groups. None if the corpus has no groups, or if texts of one group have
+            different values of the attribute. With None, the permutations exchange the values of
+            single texts.
         encodings: number of times that each training text was encoded. None if `infer` was called
             with vectors in place of an encoder.
         batches: result of the check that the vector of a text does not depend on the other texts in
             the same call of the encoder. None if `infer` was called with vectors in place of an
             encoder.
-        tried: pair for each attacker: the name of the attacker, and the number by which it was
-            compared with other attackers on the validation texts. This number is the accuracy or F1
-            if `measure` is "accuracy" or "f1". For other measures, it is the advantage over a guess
-            that does not use the vectors, in standard deviations. The largest number is too
-            optimistic for test texts.
+        tried: pair for each attacker: the name of the attacker, and a number that was used to
+            compare the attackers on the validation texts. This number is the accuracy or F1 if
+            `measure` is "accuracy" or "f1". For other measures, the number is the advantage over a
+            guess that does not use the vectors, in standard deviations. The largest of these
+            numbers is too optimistic for test texts.
         scored: positions in the corpus, true values and scores of the test texts.
         confidence: confidence of each interval separately.
         seed: seed of the training of attackers and of the bootstrap intervals. If `seeded` is True,
             the seed also determines the noise of the encoder.
-        seeded: True if the encoder has an argument `rng`. Then the generators that the encoder gets
-            depend only on `seed`.
+        seeded: True if the encoder has an argument `rng`. Then the random generators that `infer`
+            passes to the encoder depend only on `seed`.
         seconds: run time in seconds. A comparison of two results with == ignores this number.
     """
 
@@ -170,9 +172,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def f1(self) -> Measured:
         """F1 of the attacker's answers on the test texts.
 
-        For one attribute with two values, it is F1 of the second value. For several attributes, it
-        is micro F1. For one attribute with more than two values, it is macro F1. The value is NaN
-        if the attribute is a number.
+        For one attribute with two values, the number is F1 of the second value. For several
+        attributes, the number is micro F1. For one attribute with more than two values, the number
+        is macro F1. The value is NaN if the attribute is a number.
         """
         return self.outcome.f1
 
@@ -236,10 +238,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
     @property
     def main_at_floor(self) -> bool:
-        """True if the main label is not predicted significantly better than by the majority label.
+        """True if predictions of the main label do not significantly beat the majority label.
 
-        If this is True, the vectors may be useless. Then an attack that fails is not evidence of
-        privacy.
+        If the value is True, the vectors may contain no useful information. Then a failed attack is
+        not evidence of privacy.
         """
         return self.main is not None and self.main.at_floor
 
@@ -247,9 +249,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def above_floor(self) -> bool:
         """True if the attacker beats every baseline significantly, by at least one measure.
 
-        A baseline is the best inference that does not use the vectors. There are one or two:
-        "majority", and "majority given the main label". If the field `certified` shows a leak, the
-        attacker also counts as better than "majority".
+        A baseline is the best inference that does not use the vectors. The first baseline is
+        "majority". The second baseline, if there is one, is "majority given the main label". If the
+        field `certified` shows a leak, the attacker also counts as better than "majority".
         """
         return not self.floors_left
 

@@ -129,13 +129,14 @@ def certify(
     """Certify a lower bound on epsilon from the attacker's scores of the test texts.
 
     The attribute has two values. Let E be an event (a set of scores). If any two texts are
-    neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` holds for every ordered pair of
-    texts. The inequality also holds for two means of P(E | text). The mean on the left is over the
-    texts with one value of the attribute. The mean on the right is over the texts with the other
-    value. The bound on epsilon compares these two means. For each value, the number of texts with a
-    score in E is a sum of independent bits with different probabilities. This sum is closer to its
-    mean than a binomial variable with the same mean (Hoeffding, 1956). Therefore exact binomial
-    limits hold for fixed texts. E and the value on the left are chosen on the validation texts.
+    neighbours, the claim states ``P(E | text) <= e^epsilon P(E | text') + delta`` for every ordered
+    pair of texts. Then the same inequality holds between two means of P(E | text). The mean on the
+    left is over the texts with one value of the attribute. The mean on the right is over the texts
+    with the other value. The bound on epsilon compares these two means. For each value, the number
+    of texts with a score in E is a sum of independent bits with different probabilities. This sum
+    is less spread around its mean than a binomial variable with the same mean (Hoeffding, 1956).
+    Therefore exact binomial limits hold for fixed texts. E and the attribute value on the left are
+    chosen on the validation texts.
 
     Args:
         valid: a pair for the validation texts: their scores, shape (n, 1), and the codes of their
@@ -226,22 +227,22 @@ def infer(
 
     An encoder is a function from texts to vectors. An attacker is a transform of the vectors
     together with a classifier that predicts the attribute. `infer` fits all attackers on the
-    training texts. `infer` chooses the best attacker, and the threshold of its score, on the
-    validation texts, and evaluates the chosen attacker once on the test texts. Validation texts
+    training texts. On the validation texts, `infer` chooses the best attacker and the threshold of
+    its score. Then `infer` evaluates the chosen attacker once on the test texts. Validation texts
     that are also training texts are left out. Test texts that are also training or validation texts
     are left out.
 
-    An attacker may call the encoder. Therefore each training text is encoded several times if the
-    encoder has an argument `rng` for its noise. Regressions and trees learn from all these
-    encodings. Networks use another encoding in each epoch. If the distribution of the noise and the
-    vectors without noise are known, the default attackers include "likelihood". The attacker
-    "likelihood" computes the likelihood of a noisy vector, given the vectors of the training texts
-    without noise. "likelihood" is chosen unless another attacker is better on validation by more
-    than one standard error.
+    A real attacker may call the encoder many times. Therefore `infer` encodes each training text
+    several times if the encoder has an argument `rng` for its noise. Regressions and trees learn
+    from all these encodings. Networks use another encoding in each epoch. If the distribution of
+    the noise and the vectors without noise are known, the default attackers include "likelihood".
+    The attacker "likelihood" computes the likelihood of a noisy vector, given the vectors of the
+    training texts without noise. `infer` chooses "likelihood" unless another attacker is better on
+    the validation texts by more than one standard error.
 
     By default, three measures are used for an attribute with two values: the area under the ROC
-    curve, the true-positive rate and the balanced accuracy. For each measure, an attacker and a
-    threshold are chosen, and then tested once at a third of the significance level.
+    curve, the true-positive rate and the balanced accuracy. For each measure, `infer` chooses an
+    attacker and a threshold, and tests them once at a third of the significance level.
 
     Args:
         encode: encoder, in one of these forms:
@@ -274,11 +275,11 @@ def infer(
             encoding of each training text. The same applies if the estimator holds out training
             texts to compare settings.
         measure: measure by which the attacker is chosen and tested: "auc", "true-positive rate" (at
-            1 % false positives), "balanced accuracy", "accuracy" or "f1". The test of one measure
-            has the whole significance level. With None, the measures depend on the attribute:
-            "auc", "true-positive rate" and "balanced accuracy" for two values, "accuracy" for more
-            than two values, and "f1" for several attributes. If the attribute is a number, the
-            measure is always "correlation".
+            1 % false positives), "balanced accuracy", "accuracy" or "f1". If you pass one measure,
+            its test uses the whole significance level. With None, the measures depend on the
+            attribute: "auc", "true-positive rate" and "balanced accuracy" for two values,
+            "accuracy" for more than two values, and "f1" for several attributes. If the attribute
+            is a number, the measure is always "correlation".
         vectors: vectors that were computed elsewhere, shape (n, d), with one row for each text of
             the corpus. These vectors replace `encode`.
         neighbours: definition of neighbours in the privacy claim of the encoder. With "any two

@@ -73,7 +73,7 @@ class Target:
 
     @property
     def count(self) -> int | None:
-        """Number of values of the inferred attribute that has the most values.
+        """Largest number of values among the inferred attributes.
 
         The value is None if the attribute is numeric, such as an age.
         """
@@ -243,10 +243,10 @@ def floor_answers(
     learned on the training texts. All texts of a cell get the same prediction:
 
     - For accuracy, the prediction is the most frequent value in the cell.
-    - For F1 of attributes with two values, consider each pair of a cell and an attribute. The pair
-      has a share of positive training texts. The prediction is positive for the pairs with the
-      largest shares. The number of these pairs is the one that maximises F1 on the training texts
-      (Lipton, Elkan and Naryanaswamy, 2014).
+    - For F1 of attributes with two values, the function computes the share of positive training
+      texts for each pair of a cell and an attribute. The prediction is positive for the k pairs
+      with the largest shares. The number k maximises F1 on the training texts (Lipton, Elkan and
+      Naryanaswamy, 2014).
 
     If no training text is in a cell, the prediction is learned on all training texts.
 
@@ -299,8 +299,8 @@ def positive_shares(
         cells: cell of each training text, such as its main label.
         asked_cells: cells of the texts that get a score. If a cell has no training text, the score
             is the share over all training texts.
-        statistic: function that computes the score from the true values in a cell, such as
-            `np.median`. Defaults to the mean, which is the share.
+        statistic: function, such as `np.median`, that computes the score from the true values in a
+            cell. The default is the mean, which equals the share for true values 0 and 1.
 
     Example:
         >>> truth = np.array([[1], [1], [0], [0]])
@@ -314,7 +314,7 @@ def positive_shares(
 
 
 def prior_ranks(truth: Ints, cells: Any, asked_cells: Any, true_values: Ints, values: int) -> Ints:
-    """Return the rank of the true value of each text, by the frequency of values in its cell.
+    """Return, for each text, the rank of its true value by frequency in the cell of the text.
 
     A cell is a set of texts, for example all texts with the same main label. Rank 1 is the value
     that is most frequent among the training texts in the cell of the text.

@@ -68,12 +68,13 @@ class Perplexity(Record):
         confidence: confidence of the interval.
         unigram: perplexity if the probability of each word is its frequency in the training texts.
             None if these frequencies are not known.
-        uniform: perplexity if all words have the same probability: the number of words.
+        uniform: perplexity if all words have the same probability. It equals the number of words.
         texts: number of texts on which the perplexity was computed.
         left_out: number of texts that were left out because they are training texts. None if the
             training texts are not known.
         targets: number of predicted words.
-        unknown: share of the words that are not in the vocabulary. The model reads them as "<unk>".
+        unknown: share of the words that are not in the vocabulary. The model reads these words as
+            "<unk>".
         seed: seed of the bootstrap.
     """
 
@@ -123,13 +124,13 @@ class NextWordModel(FitPlan):
         dropout: share of the entries that dropout sets to 0 in training.
         optimiser: "sgd" or "adam".
         epochs: number of complete training epochs.
-        best_epoch: epoch whose weights the model has. In training without privacy, it is the epoch
-            with the lowest validation loss. In private training, it is the last epoch.
-        batch: number of texts per step; in private training, the expected number.
+        best_epoch: epoch whose weights the model has: the epoch with the lowest validation loss in
+            training without privacy, or the last epoch in private training.
+        batch: number of texts per step. In private training, this number is an expected value.
         lr: learning rate of the first step.
         steps: number of DP-SGD steps, including those of an incomplete epoch; 0 without privacy.
         texts: number of training texts.
-        cut: number of training texts with more than `length` words, or None if it is not known.
+        cut: number of training texts with more than `length` words, or None if not known.
         without_target: number of training texts without a word to predict, or None if not known.
         valid_losses: validation loss after each epoch, in training without privacy.
         valid_perplexity: perplexity on the validation texts, or None if they have no word to
@@ -137,7 +138,7 @@ class NextWordModel(FitPlan):
         valid_unigram: perplexity on the validation texts if the probability of each word is its
             frequency in the training texts.
         has_own_vocabulary: True if the vocabulary was created from the training texts.
-        start: "drawn weights", or a description of the model whose weights were the initial ones.
+        start: "drawn weights", or a description of the model that gave the initial weights.
         partial: True if Ctrl-C stopped the training early.
         seed: seed of the training. None if noise was added, because the seed would reveal it.
         epsilon: epsilon from Opacus' PRV accountant; inf without noise. `epsilon` and the next five
@@ -152,7 +153,8 @@ class NextWordModel(FitPlan):
             tried; 0 without a search.
         public_texts: number of public texts that the user passed for the search.
         public_read: number of public texts that the search used.
-        counts: for each word, how often it is a target in the training texts, or None if not known.
+        counts: for each word, how often the word is a target in the training texts. None if not
+            known.
         known: hashes of the training texts, or None if the training texts are not known.
     """
 
@@ -199,7 +201,7 @@ class NextWordModel(FitPlan):
         return np.asarray(self.network.decoder.weight.detach(), dtype=np.float64)
 
     def losses(self, texts: Any) -> Floats:
-        """Compute the loss of the model for each text: the mean over the words to predict.
+        """Compute the loss of the model for each text: the mean loss over the words to predict.
 
         Args:
             texts: list of strings. Only the first `length` words of a text are used.
@@ -230,8 +232,8 @@ class NextWordModel(FitPlan):
 
         Returns:
             The perplexity of the model on the texts. For comparison, the result also has two
-            perplexities without the model on the same texts: words are predicted by their
-            frequency, or all with equal probability.
+            perplexities on the same texts without the model: for words predicted by their
+            frequency, and for words with equal probabilities.
 
         Raises:
             TypeError: if an argument has a wrong type.
@@ -502,7 +504,7 @@ def fit(
     A record is one text. Only its first `length` words are used. The state of the LSTM is zero at
     the start of each text. The words to predict are all words except the first word of a text.
     Masked words of redacted texts are inputs, but are not predicted. The loss of a text is the mean
-    over the words to predict, or 0 without such words. Training minimises the mean loss.
+    loss over the words to predict, or 0 if there are none. Training minimises the mean loss.
 
     Training without privacy follows Gusain and Leith. Initial weights are drawn from U(-.1, .1).
     SGD has learning rate 20 and batches of 20 texts, and clips gradients to norm .25. The learning

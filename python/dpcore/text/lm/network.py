@@ -150,7 +150,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
 
 def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
-    """Return a new next-word network. A training plan sets the sizes of the network.
+    """Return a new next-word network with the sizes that a training plan states.
 
     Args:
         words: number of words that the network can predict.
@@ -203,7 +203,7 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
 
     Args:
         model: a `Network`, or Opacus' wrapper of a `Network`.
-        rows: list with the word numbers of each text. It has at least one text.
+        rows: list with the word numbers of each text, for at least one text.
         words: number of words that the model can predict.
 
     Returns:
@@ -380,7 +380,7 @@ def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, e
 def mean_loss(network: Network, rows: Rows) -> float:
     """Return the loss of a text under the network, in nats, averaged over the texts.
 
-    The loss of a text is the mean over the words to predict.
+    The loss of a text is the mean loss over its words to predict.
     """
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)

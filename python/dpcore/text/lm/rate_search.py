@@ -52,14 +52,15 @@ def search_rate_and_clip(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Choose learning rate and clipping norm for private training, by trainings on public texts.
+    """Choose the learning rate and clipping norm of private training by trials on public texts.
 
     Args:
         public: public texts on which the search trains and compares settings.
         texts: number of private texts. The search uses no other information on the private texts.
         plan: settings of the private training.
         start: `NextWordModel` whose weights are the initial weights. None gives random weights.
-        rows: converter from texts to word numbers, with the largest text length and the mask token.
+        rows: converter from texts to word numbers, which also has the largest text length and the
+            mask token.
         device: torch device of the trainings.
         seed: seed of the weights, the batches and the noise in all trainings of the search.
         progress: True shows progress bars, False shows no bars. None shows bars for long work.

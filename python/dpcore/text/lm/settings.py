@@ -80,7 +80,7 @@ class TextRows(Shown):
         return np.bincount(targets[targets < self.size], minlength=self.size)
 
     def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return the losses (in nats) of the words to predict, if words are predicted by frequency.
+        """Return the loss (in nats) of each word to predict, if words are predicted by frequency.
 
         The result is one array per text. The probability of a word is proportional to its count in
         `counts`, plus 1 (Laplace smoothing).
@@ -105,7 +105,7 @@ class FitPlan(Shown):
     Args:
         optimiser: "sgd" or "adam".
         epochs: largest number of passes over the texts.
-        batch: number of texts per step; in private training, the expected number.
+        batch: number of texts per step. In private training, this number is an expected value.
         lr: learning rate of the first step.
         hidden: number of entries of the LSTM state.
         layers: number of layers of the LSTM.

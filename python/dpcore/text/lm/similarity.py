@@ -48,13 +48,13 @@ class Distances(Record):
             not change if the second array is multiplied by an invertible matrix. The distance does
             not change if an array is multiplied by a number. The distance also does not change if
             the same vector is added to all rows of an array.
-        procrustes: squared Frobenius distance between the normalised arrays after the best
-            orthogonal map, from 0 to 2. The same changes as for `cka` leave this distance
-            unchanged.
+        procrustes: squared Frobenius distance between the normalised arrays, from 0 to 2, after one
+            array is multiplied by the best orthogonal matrix. The changes of an array that do not
+            change `cka` do not change this distance either.
         rows: number of rows of each array.
         columns: number of columns of the first array, and number of columns of the second array.
-        directions: for each array, the number of singular directions that PWCCA uses. A direction
-            is used if its singular value is at least 1e-10 times the largest singular value.
+        directions: for each array, the number of singular directions that PWCCA uses. PWCCA uses a
+            direction if its singular value is at least 1e-10 times the largest singular value.
     """
 
     cka: float
@@ -82,7 +82,7 @@ class Closeness(Record):
             word of the vocabulary.
         states: distances between the hidden states of the two models. The arrays have one row per
             context (beginning of a text). None if the models were compared without texts.
-        kl: mean of KL(a || b) over all contexts, and mean of KL(b || a), in nats. Here a and b are
+        kl: two means over all contexts, in nats: of KL(a || b), and of KL(b || a). Here a and b are
             the next-word distributions of the first and the second model. None if the models were
             compared without texts.
     """
@@ -120,9 +120,9 @@ def representation_distances(a: Any, b: Any) -> Distances:
     - PWCCA: ``1 - sum(w r)``. Here ``r`` are the canonical correlations, which are the singular
       values of ``u_a' u_b``. Let ``h`` be the canonical directions of the first array. The weights
       ``w`` are proportional to the sum of ``|h' c|`` over the columns ``c`` of the first array. If
-      the first array is multiplied by an orthogonal matrix, the weights change. Singular directions
-      are left out if their singular value is below 1e-10 times the largest. There are as many
-      weights as canonical correlations.
+      the first array is multiplied by an orthogonal matrix, the weights change. A singular
+      direction is left out if its singular value is below 1e-10 times the largest singular value.
+      There are as many weights as canonical correlations.
 
     Args:
         a: first array, shape `(n, d)` with n > d. Rows are words or contexts, and columns are

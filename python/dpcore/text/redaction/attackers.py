@@ -169,9 +169,10 @@ def _nonzero_tfidf_columns(counts: Any, inverse: _Floats) -> Any:
 class NGramRegression:
     """Attacker on redacted texts: logistic regression on n-grams and on the positions of masks.
 
-    There are three groups of columns: n-grams of words, n-grams of characters, and counts of masks
-    by position. In each group, the TF-IDF weights of a text have L2 norm 1. The third group is
-    multiplied by a factor, which is chosen by cross-validation on the training texts.
+    The inputs of the regression are three groups of columns: n-grams of words, n-grams of
+    characters, and counts of masks by position. In each group, the TF-IDF weights of a text have L2
+    norm 1. The third group is multiplied by a factor, which is chosen by cross-validation on the
+    training texts.
 
     Source:
         Joachims (1998) for linear classifiers on all words. Weinberger et al. (2009) for hashed

@@ -97,7 +97,7 @@ class PolicyAttributes:
 
 
 def getattr_or_default(policy: Any, name: str) -> Any:
-    """Return an optional attribute of a redaction policy; if it is missing, its default value."""
+    """Return an optional attribute of a redaction policy, or the default if it is missing."""
     return get_attribute(PolicyAttributes, policy, name)
 
 
@@ -311,9 +311,9 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     """Compute the exact delta of masking random words, for two texts of equal length.
 
     Both texts have n words, and differ in k of these words. If all k differing words are masked,
-    the output has the same distribution for the two texts. Otherwise, the output shows which text
-    was redacted. Therefore the delta is the probability that at least one differing word is not
-    masked. This delta is the same for every epsilon:
+    the output gives no information on which text was redacted. Otherwise, the output shows which
+    text was redacted. Therefore the delta is the probability that at least one differing word is
+    not masked. This delta is the same for every epsilon:
 
     - If each word is masked independently with probability p, the delta is ``1 - p^k``.
     - If exactly m of n words are masked, the delta is ``1 - C(n-k, m-k) / C(n, m)``, with binomial
@@ -371,8 +371,8 @@ class PolicyMechanism(Shown):
     Args:
         policy: the redaction policy, which gives each word a level.
         level: largest level of a masked word, in [0, 1].
-        safe: texts of the safe set. If they are given, the mechanism fits the policy on its input
-            and on these texts. None if the mechanism does not fit the policy.
+        safe: texts of the safe set. The mechanism fits the policy on its input and on these texts.
+            None if the mechanism does not fit the policy.
         words: number of output entries for each text. With None, it is the number of words of the
             longest text of the input.
     """
@@ -456,7 +456,8 @@ def policy_mechanism(
     list, and disclose information about them. An audit of this mechanism can show such a
     disclosure. The two inputs of the audit are two lists of texts that differ in one text. Choose
     an event (a set of outputs) that depends only on the masks of the texts that are in both lists.
-    The masks of the changed text may differ even if the policy was not fitted on this text.
+    Do not use the masks of the changed text: they may differ even if the policy was not fitted on
+    this text.
 
     Args:
         policy: a redaction policy. If `safe` is passed, the policy must have a method `fit`.
@@ -485,8 +486,8 @@ def policy_mechanism(
             - the policy must be fitted on texts, but it is not fitted, and `safe` is not passed.
 
     Source:
-        Dwork and Roth (2014), definition 2.4. It covers everything that is computed from private
-        data, also fitted parameters.
+        Dwork and Roth (2014), definition 2.4. The definition covers everything that is computed
+        from private data, including fitted parameters.
 
     Example:
         >>> from dpcore.text.redaction import Keywords
@@ -531,12 +532,11 @@ def link_redacted(
         by: rule by which an original matches a redacted text:
 
             - "places", for the style "mask": the two texts have the same number of words, and each
-              word that was not masked is at the same place in the original;
+              word that was not masked is at the same place in both texts;
             - "kept_places": each word that was not masked is at the same place in the original,
               counted from the start; the numbers of words may differ;
-            - "bag", for any style: the original contains each word that was not masked, and
-              contains it at least as often as the redacted text. The places of the words are
-              ignored.
+            - "bag", for any style: the original contains each word that was not masked at least as
+              often as the redacted text contains the word. The places of the words are ignored.
         confidence: confidence level of the interval for the share of correct links.
 
     Returns:

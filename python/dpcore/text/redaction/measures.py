@@ -135,8 +135,8 @@ class ExposedDocument(Shown):
         is_sensitive: True if the document belongs to the sensitive set, False for the safe set.
         score: number that the attacker gives to the document. A higher score means that the
             attacker considers the sensitive set more likely.
-        words: words of the redacted text from which a classifier best recognises the set of the
-            document. The word with the strongest evidence is first.
+        words: words of the redacted text that are the strongest evidence for the set of the
+            document, by a classifier. The word with the strongest evidence is first.
         redacted: redacted text that the attacker received.
     """
 
@@ -173,10 +173,10 @@ def compute_features(
     """Compute the TF-IDF weights, vectors and counts of words of all redacted texts.
 
     If the user passed an encoder, the encoder computes the vectors. Otherwise `TfidfSVD` computes
-    the vectors. `TfidfSVD` is fitted only on the `background` texts, and a divergence is estimated
-    only from other texts. A vector is zero if each word of the text occurs in fewer than two
-    background texts. The TF-IDF weights are fitted on the background texts and on the redacted
-    texts that fit the attackers.
+    the vectors. `TfidfSVD` is fitted only on the `background` texts. Divergences are estimated only
+    from texts that are not background texts. A vector is zero if each word of the text occurs in
+    fewer than two background texts. The TF-IDF weights are fitted on the background texts and on
+    the redacted texts that fit the attackers.
     """
     # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
@@ -315,14 +315,14 @@ def measure_figures(
         parts: row numbers of the texts in the four parts of this split.
         features: features of all redacted texts.
         redacted: all redacted texts.
-        nulls: number of times that the texts are assigned at random to the two sets. The
-            divergences are estimated again for each assignment. These estimates show how large an
-            estimate is if the two sets do not differ.
+        nulls: number of random assignments of the texts to the two sets. For each assignment, the
+            divergences are estimated again. These estimates show how large an estimate can be if
+            the two sets do not differ.
         seed: seed of the cross-fitting folds, permutations and attackers.
 
     Returns:
-        A pair: the measurements, and the report of the main attack. The share of masked words in
-        the measurements is NaN, because this function does not know it.
+        A pair: the measurements, and the report of the main attack. In the measurements, the share
+        of masked words is NaN, because this function cannot compute it.
     """
     attackers = _sensitive_or_safe_text_attackers(study, features, redacted, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
@@ -398,13 +398,13 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
 def find_correctly_inferred(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the test documents for which the attack infers the correct set, the surest first.
+    """Return the documents whose set the attack infers correctly, the clearest document first.
 
-    For a sensitive document, the function computes the share of safe test texts with at least the
-    score of the document. For a safe document, it computes the share of sensitive test texts with
-    at most the score of the document. The document with the smallest share comes first. A logistic
-    regression on words chooses the words that are listed for a document. They are the words that
-    contribute most to the correct inference.
+    For a sensitive document, the function computes the share of safe test texts whose score is at
+    least the score of the document. For a safe document, the function computes the share of
+    sensitive test texts whose score is at most the score of the document. The document with the
+    smallest share comes first. For each document, the result lists the words that contribute most
+    to the correct inference by a logistic regression on words.
     """
     model = _make_logistic_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.non_policy_rows[attack.scored.rows], attack.scored.scores[:, 0]

@@ -124,7 +124,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
-    """Policy that masks first the words that best distinguish a sensitive set from a safe set.
+    """Policy that first masks the words that best distinguish a sensitive set from a safe set.
 
     `fit` fits a logistic regression (inverse penalty 10) that distinguishes the two sets. The
     inputs of the regression are TF-IDF weights of the words that occur in two texts or more. The
@@ -135,10 +135,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     policy discloses information about the texts on which it was fitted.
 
     Args:
-        per_document: True masks the share p of the words of each document at level p (a number from
-            0 to 1). False masks the words whose rank is at least a threshold. This threshold is the
-            same for all documents. It is chosen so that about the share p of all words of the
-            training texts is masked.
+        per_document: True masks, at level p (a number from 0 to 1), the share p of the words of
+            each document. False masks all words whose rank is at least a threshold. This threshold
+            is the same for all documents. It is chosen so that about the share p of all words of
+            the training texts is masked.
         words: words with a coefficient in the regression, set by `fit`.
         weights: coefficient of each word, set by `fit`. A coefficient above 0 means that the word
             indicates the sensitive set.
@@ -397,7 +397,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
         function: one of these:
 
             - a function from a text to a list of spans `(start, end)`. Start and end are positions
-              of characters, with the end excluded. Two spans must not overlap;
+              of characters, with the end excluded. Spans must not overlap;
             - a spaCy `Language`. The entities that it finds are masked;
             - a presidio `AnalyzerEngine`. The spans that it finds are masked, and may overlap.
         language: code of the language of the texts, such as "en". Only `AnalyzerEngine` uses it.
@@ -463,18 +463,18 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
-    """Policy that masks first the words to which a trained neural network gives the highest rank.
+    """Policy that first masks the words to which a trained neural network gives the highest rank.
 
-    The network maps the vector of a word to a rank. The aim of the training is that two sets of
-    texts become similar if the words with the highest ranks are masked. The network has four linear
-    layers, with tanh after the first three layers and a sigmoid after the last layer. During the
-    training, `fit` multiplies the vectors of the words with the highest ranks by weights near 0.
-    Then `fit` computes the mean vector of each text, and minimises a divergence between the mean
-    vectors of the two sets.
+    The network computes a rank from the vector of a word. The training chooses ranks such that two
+    sets of texts become similar if the words with the highest ranks are masked. The network has
+    four linear layers, with tanh after the first three layers and a sigmoid after the last layer.
+    During the training, `fit` multiplies the vectors of the words with the highest ranks by weights
+    near 0. Then `fit` computes the mean vector of each text, and minimises a divergence between the
+    mean vectors of the two sets.
 
-    The training may end in a poor minimum. For example, in a test one word revealed the set of each
-    text, and one of ten seeds masked this word last. A word without a vector is masked last. A
-    small divergence does not show that an attack fails.
+    The training may end in a poor minimum. For example, in a test, one word revealed the set of
+    each text. With one of ten seeds, the trained policy masked this word last. A word without a
+    vector is masked last. Even if the divergence is small, an attack may succeed.
 
     Args:
         vectors: words in lower case, with their vectors.
@@ -490,7 +490,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
     Source:
         Gusain and Leith (2025), Improving Privacy Benefits of Redaction. dpcore fits a Gaussian
-        distribution with independent entries to each set. It minimises the sum of the KL
+        distribution with independent entries to each set. `fit` minimises the sum of the KL
         divergences in the two directions.
 
     Example:
@@ -530,7 +530,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         Args:
             sensitive: texts of the sensitive set. Each text has at least one word.
             safe: texts of the safe set. Each text has at least one word.
-            rng: None, an int seed or a numpy Generator. It determines the initial weights of the
+            rng: None, an int seed or a numpy Generator. `rng` determines the initial weights of the
                 network and the order of the texts.
 
         Returns:

@@ -100,8 +100,8 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     "PERSON". ``report["any type"]`` is the `SpanScore` of all spans if their types are ignored.
 
     Attributes:
-        scores: a `SpanScore` for each entity type in alphabetical order, and then one that ignores
-            types.
+        scores: a `SpanScore` for each entity type in alphabetical order, and then a `SpanScore`
+            that ignores types.
         texts: number of texts.
     """
 
@@ -187,7 +187,7 @@ def score_spans(predicted: Any, gold: Any) -> SpanScores:
             - `predicted` and `gold` differ in the number of texts;
             - the end of a span is not after its start;
             - a text has the same span twice;
-            - `predicted` and `gold` contain no span.
+            - neither `predicted` nor `gold` contains a span.
 
     Source:
         Segura-Bedmar, Martinez and Herrero-Zazo (2013), SemEval task 9.1, for exact matches.

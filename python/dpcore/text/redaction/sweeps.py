@@ -79,7 +79,8 @@ class SweepPoint(Record, word="SweepPoint"):
 
     - "masked": share of masked words;
     - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): success of the main
-      attack, which infers from a redacted text whether it is from the sensitive or the safe set;
+      attack. This attack infers from a redacted text whether the text is from the sensitive or the
+      safe set;
     - "boosted_trees": accuracy of scikit-learn's boosted trees, which infer the set from the
       vectors of the texts;
     - "counts_only": accuracy of an attacker that infers the set only from the numbers of masks and
@@ -91,7 +92,7 @@ class SweepPoint(Record, word="SweepPoint"):
     - "divergence": estimated divergences in nats, shape (2, 2). The columns are KL and D_2 (Renyi
       divergence of order 2). The first row is the divergence of the sensitive set from the safe
       set, and the second row is the reverse direction;
-    - "null": the same divergences if each text is assigned at random to one of the two sets. The
+    - "null": the same divergences after each text is assigned at random to one of the two sets. The
       random assignment is repeated several times. Each repetition gives an array of shape (2, 2).
 
     The attributes `divergence`, `epsilon`, `attack`, `linkages`, `empty` and `documents` come only
@@ -99,8 +100,8 @@ class SweepPoint(Record, word="SweepPoint"):
 
     Attributes:
         policy: name of the policy.
-        level: requested share of masked words, or None for a policy that masks the same words at
-            every level.
+        level: requested share of masked words. None if the policy masks the same words at every
+            level.
         splits: the measurements of each split, in one object for each split.
         divergence: estimated divergences between the two sets, with error bars, the reliability of
             each estimate, and certified lower bounds.
@@ -116,8 +117,8 @@ class SweepPoint(Record, word="SweepPoint"):
         empty: number of redacted texts without any word. Such texts exist only if masked words are
             deleted (style "drop").
         documents: test documents for which the attack infers the correct set, with the surest
-            inference first. dpcore does not write these documents to files. A comparison of two
-            objects ignores them.
+            inference first. dpcore does not write these documents to files, and ignores them if it
+            compares two objects.
     """
 
     policy: str
@@ -135,9 +136,9 @@ class SweepPoint(Record, word="SweepPoint"):
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Return the values of one measurement, such as "accuracy", in all splits of the texts.
 
-        The first axis of the array has one entry for each split. For the name "null", the texts are
-        assigned at random to the two sets several times in each split. The first axis then has one
-        entry for each assignment.
+        The first axis of the array has one entry for each split. For the name "null", the first
+        axis has one entry for each random assignment of the texts to the two sets. Each split has
+        several assignments.
         """
         errors.choice("name", name, FIGURES)
         figures = [getattr(split_figures, name) for split_figures in self.splits]
@@ -194,14 +195,14 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         repeated: number of texts that were left out because they repeat an earlier text.
         rows: number of sensitive texts, and number of safe texts, from which divergences are
             estimated.
-        tested: number of texts that test the attacks in each split.
+        tested: number of test texts for the attacks in each split.
         public: number of public texts on which the TF-IDF weights and vectors are fitted. None if
-            they are fitted on the texts that fit the policies.
+            they are fitted on the same texts as the policies.
         style: style of the masks: "mask", "collapse" or "drop".
         delta: the delta of (epsilon, delta)-DP at which epsilon is estimated.
         confidence: confidence level of each single interval and of each single certified lower
             bound.
-        seed: seed of the sweep. If it is passed to `sweep` as `rng`, the results are the same.
+        seed: seed of the sweep. If you pass the seed to `sweep` as `rng`, the results are the same.
         partial: True if Ctrl-C stopped the sweep after some of its splits.
         seconds: run time in seconds; comparisons of two sweeps ignore it.
     """
@@ -336,24 +337,24 @@ def sweep(
     The main attack infers from a redacted text whether it is from the sensitive or the safe set.
     The texts are split at random several times. Each split has four parts without common texts:
 
-    - 40 % of each set fit the policies;
-    - 24 % of each set fit the attackers;
-    - 6 % of each set choose among the attackers;
-    - 30 % of each set test the chosen attacker.
+    - 40 % of each set are used to fit the policies;
+    - 24 % of each set are used to fit the attackers;
+    - 6 % of each set are used to choose one of the attackers;
+    - 30 % of each set are used to test the chosen attacker.
 
-    Each redacted text is converted to a vector with 50 entries by TF-IDF weights and a truncated
-    SVD. Both are fitted on the redacted public texts. Without public texts, they are fitted on the
-    redacted texts that fit the policies. Divergences between the vectors of the two sets are
-    estimated. These estimates use the last three parts.
+    `sweep` converts each redacted text to a vector with 50 entries by TF-IDF weights and a
+    truncated SVD. Both are fitted on the redacted public texts. Without public texts, they are
+    fitted on the redacted texts of the first part. `sweep` estimates divergences between the
+    vectors of the two sets from the last three parts.
 
     Args:
         sensitive: texts of the sensitive set, at least 40 different texts.
         safe: texts of the safe set, at least 40 different texts. The two sets must not share texts.
-        policies: a policy, or a list of policies. A policy that needs a fit and is not fitted is
-            fitted in each split.
+        policies: a policy, or a list of policies. If a policy needs a fit and is not fitted yet,
+            `sweep` fits the policy in each split.
         levels: shares of the words of a text to mask, in ascending order, in [0, 1].
         public: texts that are in neither set, on which TF-IDF weights and vectors are fitted. With
-            None, the texts that fit the policies are used.
+            None, the texts of the first part are used.
         encode: encoder of redacted texts: a function from a list of n texts to an array of shape
             (n, d), or an object whose method `encode` is such a function. None means `TfidfSVD`.
         utility: a label for each safe text. The utility is the macro-F1 of a classifier that
@@ -362,10 +363,10 @@ def sweep(
         delta: the delta of (epsilon, delta)-DP at which epsilon is estimated, in [0, 1).
         splits: number of random splits. The report shows the mean and the standard deviation over
             the splits.
-        nulls: number of times that texts are assigned at random to the two sets and the divergences
-            are estimated again. These estimates show how large an estimate is if the two sets do
-            not differ. The number is for all splits together, and is rounded up to a multiple of
-            `splits`.
+        nulls: number of random assignments of the texts to the two sets. For each assignment, the
+            divergences are estimated again. These estimates show how large an estimate can be if
+            the two sets do not differ. The number of assignments is for all splits together, and is
+            rounded up to a multiple of `splits`.
         style: style of the masks: "mask" (a token for each masked word), "collapse" (one token for
             each run of masked words) or "drop" (no token).
         attackers: an attacker, "usual", or a list of these, used in addition to the default
@@ -398,7 +399,8 @@ def sweep(
             - a policy or an encoder returns values that are not valid.
 
     Warns:
-        UserWarning: if a policy was fitted before the call on some of the texts of the two sets.
+        UserWarning: if a policy was already fitted, before the call, on some of the texts of the
+            two sets.
 
     Source:
         Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the attack

@@ -118,8 +118,7 @@ class Encoder(torch.nn.Module):
     Args:
         words: converter from texts to word numbers.
         embedding: number of entries of a word vector.
-        hidden: number of entries of h; c has the same number. The vector of a text has ``2 hidden``
-            entries.
+        hidden: number of entries of h, and of c. The vector of a text has ``2 hidden`` entries.
     """
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
@@ -230,7 +229,7 @@ def train_until_interrupt(
     rng: np.random.Generator,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train the encoder and the decoder together to reproduce texts. Their weights change in place.
+    """Train an encoder and a decoder together, in place, to reproduce texts.
 
     Args:
         encoder: encoder from texts to vectors.
@@ -310,8 +309,8 @@ class ADePTModel(TextSystem):
 
     The encoder is an LSTM. The vector z of a text is the last state ``(h, c)`` of this LSTM,
     clipped to norm C. The model adds noise to z. A second LSTM receives the noisy vector at every
-    step, and writes a text. At every step, it writes the word with the highest score. As in the
-    paper, the model is trained with clipped vectors and without noise.
+    step, and writes a text. At every step, the second LSTM writes the word with the highest score.
+    As in the paper, the model is trained with clipped vectors and without noise.
 
     The paper clips z in the L2 norm, and adds Laplace noise of scale ``2C/epsilon``. However,
     Laplace noise must be calibrated to the L1 distance. Therefore the true epsilon for any two
@@ -323,21 +322,20 @@ class ADePTModel(TextSystem):
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
-        variant: norm in which vectors are clipped, and noise that is added:
+        variant: the norm in which vectors are clipped, and the noise:
 
             - "published": clip in L2, Laplace noise of scale ``2C/epsilon`` (the claim is false);
             - "scaled": clip in L2, Laplace noise of scale ``2C sqrt(n)/epsilon``;
             - "l1": clip in L1 (in the training, too), Laplace noise of scale ``2C/epsilon``;
             - "gaussian": clip in L2, noise of the analytic Gaussian mechanism.
         delta: delta of the claim. It is in (0, 1) for "gaussian", and 0 for the other variants.
-        hidden: number of entries of h; c has the same number. The vector of a text has n = 2 hidden
-            entries.
+        hidden: number of entries of h, and of c. The vector of a text has n = 2 hidden entries.
         embedding: number of entries of a word vector.
         clip: largest norm C of the vector of a text.
         longest: largest number of words of a text. Longer texts are cut, and `trained` has the
-            number of cut training texts. Rewritten texts have at most so many words.
-        min_count: a word is known if it occurs at least so many times in the training texts.
-            "<unk>" replaces any other word.
+            number of cut training texts. Rewritten texts have at most `longest` words.
+        min_count: a word is known if it occurs at least `min_count` times in the training texts.
+            "<unk>" replaces all unknown words.
 
     Attributes:
         trained: record of the training, or None before `fit`.
@@ -473,7 +471,7 @@ class ADePTModel(TextSystem):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Torch modules whose weights are saved, as a dict from the name: encoder and decoder."""
+        """Torch modules with weights to save: a dict with the encoder and the decoder."""
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -513,7 +511,7 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a new model that shares the fitted weights of this model, but adds other noise.
+        """Return a new model with the fitted weights of this model, but with different noise.
 
         Args:
             epsilon: claimed epsilon of the new model, in (0, 1e300].
@@ -600,6 +598,6 @@ class ADePTModel(TextSystem):
 
     @property
     def rewriter(self) -> Rewriter:
-        """Mechanism for an audit of this model. It maps a text to the rewritten text."""
+        """Mechanism, from a text to the rewritten text, for an audit of this model."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)

@@ -70,8 +70,8 @@ class TextClassifier(Labelling, SavableModel):
             vector. None masks no words.
         unknown: "drop" ignores unknown words and word pairs. With "token", all unknown words and
             word pairs have the same vector, which is not trained, as in Zouhri and Abecidan (2021).
-        min_count: a word or word pair is known if it occurs at least so many times in the training
-            texts.
+        min_count: a word or word pair is known if it occurs at least `min_count` times in the
+            training texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
@@ -171,8 +171,8 @@ class TextClassifier(Labelling, SavableModel):
     def prepare(self, corpus: Any) -> Prepared:
         """Convert the training texts to words and word pairs once, for several calls of `fit`.
 
-        Pass the result to `fit` in place of the corpus. The fitted models are the same. Calls of
-        `fit` are faster if several models are fitted to one corpus, for example with different
+        Pass the result to `fit` in place of the corpus. The fitted model is the same, but `fit` is
+        faster. Use this method if you fit several models to one corpus, for example with different
         seeds.
 
         Args:
@@ -181,8 +181,8 @@ class TextClassifier(Labelling, SavableModel):
 
         Returns:
             The converted texts. The `fit` of another model also accepts these texts if the model
-            has the same `unknown` and `min_count` as this model. In addition, either both models or
-            neither of them must have a `WordDropout` with `mask="zero_id"`.
+            has the same `unknown` and `min_count` as this model. In addition, both models or
+            neither model must have a `WordDropout` with `mask="zero_id"`.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -218,7 +218,7 @@ class TextClassifier(Labelling, SavableModel):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Data of this model that are saved in config.json.
+        """The data of this model that config.json stores.
 
         The data are the kind of the extractor, the number of entries of a vector, the known words
         of a `Bag`, and the labels.
@@ -276,9 +276,9 @@ class TextClassifier(Labelling, SavableModel):
         Args:
             folder: a local folder.
             device: device of the model. None means the CPU.
-            extractor: your own function or module that was the `extractor` of the saved model. It
-                is needed because dpcore does not save the code of a function or module. For any
-                other model, pass None.
+            extractor: your own function or module, if the saved model had one as its `extractor`.
+                dpcore does not save the code of a function or module. For any other model, pass
+                None.
 
         Raises:
             OSError: if the folder or a file is missing.
@@ -410,8 +410,8 @@ class DPNR(TextSystem, TextClassifier):
             `scale` must be "sound" or None.
         noise: "iid" adds independent noise to every entry of a vector, as in the paper. "shared"
             adds the same number to all entries of a vector, as in the released code of the paper.
-            With "shared" and min-max, the vector without noise is the noisy vector minus its
-            smallest entry.
+            With "shared" and min-max, anyone can recover the vector without noise: it is the noisy
+            vector minus its smallest entry.
         scale: scale b of the noise. "published" means 1/epsilon. "sound" means a scale for which
             the claim holds. None means "published" with min-max, and "sound" with another
             transform.
@@ -421,8 +421,8 @@ class DPNR(TextSystem, TextClassifier):
             epsilon for any two texts. None masks no words.
         unknown: "drop" ignores unknown words. With "token", all unknown words have the same vector,
             which is not trained, as in Zouhri and Abecidan (2021).
-        min_count: a word or word pair is known if it occurs at least so many times in the training
-            texts.
+        min_count: a word or word pair is known if it occurs at least `min_count` times in the
+            training texts.
 
     Attributes:
         trained: record of the training, or None before `fit`.
@@ -497,8 +497,8 @@ class DPNR(TextSystem, TextClassifier):
             schedule: function `(epoch, epochs, rng) -> epsilon` that returns the epsilon of the
                 training noise in an epoch. Epochs are counted from 1. The scale of the noise is
                 computed from epsilon as in `encode`. None means training without noise and without
-                masked words (in the paper: "not robust"). `schedules.Constant(epsilon)` means the
-                same scale of the noise in all epochs (in the paper: "robust"). Other schedules
+                masked words (in the paper: "not robust"). `schedules.Constant(epsilon)` keeps the
+                scale of the noise equal in all epochs (in the paper: "robust"). Other schedules
                 change the scale from epoch to epoch ("adaptive").
             epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
                 number of training steps is about 2,226, as in Zouhri and Abecidan (2021).
@@ -578,7 +578,7 @@ class DPNR(TextSystem, TextClassifier):
     def width(self) -> int | None:
         """Number of entries of the vector of a text.
 
-        It is None before `fit` if the user passed an extractor.
+        The number is None before `fit` if the user passed an extractor.
         """
         return self.dim if self.private is None else self.private.width
 
@@ -598,8 +598,8 @@ class DPNR(TextSystem, TextClassifier):
     def true_epsilon(self) -> float:
         """True epsilon of one encoding by this model for any two texts.
 
-        It may be larger than the claimed epsilon. It is inf if the noise is "shared". It is NaN if
-        the number of entries of a vector is not known yet.
+        The true epsilon may be larger than the claimed epsilon. The value is inf if the noise is
+        "shared", and NaN if the number of entries of a vector is not known yet.
         """
         if self.noise == "shared":
             return math.inf

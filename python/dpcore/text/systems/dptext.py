@@ -49,7 +49,7 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 
 
 class BagCoder:
-    """Pair of an encoder from texts to vectors and a decoder from vectors to frequent words.
+    """Pair of an encoder (from texts to vectors) and a decoder (from vectors to frequent words).
 
     The encoder computes the mean over the vectors of the words of a text. The decoder is linear. It
     computes a score of each frequent word from the vector.
@@ -57,8 +57,7 @@ class BagCoder:
     Args:
         vocabulary: mapping from words to numbers, with the most frequent word first.
         dim: number of entries of the vector of a text.
-        words: number of words for which the decoder computes a score. They are the most frequent
-            words.
+        words: number of words for which the decoder computes a score: the most frequent words.
 
     Attributes:
         encoder: module from texts to vectors.
@@ -407,7 +406,7 @@ def _adversarial_step_label_loss(
 
 
 class DPTextModel(TextSystem, Labelling):
-    """Encoder of texts with the noise formula of a paper. With this formula, no epsilon holds.
+    """Encoder of texts with a published noise formula, for which no finite epsilon holds.
 
     The model computes ``encode(text) = clip(f(text)) + s``. The function f computes the mean over
     the word vectors of the text. The mean is clipped to L1 norm C. The noise s has scale
@@ -420,10 +419,10 @@ class DPTextModel(TextSystem, Labelling):
     step that decreases
     ``classifier loss + reconstruction * decoder loss - strength * discriminator loss``.
 
-    With `learn=True`, epsilon is learned from the training texts. A claim must be fixed before the
-    training. Therefore `claim` is None for a learned epsilon. With the repaired noise, epsilon
-    (fixed or learned) holds only for texts that are not training texts. For k encodings of one
-    text, epsilon is multiplied by k.
+    With `learn=True`, epsilon is learned from the training texts. A privacy claim must be fixed
+    before the training. Therefore the property `claim` is None if epsilon is learned. With the
+    repaired noise, epsilon (fixed or learned) holds only for texts that are not training texts. For
+    k encodings of one text, epsilon is multiplied by k.
 
     Beigi et al. do not specify some details. dpcore chooses these details as follows:
 
@@ -432,17 +431,17 @@ class DPTextModel(TextSystem, Labelling):
       and the decoder are the LSTMs of ADePT.
     - The discriminator has two hidden layers of 128 units.
     - Every training step draws new noise.
-    - Adam trains all parts. The learning rate of a learned epsilon is ten times the learning rate
-      of the weights. The lower limit of a learned epsilon is the smaller of .001 and the initial
-      value.
+    - Adam trains all parts. The learning rate of epsilon (if epsilon is learned) is ten times the
+      learning rate of the weights. A learned epsilon is at least .001, or at least the initial
+      value if that is smaller.
     - Vectors are clipped in the L1 norm.
 
     Args:
         epsilon: claimed epsilon, or initial value of a learned epsilon; in (0, 1e300].
         attribute: name of the private attribute in the corpus.
         noise: "zero", "resample" or "repaired". The published formula is undefined for half of the
-            random draws. "zero" uses the noise 0 for these draws. "resample" draws again until the
-            formula is defined. "repaired" uses Laplace noise in place of the formula.
+            random draws. "zero" uses the noise 0 for these draws. "resample" repeats a draw until
+            the formula is defined. "repaired" uses Laplace noise in place of the formula.
         learn: True learns epsilon together with the weights, as in the paper.
         cap: largest value that a learned epsilon may have. None means no limit.
         extractor: "bag" for the mean over word vectors, or "lstm" for the LSTM of ADePT.
@@ -630,7 +629,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Data of this model that are saved in config.json.
+        """The data of this model that config.json stores.
 
         The data are the current epsilon, the known words, the labels, and the values of the private
         attribute.
@@ -704,8 +703,8 @@ class DPTextModel(TextSystem, Labelling):
     def verdict(self) -> str:
         """Text for reports that states whether the claimed epsilon holds for any two texts.
 
-        If epsilon is learned, the sentence states the largest epsilon that can hold for texts that
-        are encoded after the training.
+        If epsilon is learned, the text states an upper bound on the epsilon for texts that are
+        encoded after the training.
         """
         if not self.learn:
             return super().verdict
@@ -755,7 +754,8 @@ class DPTextModel(TextSystem, Labelling):
     def as_mechanism(self) -> EncoderMechanism:
         """Return a mechanism for an audit: its input is a text, and its output is the noisy vector.
 
-        The mechanism claims the epsilon of this model. It claims no epsilon if epsilon is learned.
+        The mechanism claims the epsilon of this model. If epsilon is learned, the mechanism claims
+        no epsilon.
         """
         made = super().as_mechanism()
         made.claim = self.claim

@@ -84,8 +84,8 @@ def read_model_folder(
     Raises:
         TypeError: if the folder is not a path.
         OSError: if the folder or its config.json is missing.
-        ValueError: if the folder contains a model of another class, or config.json has other
-            entries than those in `keys`.
+        ValueError: if the folder contains a model of another class, or the entries of config.json
+            differ from `keys`.
     """
     return read_config_if_folder_has_no_code(folder, _folder_format(cls), {"format", *keys})
 
@@ -95,7 +95,7 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
 
     Args:
         place: folder of the saved model.
-        parts: modules by name. They get the saved weights.
+        parts: modules by name, into which the saved weights are loaded.
 
     Raises:
         ModuleNotFoundError: if safetensors is missing.
@@ -157,11 +157,11 @@ class SavableModel:
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Dict from names to modules: the torch modules of this model with weights to save."""
+        """Torch modules of this model with weights to save, as a dict from names to modules."""
         raise NotImplementedError
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the torch modules of this model from saved data. Weights are not loaded.
+        """Create the torch modules of this model from saved data, without loading weights.
 
         Args:
             state: saved data, as the property `state` returns them.
@@ -187,7 +187,7 @@ class SavableModel:
 
         Args:
             what: operation that needs a fitted model, such as "is saved". The error message names
-                it.
+                this operation.
         """
         if not self._is_fitted:
             raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
@@ -350,8 +350,8 @@ class TextSystem(SavableModel, Shown):
     def true_epsilon(self) -> float:
         """True epsilon of this model for any two texts, computed from the noise.
 
-        The true epsilon may be larger than the claimed epsilon. It is inf if no finite epsilon
-        holds. It is NaN before `fit`.
+        The true epsilon may be larger than the claimed epsilon. The value is inf if no finite
+        epsilon holds, and NaN before `fit`.
         """
         return math.nan if self.private is None else self.private.true_epsilon
 
@@ -462,7 +462,8 @@ class TextSystem(SavableModel, Shown):
         """Return the fitted private encoder of this model, or raise an error before `fit`.
 
         Args:
-            what: operation that needs the encoder, such as "encodes". The error message names it.
+            what: operation that needs the encoder, such as "encodes". The error message names this
+                operation.
         """
         self.require_fitted(what)
         assert self.private is not None

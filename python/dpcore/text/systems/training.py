@@ -65,11 +65,11 @@ class WordDropout(Shown):
         masks: "bernoulli" masks each word independently with probability mu. "exact" masks exactly
             ``floor(mu n + 1/2)`` of the n words of a text, as in the paper. The epsilon from
             `dpcore.calibration.word_dropout` holds only for "bernoulli".
-        mask: "leave_out" leaves masked words out of the mean, and also each word pair that contains
-            a masked word. "zero_id" is for comparisons with the code of Zouhri and Abecidan (2021).
+        mask: "leave_out" leaves out of the mean all masked words, and all word pairs that contain a
+            masked word. "zero_id" is for comparisons with the code of Zouhri and Abecidan (2021).
             With "zero_id", words and word pairs are masked independently. Therefore a masked word
-            can remain visible in a word pair. Each masked word or word pair is replaced by number 0
-            of the vocabulary. The vector of number 0 is included in the mean.
+            can remain visible in a word pair. Number 0 of the vocabulary replaces each masked word
+            or word pair, and the mean includes the vector of number 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -130,8 +130,8 @@ class Units(Shown):
 
     Args:
         ids: number of each unit in the vocabulary, int64, shape `(units,)`.
-        spans: position of the first word of each unit in its text, and position after the last word
-            of the unit, shape `(units, 2)`.
+        spans: for each unit, the position of its first word in the text, and the position after its
+            last word, shape `(units, 2)`.
         sizes: number of units of each text, shape `(texts,)`.
         words: number of words of each text, including unknown words, shape `(texts,)`.
     """
@@ -180,8 +180,8 @@ class Bag(torch.nn.Module):
     """Encoder of texts: the mean over the vectors of the words and word pairs of a text.
 
     Unknown words and masked words are left out of the mean, unless the vocabulary or `dropout`
-    assigns a number to them. If all words of a text are left out, its vector is zero. dpcore warns
-    if a text has no known word.
+    assigns a number to such words. If all words of a text are left out, the vector of the text is
+    zero. dpcore warns if a text has no known word.
 
     Args:
         vocabulary: mapping from words and word pairs to numbers. If `dropout` replaces masked words
@@ -386,11 +386,12 @@ class Trained(Recipe):
         schedule: description of the noise in the training, or "" if the training had no noise.
         seed: seed of the training. The same seed repeats the training.
         threads: number of torch threads on the CPU during the training.
-        losses: mean cross entropy in each epoch. For a model with labels, it is the cross entropy
-            of the labels. For a model without labels, it is the cross entropy per word.
+        losses: mean cross entropy in each epoch. For a model with labels, the entries are the cross
+            entropy of the labels. For a model without labels, the entries are the cross entropy per
+            word.
         epsilons: epsilon after each epoch. Empty if the model cannot learn epsilon.
-        partial: True if Ctrl-C stopped the training early. The results are then those of the
-            complete epochs.
+        partial: True if Ctrl-C stopped the training early. The results then cover only complete
+            epochs.
     """
 
     texts: int = 0
@@ -434,7 +435,7 @@ class Trained(Recipe):
 def one_thread() -> AbstractContextManager[None]:
     """Return a context manager. Inside its `with` block, torch uses only one thread.
 
-    Therefore the results do not depend on the number of threads.
+    Therefore results do not depend on the number of threads that torch uses otherwise.
     """
     return set_torch_threads(1)
 
@@ -460,8 +461,8 @@ def run_epochs(
         rng: generator that seeds torch's default generator.
         progress: True shows a progress bar, False shows no bar. None shows a bar for long work on a
             terminal or in a notebook.
-        patience: number of successive epochs without a new smallest loss after which the training
-            stops.
+        patience: the training stops after this number of successive epochs without a new smallest
+            loss.
 
     Returns:
         A pair: the loss of each complete epoch, and True if Ctrl-C stopped the training early.
@@ -520,11 +521,11 @@ def train_classifier_until_interrupt(
     adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
-    """Train a text encoder (the extractor) and a classifier together. Weights change in place.
+    """Train a text encoder (the extractor) and a classifier together, in place.
 
     Args:
-        extractor: torch module that computes the vectors of texts from `Units`. It is the identity
-            if `units` is a tensor of vectors.
+        extractor: torch module that computes the vectors of texts from `Units`. If `units` is a
+            tensor of vectors, the extractor is the identity.
         transform: function that maps the vectors to a bounded set (for example, by clipping).
         head: torch module that computes a score (logit) for each label from a vector.
         units: `Units` of the training texts, or a tensor with a vector for each training text.
@@ -535,9 +536,9 @@ def train_classifier_until_interrupt(
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
         adversary: object that is trained against the extractor, or None to train without such an
-            object. The attribute `weights` of the adversary contains the tensors to train. Its
+            object. The attribute `weights` of the adversary contains the tensors to train. The
             method `step(rows, batch)` takes a training step of the adversary. `rows` are vectors,
-            and `batch` has the row numbers of the texts with these vectors. Its method
+            and `batch` has the row numbers of the texts with these vectors. The method
             `penalty(rows, batch)` returns a number that is added to the loss of the classifier.
             `penalty` must not change the extractor or the classifier. The attribute `strength` is
             the weight of the penalty, for error messages.

@@ -154,8 +154,8 @@ class Embedding(Record):
         origin: text for reports that states the source of the vectors, such as the name of a file.
         claimed: epsilon that was claimed for the noise that was added to the vectors. None if no
             noise was added.
-        real: true epsilon of the noise that was added to the vectors, for any two words. None if no
-            noise was added.
+        real: true epsilon, for any two words, of the noise that was added to the vectors. None if
+            no noise was added.
 
     Raises:
         TypeError: if `words` are not strings or `vectors` are not numbers.
@@ -217,7 +217,7 @@ class Embedding(Record):
             path: a file in one of these formats:
 
                 - a text file of GloVe: each line has a word and the entries of its vector;
-                - a text file of word2vec: as for GloVe, with an additional first line. It has the
+                - a text file of word2vec: as for GloVe, but with an additional first line: the
                   number of words and the number of entries of a vector;
                 - a `.js` file: the first line is `var NAME={`, the last line is `};`, and each
                   other line has a word in quotes, a colon, a list of numbers and a comma.

@@ -52,15 +52,15 @@ class MetricExponential(MetricMechanism, TableMechanism):
 
     The mechanism replaces a word x of a text by a random word y. Z(x) normalises the probabilities.
     The privacy loss of x against another word x' at the output y is ``ln(P(y | x)/P(y | x'))``. By
-    the triangle inequality, the privacy loss is largest at the output y = x. There it is
-    ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
+    the triangle inequality, the privacy loss is largest at the output y = x. At this output, the
+    loss is ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
     """
 
     @property
     def gamma(self) -> float:
         """Distance from a word x beyond which all words are equally probable replacements of x.
 
-        It is infinite for a mechanism without such a distance.
+        The value is infinite for a mechanism without such a distance.
         """
         return math.inf
 
@@ -173,14 +173,14 @@ class TEM(MetricExponential):
     Euclidean distance between the vectors of x and y, and
     ``gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta)``. Therefore all words farther than gamma from
     x are equally probable. The mechanism of the paper draws from the same distribution in two
-    steps. It first draws a word within distance gamma, or the set of all farther words. If it draws
-    the set, it then chooses a word of the set uniformly.
+    steps. The first step draws a word within distance gamma, or the set of all farther words. If
+    the set is drawn, the second step chooses a word of the set uniformly.
 
     Args:
         vectors: the V words and their vectors.
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
-        beta: largest probability that y is farther than gamma from x, in (0, 1). It must be so
-            small that gamma is above 0.
+        beta: largest probability that y is farther than gamma from x, in (0, 1). `beta` must be
+            small enough that gamma is above 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -270,7 +270,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def rarest(
         cls, vectors: Embedding, epsilon: float, texts: Any, *, share: float = 0.9, p: float = 0.3
     ) -> SanTextPlus:
-        """Create a SanText+ mechanism. Its sensitive words are the rarest words of given texts.
+        """Create a SanText+ mechanism whose sensitive words are the rarest words of given texts.
 
         The mechanism has `from_texts=True`, because the list of sensitive words depends on the
         texts.
@@ -296,7 +296,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return cls(vectors, epsilon, tuple(order[:number]), p, from_texts=True)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return sentences for the report on two words or texts, about limits of the claim."""
+        """Return sentences about limits of the claim, for the report on two words or texts."""
         notes = super().notes_on(pair)
         if not self.from_texts:
             return notes
@@ -323,14 +323,14 @@ class SanTextPlus(MetricMechanism, TableMechanism):
 class CusText(TableMechanism):
     """CusText: replaces a word x of a text by a word y from a list of k words near x.
 
-    The probability of y is proportional to ``exp(epsilon u(y)/2)``. The score u is 1 for the word
-    of the list that is nearest to x, and 0 for the farthest word of the list. Between these two
-    words, u decreases linearly with the Euclidean distance from x.
+    The probability of y is proportional to ``exp(epsilon u(y)/2)``. In the list, the score u is 1
+    for the word nearest to x, and 0 for the word farthest from x. Between these two words, u
+    decreases linearly with the Euclidean distance from x.
 
     The claimed epsilon holds only for two words with the same list (see `same_list`). The privacy
     loss between two words with different lists is infinite. The distance between two texts is the
     number of positions at which their words differ. The claim for two texts is epsilon times this
-    distance. It holds only if the two words at each position have the same list.
+    distance. This claim holds only if the two words at each position have the same list.
 
     Args:
         vectors: the V words and their vectors.
@@ -338,9 +338,9 @@ class CusText(TableMechanism):
         k: number of words in a list, from 1 to V.
         mapping: "conservative" splits the words into clusters of k words. The list of a word is its
             cluster. Clusters are formed one after another, from words that are not yet in a
-            cluster. A cluster has the first such word and the k - 1 nearest such words. The last
-            cluster may be smaller. "aggressive" gives each word the list of its k nearest words,
-            including the word itself.
+            cluster. Each cluster consists of the first of these words and the k - 1 of these words
+            that are nearest to this first word. The last cluster may be smaller. "aggressive" gives
+            each word the list of its k nearest words, including the word itself.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -389,7 +389,7 @@ class CusText(TableMechanism):
         return is_same
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return sentences for the report on two words or texts, about limits of the claim."""
+        """Return sentences about limits of the claim, for the report on two words or texts."""
         notes = super().notes_on(pair)
         if self.loss(pair) == float("inf"):
             notes += ("the words have different lists of outputs: the loss is infinite",)
@@ -455,13 +455,13 @@ class WordCalibration(Record):
 
 @explain_argument_errors
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
-    """Find the epsilon at which the largest loss of a word mechanism for two words is `loss`.
+    """Find the epsilon for which `loss` is the largest loss of a word mechanism for two words.
 
     Args:
         kind: class of the mechanism. For `SanText` and `TEM`, the mechanism has exactly the given
-            loss. For `MetricLaplace` and `Vickrey`, an upper bound on the loss has the given value.
-            The bound is epsilon times the largest distance between two words. If the vectors are
-            one-dimensional, the result also contains the exact loss of `MetricLaplace` or
+            loss. For `MetricLaplace` and `Vickrey`, an upper bound on the loss equals the given
+            loss. The bound is epsilon times the largest distance between two words. If the vectors
+            are one-dimensional, the result also contains the exact loss of `MetricLaplace` or
             `Vickrey`. This loss may be below the given value.
         vectors: the words and their vectors.
         loss: largest privacy loss between any two words, in nats, above 0.
@@ -521,15 +521,15 @@ class WordFigures(Record):
         epsilon: claimed epsilon of the mechanism, per unit of distance between two words.
         loss: largest privacy loss between any two words, in nats.
         is_exact: True if `loss` is exact. False if `loss` is an upper bound.
-        ratio: the privacy loss of two words is divided by the claimed loss of the two words.
-            `ratio` is the largest such quotient over all pairs of words. A ratio above 1 refutes
-            the claim. None if the probabilities of the outputs are not known.
+        ratio: largest quotient, over all pairs of words, of the privacy loss and the claimed loss
+            of the two words. A ratio above 1 refutes the claim. None if the probabilities of the
+            outputs are not known.
         infinite_share: share of the ordered pairs of words whose privacy loss is infinite.
-        delta: smallest delta for which the claimed epsilon holds for every pair of words. It is 0
-            if the claim is not refuted.
+        delta: smallest delta for which the claimed epsilon holds for every pair of words. This
+            delta is 0 if the claim is not refuted.
         kept: probability that a word is not changed, averaged over the words.
-        support: a median over all words. For each word, it contains the smallest number of outputs
-            that together have probability .95 or more.
+        support: smallest number of outputs of a word that together have probability .95 or more;
+            the median over all words.
         is_counted: True if `kept` and `support` are estimated from 1,000 random outputs for each of
             at most 100 words. False if `kept` and `support` are exact.
         words_per_second: number of words that the mechanism replaces in one second on this machine.
@@ -592,9 +592,9 @@ def compare(
     """Compare mechanisms that replace words, at the same largest privacy loss between two words.
 
     `SanText` and `TEM` have exactly the largest loss `loss`. `MetricLaplace` and `Vickrey` have at
-    most this loss. For `CusText`, words with different lists have an infinite loss. Therefore the
-    epsilon of `CusText` is set to the number `loss`. `SanTextPlus` is not compared, because it
-    needs a list of sensitive words.
+    most this loss. For `CusText`, words with different lists have an infinite loss. Therefore
+    `compare` sets the epsilon of `CusText` to the number `loss`. `SanTextPlus` is not compared,
+    because it needs a list of sensitive words.
 
     Args:
         vectors: the words and their vectors.

@@ -59,18 +59,19 @@ class TextLoss(Record):
     Args:
         words: number of words of each of the two texts.
         changed: number of positions at which the two texts have different words.
-        claimed: claimed upper bound on the loss between the two texts. At each position, the
-            distance between the two words is computed. `claimed` is epsilon times the sum of these
-            distances. It is infinite if a word that differs has no vector, because the claim does
-            not cover such words.
+        claimed: claimed upper bound on the loss between the two texts: epsilon times the sum, over
+            all positions, of the distances between the two words. The bound is infinite if the
+            texts differ at a position where a word has no vector, because the claim does not cover
+            such words.
         one_word: largest loss between the two words at one position.
-        whole: loss between the whole texts. It is the sum of the losses at all positions. The sum
-            is computed in each of the two directions, and the larger sum is taken.
+        whole: loss between the whole texts, which is the sum of the losses at all positions. This
+            sum is computed in both directions, and `whole` is the larger sum.
         delta: the delta for which `at_delta` and `one_word_at_delta` are computed.
-        at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the whole texts. It is
-            never above `whole`.
+        at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the whole texts. This
+            bound is never above `whole`.
         one_word_at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the two words
-            at one position, for the position with the largest value. It is never above `one_word`.
+            at one position, for the position with the largest value. This bound is never above
+            `one_word`.
         is_exact: True if `one_word` and `whole` are exact. False if these two numbers are upper
             bounds. The bounds are the losses of the noisy vectors from which the mechanism chooses
             words.
@@ -107,15 +108,15 @@ class WordReport(Record, word="WordReport"):
     Args:
         word: the word, or "<unknown>" for words without a vector.
         times: number of occurrences of this word in the text.
-        kept: probability N_w that the mechanism does not change the word. It is exact, or estimated
-            as the share of random outputs that are equal to the word.
+        kept: probability N_w that the mechanism does not change the word. The probability is exact,
+            or estimated by the share of random outputs that are equal to the word.
         kept_limits: limits of the 95 % confidence interval for `kept`. If `kept` is exact, the two
             limits are equal to `kept`.
         support: smallest number S_w of output words that together have probability .95 or more. If
-            S_w is estimated from random outputs, it may be too small, because rare outputs may not
-            occur among them.
+            S_w is estimated from random outputs, S_w may be too small, because rare outputs may be
+            missing.
         loss: largest privacy loss between this word and any other word, in nats, over both
-            directions. It is an upper bound if `TextReport.is_exact` is False.
+            directions. The number is an upper bound if `TextReport.is_exact` is False.
     """
 
     word: str
@@ -139,7 +140,7 @@ class TextReport(Record, word="TextReport"):
         unknown: treatment of words without a vector. "error" raises an error, "drop" removes the
             words, "keep" leaves the words unchanged, "uniform" replaces each of the words by a
             uniformly random word.
-        strange: number of words of the text without a vector. Each occurrence is counted.
+        strange: number of words of the text that have no vector. Each occurrence is counted.
         is_exact: True if all measurements are exact. False if `kept` and `support` of each word are
             estimated from random outputs, and losses are upper bounds.
         draws: number of random outputs for each word, or 0 if the measurements are exact.
@@ -263,7 +264,7 @@ def report_on_words_of_one_text(
         mechanism: a word mechanism, such as `SanText`.
         numbers: word numbers of those words of the text that the mechanism replaces.
         unknown: treatment of words without a vector, for the report.
-        unknown_count: number of words of the text without a vector.
+        unknown_count: number of words of the text that have no vector.
         rng: None, an int seed or a numpy Generator, for measurements that are estimated.
     """
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table

@@ -172,7 +172,7 @@ class WordMechanism(Record):
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """Return sentences for the report on a pair of inputs, about limits of the claim.
+        """Return sentences about limits of the claim, for the report on a pair of inputs.
 
         For texts, one sentence states that the output reveals the number of words.
         """
@@ -232,7 +232,7 @@ class WordMechanism(Record):
     def rewriter(self) -> Rewriter:
         """This mechanism as a function from texts to texts, without a claim.
 
-        The function claims no epsilon, because the claim of the mechanism is epsilon per unit of
+        The function claims no epsilon, because the mechanism claims epsilon only per unit of
         distance. The function raises a ValueError for a word without a vector.
         """
         return Rewriter(self.rewrite)
@@ -247,17 +247,17 @@ class WordMechanism(Record):
                 `one_word_at_delta` of the result, in (0, 1).
             unknown: treatment of words without a vector. "error" raises an error. "drop" removes
                 the words. "keep" leaves the words unchanged, with infinite loss. "uniform" replaces
-                each of the words by a uniformly random word. If the probabilities of outputs are
-                not known, the loss between a word without a vector and a word with a vector is then
-                infinite.
+                each of the words by a uniformly random word. With "uniform", the loss between a
+                word without a vector and a word with a vector is infinite if the probabilities of
+                outputs are not known.
 
         Returns:
             The losses in nats. `one_word` is the largest loss between two words at the same
             position, and `whole` is the loss between the whole texts. `one_word_at_delta` and
-            `at_delta` are upper bounds on the corresponding epsilon at `delta`. For `at_delta`, the
-            Renyi divergences of all positions are added, and the sum is converted to epsilon. If
-            the probabilities of outputs are not known (noise in more than one dimension), all
-            losses are upper bounds. They are computed from the noise.
+            `at_delta` are upper bounds on the epsilon at `delta`, for one position and for the
+            whole texts. For `at_delta`, the Renyi divergences of all positions are added, and the
+            sum is converted to epsilon. If the probabilities of outputs are not known (noise in
+            more than one dimension), all losses are upper bounds that are computed from the noise.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -282,8 +282,8 @@ class WordMechanism(Record):
         - the largest privacy loss, in nats, between the word and any other word.
 
         If the probabilities of outputs are known, the three numbers are exact. Otherwise N_w and
-        S_w are estimated from 10,000 random outputs. The loss is then an upper bound, computed from
-        the noise.
+        S_w are estimated from 10,000 random outputs. In this case, the loss is an upper bound that
+        is computed from the noise.
 
         Args:
             text: a string, or a list of words.
@@ -419,8 +419,8 @@ class TableMechanism(WordMechanism):
             pair: the two inputs x and x': two words, or two texts of n words.
 
         Returns:
-            The losses in nats, shape `(size,)`. If a word of an output has probability 0 on x and
-            on x', this word adds no loss.
+            The losses in nats, shape `(size,)`. If a word of an output has probability 0 for x and
+            for x', this word adds no loss.
 
         Raises:
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
@@ -453,9 +453,9 @@ class TableMechanism(WordMechanism):
             delta: the delta of (epsilon, delta)-DP, in [0, 1).
 
         Returns:
-            The smallest epsilon for which (epsilon, delta)-DP holds between the two inputs. It is
-            infinite for texts with different numbers of words. It is None if delta is above 0 and
-            the texts differ in several words.
+            The smallest epsilon for which (epsilon, delta)-DP holds between the two inputs. The
+            result is infinite for texts with different numbers of words, and None if delta is above
+            0 and the texts differ in several words.
         """
         first, second = self._read_pair(pair)
         delta = errors.delta_level(delta)
@@ -475,9 +475,8 @@ class TableMechanism(WordMechanism):
 
         `rewrite(..., unknown="uniform")` replaces a word without a vector by any word that has a
         vector, with equal probability. The claim does not cover a word without a vector, because
-        its distance to another word is not defined. Therefore `dpcore.audit_table` computes the
-        losses of this table in nats for any two input words, and does not divide the losses by
-        distances.
+        its distance to another word is not defined. Therefore `dpcore.audit_table` computes losses
+        in nats for any two input words of this table, without dividing the losses by distances.
 
         Returns:
             A table for `dpcore.audit_table`, without distances and without a claim. It has V + 1
@@ -603,8 +602,8 @@ def nearest_squared(
 
     Args:
         rows: vectors, shape `(n, dim)`.
-        others: further vectors, shape `(m, dim)`. Vectors are numbered: first those of `rows`, then
-            those of `others`.
+        others: further vectors, shape `(m, dim)`. The vectors in `rows` are numbered first, then
+            the vectors in `others`.
         queries: numbers of the query vectors, shape `(q,)`.
         points: numbers of the vectors that are compared with the query vectors.
         depth: number of points to return for each query, at most the number of `points`.
@@ -626,10 +625,10 @@ class Linkage(Record, word="Linkage"):
     Args:
         right: number of rewritten texts for which the attacker names the correct original, or an
             original with the same words. If k originals are equally likely and the correct original
-            is one of them, 1/k is counted. `right` is the sum, rounded to a whole number. The
-            confidence interval does not cover this rounding.
+            is one of them, the text counts as 1/k. `right` is the sum of these counts, rounded to a
+            whole number. The confidence interval does not cover this rounding.
         texts: number of rewritten texts.
-        words: number of words of each text that were compared.
+        words: number of compared words of each text.
         floor: share of correct answers of an attacker who always names the most frequent original.
         by: name of the score by which the attacker ranked the originals, such as "likelihood".
         confidence: confidence level of the interval for `share`.
@@ -691,8 +690,8 @@ def link(
     attacker can do better. Otherwise the attacker ranks the originals by a distance: the sum, over
     all positions, of the distances between the original word and the rewritten word. All texts are
     cut to the length of the shortest text, because different lengths would identify the originals.
-    If k originals are equally likely and the correct original is one of them, 1/k correct answers
-    are counted. The sum is rounded.
+    If k originals are equally likely and the correct original is one of them, the text counts as
+    1/k correct answers. The sum of these counts is rounded.
 
     Args:
         mechanism: a word mechanism of dpcore, such as `SanText`.
@@ -777,7 +776,8 @@ def text_likelihood_score_matrix(
         mechanism: a word mechanism.
         originals: word numbers of the original texts, with one row for each text. All texts have
             the same length.
-        outputs: word numbers of the rewritten texts of the same length, with one row for each text.
+        outputs: word numbers of the rewritten texts, with one row for each text. These texts have
+            the same length as the original texts.
         by_table: True for log likelihoods, False for negative distances. Defaults to True if the
             probabilities of outputs are known.
     """

@@ -35,7 +35,7 @@ _QUADRATURE_WEIGHTS: Final = (
 
 
 class NoisyMechanism(MetricMechanism):
-    """Base class of mechanisms that add noise to the vector of a word and output a near word.
+    """Base class of mechanisms that add noise to the vector of a word and output a word near it.
 
     The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The noisy vector satisfies
     the claim. The choice of a word near the noisy vector can only lower the privacy loss. If
@@ -127,7 +127,7 @@ class MetricLaplace(NoisyMechanism):
 class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
     """`MetricLaplace` on one-dimensional vectors, for which all output probabilities are known.
 
-    Each output word has an interval of noise values that lead to this word.
+    For each output word, the noise values that lead to this word form an interval.
     """
 
     # Draws are the same as in other dimensions, so no table has to be prepared for them.
@@ -162,8 +162,8 @@ class Vickrey(NoisyMechanism):
 
     The noise z has a density proportional to ``exp(-epsilon norm2(z))``. Let d1 be the distance of
     the noisy vector to the nearest word, and d2 the distance to the second nearest word. The output
-    is the nearest word with probability ``(1 - t) d2/(t d1 + (1 - t) d2)``. Otherwise it is the
-    second nearest word.
+    is the nearest word with probability ``(1 - t) d2/(t d1 + (1 - t) d2)``. Otherwise the output is
+    the second nearest word.
 
     Args:
         vectors: the words and their vectors.
