@@ -338,7 +338,7 @@ def find_private_imports(package: PackageFiles) -> list[str]:
 
 
 def find_module_lookups(package: PackageFiles) -> list[str]:
-    """Return lookups in `sys.modules`, and `imported_module` of dpcore or of an unknown name."""
+    """Return lookups in `sys.modules`, and `get_loaded_module` of dpcore or of an unknown name."""
     found = []
     for file, text in package.texts.items():
         for node in list_nodes(text):
@@ -349,7 +349,7 @@ def find_module_lookups(package: PackageFiles) -> list[str]:
                 case ast.ImportFrom(module="sys"):
                     found.append(f"{file}.py:{node.lineno} imports from sys")
                 case ast.Call(
-                    func=ast.Name("imported_module" | "imported_attribute"), args=[key, *_]
+                    func=ast.Name("get_loaded_module" | "attribute_if_imported"), args=[key, *_]
                 ):
                     constant = isinstance(key, ast.Constant)
                     if constant and not str(key.value).startswith("dpcore"):

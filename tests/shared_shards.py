@@ -117,10 +117,10 @@ class ShuffledWorkers(Workers):
         self._rng, self._depth = np.random.default_rng(seed), depth
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         return self._depth
 
-    def wait(self, handles):
+    def wait_for_any(self, handles):
         return [handles[number] for number in self._rng.permutation(len(handles))[:2]]
 
 
@@ -139,13 +139,13 @@ class MadeUpWorkers(Workers):
         self.seconds = 0.0
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         return 16
 
     def submit(self, function, draws, work, task):
         return task
 
-    def wait(self, handles):
+    def wait_for_any(self, handles):
         return [handles[self._rng.integers(len(handles))]]
 
     def result(self, task):

@@ -43,9 +43,9 @@ OFFENCES = {
     "find_module_lookups": [
         ("records", "sys.modules.get('torch')", "looks into sys.modules"),
         ("records", "from sys import modules", "imports from sys"),
-        ("records", "imported_module('dpcore').audit", "looks for 'dpcore'"),
-        ("records", "imported_module(name)", "looks for name"),
-        ("records", "imported_attribute('dpcore', 'audit')", "looks for 'dpcore'"),
+        ("records", "get_loaded_module('dpcore').audit", "looks for 'dpcore'"),
+        ("records", "get_loaded_module(name)", "looks for name"),
+        ("records", "attribute_if_imported('dpcore', 'audit')", "looks for 'dpcore'"),
     ],
     "find_long_files": [("errors", "x = 1\n" * 800, "errors.py has")],
     "find_reserved_names": [("auditing/plan", "", "auditing/plan")],

@@ -15,7 +15,7 @@ import dpcore
 from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import has_masked
-from dpcore.packages import imported_module, use_one_blas_thread
+from dpcore.packages import get_loaded_module, use_one_blas_thread
 from dpcore.sensitivity.search import is_torch_module
 from dpcore.streams import Generators, seeded_globals, torch_generators
 
@@ -72,12 +72,12 @@ def test_a_module_is_loaded_when_its_import_has_ended(tmp_path, monkeypatch):
     try:
         assert sys.begun.wait(60)
         assert name in sys.modules
-        assert imported_module(name) is None
+        assert get_loaded_module(name) is None
     finally:
         sys.goes_on.set()
         importing.join()
     try:
-        assert imported_module(name).answer == 42
+        assert get_loaded_module(name).answer == 42
     finally:
         del sys.modules[name]
 
@@ -85,10 +85,10 @@ def test_a_module_is_loaded_when_its_import_has_ended(tmp_path, monkeypatch):
 def test_what_stands_in_for_a_module_counts_as_loaded(monkeypatch):
     stand_in = object()
     monkeypatch.setitem(sys.modules, "stands_in", stand_in)
-    assert imported_module("stands_in") is stand_in
+    assert get_loaded_module("stands_in") is stand_in
     # An import that is forbidden so.
     monkeypatch.setitem(sys.modules, "stands_in", None)
-    assert imported_module("stands_in") is None
+    assert get_loaded_module("stands_in") is None
 
 
 def count_blas_threads():

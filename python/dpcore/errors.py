@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .advice import suggest_word
-from .packages import imported_module
+from .packages import get_loaded_module
 from .visible import make_visible
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -349,7 +349,7 @@ def has_masked(value: Any) -> bool:
         (True, False)
     """
     # Without the imported module, masked arrays cannot exist.
-    module = imported_module("numpy.ma")
+    module = get_loaded_module("numpy.ma")
     return module is not None and bool(module.is_masked(value))
 
 

@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def imported_module(name: str) -> Any:
+def get_loaded_module(name: str) -> Any:
     """Return a module if its import is complete; return None if it is not imported.
 
     While one thread still imports a module, the unfinished module is already in `sys.modules`. An
@@ -65,7 +65,7 @@ def imported_module(name: str) -> Any:
 
     Example:
         >>> import numpy
-        >>> imported_module("numpy") is numpy, imported_module("a_module_that_is_nowhere")
+        >>> get_loaded_module("numpy") is numpy, get_loaded_module("a_module_that_is_nowhere")
         (True, None)
     """
     module = sys.modules.get(name)
@@ -74,17 +74,17 @@ def imported_module(name: str) -> Any:
     return None if getattr(spec, "_initializing", False) else module
 
 
-def imported_attribute(module: str, name: str) -> Any:
+def attribute_if_imported(module: str, name: str) -> Any:
     """Return an attribute of an imported module, or None if the module or the attribute is missing.
 
     Example:
         >>> import numpy
-        >>> imported_attribute("numpy", "ndarray") is numpy.ndarray
+        >>> attribute_if_imported("numpy", "ndarray") is numpy.ndarray
         True
-        >>> imported_attribute("a_module_that_is_nowhere", "x") is None
+        >>> attribute_if_imported("a_module_that_is_nowhere", "x") is None
         True
     """
-    return getattr(imported_module(module), name, None)
+    return getattr(get_loaded_module(module), name, None)
 
 
 def require_module(module: str, who: str, install: str | None = None) -> Any:
@@ -134,7 +134,7 @@ def use_one_blas_thread() -> Iterator[None]:
         [1.0, 2.0]
     """
     with _BLAS_LOCK:
-        owners = tuple(imported_module(name) is not None for name in _BLAS_OWNERS)
+        owners = tuple(get_loaded_module(name) is not None for name in _BLAS_OWNERS)
         pools = None if _BLAS_LIMITS else _find_thread_pools(owners)
         _BLAS_LIMITS.append(pools and pools.limit(limits=1, user_api="blas"))
     try:

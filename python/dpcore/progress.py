@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from .errors import mistyped
-from .packages import imported_module
+from .packages import get_loaded_module
 from .visible import make_visible
 
 LONG_SECONDS: Final = 30.0
@@ -352,6 +352,6 @@ def is_watched() -> bool:
 
 def in_notebook() -> bool:
     """Return True if the code runs in a notebook, such as Jupyter or Colab."""
-    module = imported_module("IPython")
+    module = get_loaded_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

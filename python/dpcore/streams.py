@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import AssumptionWarning, integer, invalid, mistyped
-from .packages import has_all, imported_attribute, imported_module, is_tensor
+from .packages import attribute_if_imported, get_loaded_module, has_all, is_tensor
 
 Rng = int | np.random.Generator | None
 """Accepted values of `rng=`: a seed, a generator, or None for fresh entropy."""
@@ -180,7 +180,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
     # Replaced instead of seeded: the user's own bit generator may have no method to seed it.
     _NUMPY_RANDOM.set_bit_generator(_make_twister(rng))
     try:
-        if imported_module("torch") is not None:
+        if get_loaded_module("torch") is not None:
             with seeded_torch(rng):
                 yield
         else:
@@ -250,7 +250,7 @@ def torch_generators() -> list[Any]:
 
     If torch is not imported, the list is empty.
     """
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     # A module that replaces torch has no default generator.
     generators = [torch.default_generator] if has_all(torch, "default_generator") else []
     if generators and torch.cuda.is_initialized():
@@ -273,13 +273,13 @@ def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
     """Set the full state of torch's Mersenne twister, as after `manual_seed`."""
-    seeded = _torch_state_if_layout_known()
+    seeded = _template_torch_state_or_none()
     if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
     state = seeded.copy()
     _state_to_words(state)[:] = words
-    generator.set_state(imported_module("torch").from_numpy(state))
+    generator.set_state(get_loaded_module("torch").from_numpy(state))
 
 
 def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
@@ -288,13 +288,13 @@ def _state_to_words(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 @functools.cache
-def _torch_state_if_layout_known() -> npt.NDArray[np.uint8] | None:
+def _template_torch_state_or_none() -> npt.NDArray[np.uint8] | None:
     """Return a state of torch's Mersenne twister, or None if its layout is not as expected.
 
     After `manual_seed`, a known recursion gives all words from the first word. The function uses
     this recursion to detect another layout.
     """
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     state: npt.NDArray[np.uint8] = (
         torch.Generator().manual_seed(_TORCH_HEADER_BYTES).get_state().numpy().copy()
     )
@@ -439,7 +439,7 @@ def _list_generator_kinds() -> list[type]:
         np.random.BitGenerator,
         np.random.RandomState,
     ]
-    if (kind := imported_attribute("torch", "Generator")) is not None:
+    if (kind := attribute_if_imported("torch", "Generator")) is not None:
         kinds.append(kind)
     place = 0
     while place < len(kinds):
@@ -459,7 +459,7 @@ def _state_functions(generator: Any) -> tuple[Callable[[], Any], Callable[[Any],
         return generator.getstate, generator.setstate
     if isinstance(generator, np.random.RandomState):
         return partial(generator.get_state, legacy=False), generator.set_state
-    if isinstance(generator, imported_attribute("torch", "Generator") or ()):
+    if isinstance(generator, attribute_if_imported("torch", "Generator") or ()):
         return generator.get_state, generator.set_state
     return partial(getattr, generator, "state"), partial(setattr, generator, "state")
 

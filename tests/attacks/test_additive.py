@@ -17,7 +17,7 @@ from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.bins import ColumnBins, classes_by_input_values
 from dpcore.attacks.grains import EXACT, Tolerance
 from dpcore.attacks.ratios import (
-    equal_count_run_index,
+    equal_count_set_index,
     log_ratios,
     run_index_by_ratio,
     shrink_ratios_to_0,
@@ -185,7 +185,7 @@ def test_equal_histograms_are_one_run_and_weigh_nothing():
     runs = run_index_by_ratio(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
-    for some in (runs, equal_count_run_index(k, k_prime, 4), None):
+    for some in (runs, equal_count_set_index(k, k_prime, 4), None):
         weights = weigh_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
@@ -199,8 +199,8 @@ def test_equal_histograms_are_one_run_and_weigh_nothing():
 
 def test_even_runs_have_even_mass():
     k, k_prime = np.ones((1, 12)), np.ones((1, 12))
-    assert equal_count_run_index(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert equal_count_run_index(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
+    assert equal_count_set_index(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert equal_count_set_index(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
 
 
 def test_shrinking_keeps_signs_and_what_is_clear():

@@ -13,7 +13,7 @@ from shared_examples import examples
 from shared_messages import check_messages
 
 from dpcore.attacks.additive import AdditiveScore
-from dpcore.attacks.bins import float_blocks, transform_each_row
+from dpcore.attacks.bins import difference_or_sort_rows, float_blocks
 
 # The kernel.
 
@@ -22,7 +22,7 @@ VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
 
 def places(score, row):
     """Places of a row's bins among those of all columns, by the definition."""
-    row = transform_each_row(np.array([row]), score.transform)[0]
+    row = difference_or_sort_rows(np.array([row]), score.transform)[0]
     found = []
     for i, value in enumerate(row):
         edges = score.edges[score.offsets[i] : score.offsets[i + 1]]

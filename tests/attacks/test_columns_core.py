@@ -12,7 +12,13 @@ import pytest
 import dpcore
 from dpcore import _core
 from dpcore.attacks import Discriminant, arrays
-from dpcore.attacks.bins import SHARE, TRANSFORMS, ColumnBins, place_between, transform_each_row
+from dpcore.attacks.bins import (
+    SHARE,
+    TRANSFORMS,
+    ColumnBins,
+    difference_or_sort_rows,
+    place_between,
+)
 from dpcore.attacks.grains import (
     APART,
     EXACT,
@@ -212,7 +218,7 @@ def test_bins_of_all_columns_are_those_of_each(transform):
         rows = np.stack([make_column(kind, size) for kind in KINDS], axis=1)
         columns = np.arange(len(KINDS))
         grains = [GRAINS[i % len(GRAINS)] for i in columns]
-        values = transform_each_row(rows, transform)
+        values = difference_or_sort_rows(rows, transform)
         pairs = [grains[0], *map(weighted_sum_rounding, itertools.pairwise(grains))]
         moved = {"values": grains, "differences": pairs}
         moved["sorted"] = [merge_grains(grains)] * len(KINDS)

@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import Pair
 from dpcore.auditing import call_sizes
-from dpcore.auditing.call_sizes import choose_call_count_and_rows
+from dpcore.auditing.call_sizes import plan_call_size_test
 from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.callables import make_generator
 
@@ -171,11 +171,11 @@ def test_p_values_of_one_law_are_those_of_a_test():
 
 
 def test_calls_are_few_where_trials_are():
-    assert choose_call_count_and_rows(2**17, 10**6) == (64, 256)
-    assert choose_call_count_and_rows(2**17, 8192) == (64, 32)
-    assert choose_call_count_and_rows(2**17, 4096) == (32, 16)
-    assert choose_call_count_and_rows(2**17, 2000)[0] == 0
-    assert choose_call_count_and_rows(1, 10**6)[0] == 0
+    assert plan_call_size_test(2**17, 10**6) == (64, 256)
+    assert plan_call_size_test(2**17, 8192) == (64, 32)
+    assert plan_call_size_test(2**17, 4096) == (32, 16)
+    assert plan_call_size_test(2**17, 2000)[0] == 0
+    assert plan_call_size_test(1, 10**6)[0] == 0
     sizes = []
 
     def recorded(x, size, rng):

@@ -201,7 +201,7 @@ def test_agreement_has_power():
         "habernal2022-figure1", trials=10**6, seed=1, epsilons=(1.0,), dims=(2,),
         mechanisms=("Laplace",),
     ).cells[0]  # fmt: skip
-    assert min(cell.p_values) > 1e-3
+    assert min(cell.count_p_values) > 1e-3
     law = module.vote_log_probabilities(module.LaplaceMechanism(1.02, 2.0), cell.audit.pair)
     counts = cell.audit.counts
     assert module._p_value(counts.k, counts.n, math.exp(law.log_p)) < 1e-4 / 588

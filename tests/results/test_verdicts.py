@@ -16,7 +16,7 @@ from dpcore import audit, audit_outputs, bounds, claims, command, pairs, publish
 from dpcore.attacks import Coordinatewise, Timing
 from dpcore.cli import main
 from dpcore.results.audit_text import list_report_rows_without_time
-from dpcore.sampling.columns import pilot_facts
+from dpcore.sampling.columns import pilot_anomalies
 
 P = ([0.0], [1.0])
 CURVE = claims.TradeOff(epsilons=[9.0], deltas=[0.0])
@@ -231,8 +231,8 @@ def test_sound_noise_that_hardly_ever_shows_is_not_called_missing():
 
 def test_sides_of_different_types_are_not_one_value():
     sides = np.full(100, 3.0 + 1.0j), np.full(100, 3.0)
-    assert pilot_facts(sides, dpcore.Pair(0.0, 1.0), 1.0, 0.0).constant == ""
-    same = pilot_facts((sides[1], sides[1]), dpcore.Pair(0.0, 1.0), 1.0, 0.0)
+    assert pilot_anomalies(sides, dpcore.Pair(0.0, 1.0), 1.0, 0.0).constant == ""
+    same = pilot_anomalies((sides[1], sides[1]), dpcore.Pair(0.0, 1.0), 1.0, 0.0)
     assert same.constant.startswith("all 100 pilot outputs per side were 3.0 (")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import mistyped
 from ..mechanisms.declarations import get_or_default
-from ..packages import imported_attribute
+from ..packages import attribute_if_imported
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
 from .released import (
@@ -134,7 +134,7 @@ def _is_of_class(obj: Any, place: str, name: str) -> bool:
 
     The result is False if this module was not imported.
     """
-    kind = imported_attribute(place, name)
+    kind = attribute_if_imported(place, name)
     return isinstance(kind, type) and isinstance(obj, kind)
 
 

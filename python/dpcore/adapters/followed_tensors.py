@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..packages import imported_module
+from ..packages import get_loaded_module
 
 Draw = Callable[..., Any]
 """A function `(run, name of the law, location, scale, shape)` that draws traced noise."""
@@ -148,7 +148,7 @@ class TensorFollower:
 
     def __init__(self, run: Any, draw: Draw) -> None:
         self.run, self.draw = run, draw
-        self.torch = imported_module("torch")
+        self.torch = get_loaded_module("torch")
         self.storages: dict[int, _FollowedStorage] = {}
         self.has_own_seed = False
 
@@ -619,7 +619,7 @@ def _has_traced_arrays(args: Any) -> bool:
 
 @contextmanager
 def _enter_follower(run: Any, draw: Draw) -> Iterator[None]:
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     run.tensors = TensorFollower(run, draw)
     with torch.random.fork_rng(devices=[]), _make_mode(run.tensors):
         # Draws that the mode does not observe get different bits in each run.
@@ -634,7 +634,7 @@ def follow_tensors(run: Any, draw: Draw) -> AbstractContextManager[None]:
 
     The context manager has no effect if torch is not imported.
     """
-    if imported_module("torch") is None:
+    if get_loaded_module("torch") is None:
         return nullcontext()
     return _enter_follower(run, draw)
 
@@ -651,7 +651,7 @@ def list_torch_patches(get_active_run: Callable[[], Any]) -> list[Any]:
 
     The list is empty if torch is not imported.
     """
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     if torch is None:
         return []
 

@@ -38,7 +38,7 @@ class ObjectCalls(Adapter):
     reproducible: ClassVar[bool] = False
     default_trials: ClassVar[int] = 10_000
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         """Return the function that draws one output on x."""
         raise NotImplementedError(f"{type(self).__name__} makes no outputs")
 
@@ -55,7 +55,7 @@ class ObjectCalls(Adapter):
             array has dtype object and shape `(size,)`.
         """
         answers = AnswerKeeper(repr(self))
-        call_and_keep(answers, self._prepare_call(x), x, size, ())
+        call_and_keep(answers, self._make_one_draw_function(x), x, size, ())
         return collect_answers(answers, ())
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class NoiseAdder(ObjectCalls):
             raise invalid("pair", f"given for {self.name}, which states no sensitivity", None)
         return Pair(np.zeros(1), np.full(1, self.sensitivity))
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         return lambda value: self.mechanism.add_noise(unwrap_single_number(value))
 
 
@@ -179,7 +179,7 @@ class LocalClient(ObjectCalls):
             raise invalid(f"values of {self.name}", requirement, values)
         return tuple(Pair(*values) for values in combinations(values, 2))
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         name = "privatise" if has_all(self.client, "privatise") else "obfuscate"
         release = getattr(self.client, name)
         return lambda value: release(unwrap_single_number(value))
@@ -228,7 +228,7 @@ class EpsilonFunction(ObjectCalls):
         }
         return _check_claim(dotted_name(self.function), *stated.values())
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         return lambda value: self.function(value, **self.arguments)
 
 
@@ -267,7 +267,7 @@ class FittedModel(ObjectCalls):
         """The (epsilon, delta) of the wrapped model, or None if the model has no epsilon."""
         return _read_stated(self.model)
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         if not isinstance(x, (tuple, list)):
             raise mistyped("x", "the tuple of arguments of fit", x)
         return self._fit_model
@@ -331,7 +331,7 @@ class SQLQuery(ObjectCalls):
         epsilon, delta = self.make_reader(self.example).get_privacy_cost(self.query)
         return float(epsilon), float(delta)
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         reader = self.make_reader(x)
         return lambda value: [tuple(row) for row in list(reader.execute(self.query))[1:]]
 
@@ -384,7 +384,7 @@ class TumultMeasurement(ObjectCalls):
         rho = _round_up(self.measurement.privacy_function(self.d_in))
         return ZCDP(rho) if math.isfinite(rho) else None
 
-    def _prepare_call(self, x: Any) -> Callable[[Any], Any]:
+    def _make_one_draw_function(self, x: Any) -> Callable[[Any], Any]:
         return lambda value: self.measurement(unwrap_single_number(value))
 
 

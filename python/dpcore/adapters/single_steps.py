@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..packages import imported_module
+from ..packages import get_loaded_module
 
 Patch = tuple[Any, str, Callable[[Any], Any]]
 
@@ -39,7 +39,7 @@ def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 
     The list is empty if diffprivlib is not imported.
     """
-    mechanisms = imported_module("diffprivlib.mechanisms")
+    mechanisms = get_loaded_module("diffprivlib.mechanisms")
     if mechanisms is None:
         return []
     # Transformers are left out, because they call the mechanism that they wrap.
@@ -168,7 +168,7 @@ def list_opendp_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
 
     The list is empty if OpenDP is not imported.
     """
-    module = imported_module("opendp.mod")
+    module = get_loaded_module("opendp.mod")
     if module is None:
         return []
 
@@ -233,7 +233,7 @@ def list_scipy_patches(get_active_run: Callable[[], Any]) -> list[Patch]:
     generator was exchanged later. The replaced method draws from the generator that is global when
     the method is called. The list is empty if scipy.stats is not imported.
     """
-    module = imported_module("scipy.stats._distn_infrastructure")
+    module = get_loaded_module("scipy.stats._distn_infrastructure")
     if module is None:
         return []
     state = np.random.mtrand._rand

@@ -37,7 +37,7 @@ from .attack import ScoreAttack
 from .bins import TRANSFORMS, ColumnBins, classes_by_input_values, float_blocks, largest_magnitude
 from .grains import column_tolerances
 from .ratios import (
-    equal_count_run_index,
+    equal_count_set_index,
     log_ratios,
     run_index_by_ratio,
     shrink_ratios_to_0,
@@ -444,7 +444,7 @@ def _fit_scores_without_patterns(pilot: Pilot, transform: str) -> Iterator[Addit
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins suit weak signals, and are best if several columns share them.
             if some is kinds[-1]:
-                runs += [equal_count_run_index(k, k_prime, 2), equal_count_run_index(k, k_prime, 4)]
+                runs += [equal_count_set_index(k, k_prime, 2), equal_count_set_index(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)

@@ -193,7 +193,7 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
         yield part, np.require(rows[part], np.float64, ("C", "A"))
 
 
-def transform_each_row(rows: Array, transform: str) -> Floats:
+def difference_or_sort_rows(rows: Array, transform: str) -> Floats:
     """Convert rows to float64 and transform each row in one of three ways.
 
     "values" changes no entry. "differences" gives the first entry, and then the differences between
@@ -331,7 +331,7 @@ class ColumnBins(NamedTuple):
 
         The bins of each column are counted from 0. The result has the shape of the sample.
         """
-        values = transform_each_row(sample, self.transform)
+        values = difference_or_sort_rows(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
         columns = zip(values.T, np.split(self.edges, self.offsets[1:-1]), strict=True)
         for i, (entries, edges) in enumerate(columns):

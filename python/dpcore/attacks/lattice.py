@@ -421,7 +421,7 @@ def _epsilon_score_pairs(table: Table) -> list[tuple[float, Score]]:
     first, last = np.triu_indices(table.edges.size, 1)
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
     fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
-    trace, variance = _off_lattice_excess_z_scores(below, whole, first, last)
+    trace, variance = _off_lattice_z_scores_and_variances(below, whole, first, last)
     # The window itself may favour a side through the real-number law: subtract this from the merit.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     cuts: list[tuple[float, Score]] = []
@@ -500,7 +500,7 @@ def _log_ratio_lower_limit(hits: Floats, hits_prime: Floats) -> Floats:
     return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
-def _off_lattice_excess_z_scores(
+def _off_lattice_z_scores_and_variances(
     below: Floats, whole: Floats, first: Places, last: Places
 ) -> tuple[Floats, Floats]:
     """Test whether fine numbers are more frequent on x; return the excess and its variance.

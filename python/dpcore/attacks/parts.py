@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import choice, instance
 from ..events.event import score_attribute, score_name, scores_of
-from ..mechanisms.answers import mean_file_bytes, noted_row_types, restore_rows
+from ..mechanisms.answers import mean_stored_bytes, noted_row_types, restore_rows
 from ..records import Array, Floats, Record
 from . import objects
 from .arrays import Words
@@ -652,7 +652,7 @@ def rows_within_memory(outputs: Array, max_rows: int) -> int:
         outputs: outputs, shape `(size, ...)`.
         max_rows: largest result.
     """
-    return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, mean_file_bytes(outputs)))))
+    return max(1, min(max_rows, int(_MAX_CHUNK_BYTES / max(1.0, mean_stored_bytes(outputs)))))
 
 
 def prepare_items_and_strings(node: Node) -> tuple[Items | Array, Strings | None]:

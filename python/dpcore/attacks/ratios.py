@@ -115,7 +115,7 @@ def _sum_counts_by_run(counts: Array, run_index: Places) -> Floats:
     return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
 
 
-def equal_count_run_index(k: Array, k_prime: Array, most: int) -> Places:
+def equal_count_set_index(k: Array, k_prime: Array, most: int) -> Places:
     """Divide the bins of each table into sets of neighbouring bins with about equally many draws.
 
     A table has at most `most` sets. `k` and `k_prime` are the numbers of draws on x and on x' in

@@ -67,7 +67,7 @@ _FIRST_CALL_NUMBER: Final = 2**22
 _ROW_NAMES: Final = ("first", "middle", "last")
 
 
-def choose_call_count_and_rows(block: int, trials: int) -> tuple[int, int]:
+def plan_call_size_test(block: int, trials: int) -> tuple[int, int]:
     """Plan a test that compares calls for one output with calls for many outputs.
 
     Args:
@@ -99,7 +99,7 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
         of few trials or slow calls. This tuple also has one sentence if the test compared only some
         columns.
     """
-    calls, rows = choose_call_count_and_rows(draws.block, trials)
+    calls, rows = plan_call_size_test(draws.block, trials)
     if rows <= 1 or is_unbatched(draws.mechanism):
         return (), ()
     if not calls:

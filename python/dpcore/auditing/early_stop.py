@@ -37,7 +37,7 @@ from ..progress import record_interrupt_and_check_second
 from ..records import Counts, PartsRead, SeenOutput
 from ..report.plain import decode_value, encode_value, name_field, to_hint
 from ..results.evidence import Slice, put_numerator_first
-from ..sampling.columns import PilotFacts, pilot_facts
+from ..sampling.columns import PilotFacts, pilot_anomalies
 from ..sampling.driver import Source
 from ..sampling.rows import IndependenceSums, evidence_from_dict, evidence_to_dict, list_doubts
 from ..sampling.workers import count_workers
@@ -322,7 +322,7 @@ class SequentialAudit:
             return
         sides = self.source.outputs(PILOT, 0, self.pilot)
         self._kept.append(sides)
-        self.facts = pilot_facts(sides, self.request.pair_as_floats, claim, self.request.delta)
+        self.facts = pilot_anomalies(sides, self.request.pair_as_floats, claim, self.request.delta)
 
     @property
     def _sought_curve(self) -> Claim | None:

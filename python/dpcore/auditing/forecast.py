@@ -23,7 +23,7 @@ from ..sampling.driver import Shard, Source, Votes, return_outputs_unchanged, ru
 from ..sampling.sources import estimate_times
 from ..sampling.workers import count_workers
 from ..streams import MOST_DRAWS, PILOT, PROBE, trials_per_thread
-from .call_sizes import MAX_CALL_SECONDS, choose_call_count_and_rows
+from .call_sizes import MAX_CALL_SECONDS, plan_call_size_test
 from .early_stop import REFIT_RATIO
 from .pair_choice import plan_rounds
 from .pilot import PilotDraws
@@ -168,7 +168,7 @@ class Forecast:
             single = self.one_by_one or self.block == 1
             probed = max(few, min(trials // 8, many)) if single else many
             probe = _PROBE_CALLS * self.fixed + probed * self.each
-            calls, rows = choose_call_count_and_rows(self.block, trials)
+            calls, rows = plan_call_size_test(self.block, trials)
             longer = self.fixed + rows * self.each
             if longer <= MAX_CALL_SECONDS and not self.one_by_one:
                 probe += 2 * calls * (self.fixed + self.each + longer)

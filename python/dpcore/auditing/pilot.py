@@ -38,7 +38,7 @@ from ..mechanisms.callables import is_unbatched
 from ..records import Array, Counts, Floats, Pair, SeenOutput
 from ..report.shown import on_one_line
 from ..results.evidence import put_numerator_first
-from ..sampling.columns import PilotFacts, pilot_facts
+from ..sampling.columns import PilotFacts, pilot_anomalies
 from ..sampling.driver import Source
 from ..sampling.sources import Place
 from ..streams import PILOT, PROBE
@@ -149,7 +149,7 @@ class PilotDraws:
         return self._facts[-1] if self._facts else PilotFacts()
 
     def _note_facts(self, sides: Sides) -> None:
-        self._facts.append(pilot_facts(sides, self.pair, self.claim, self.goal.delta))
+        self._facts.append(pilot_anomalies(sides, self.pair, self.claim, self.goal.delta))
 
     def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
         """Add to an attack's choice sentences about constant values in the pilot outputs.
@@ -197,7 +197,7 @@ class PilotDraws:
         source.course.add_outputs(rows)
         some = source.draws.draw(PROBE, 0, place)
         n_rows = max(
-            _MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.mean_file_bytes(some)))
+            _MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, answers.mean_stored_bytes(some)))
         )
         return n_rows, some.dtype.kind in "OUSV"
 

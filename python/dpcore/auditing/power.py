@@ -390,7 +390,7 @@ def _plan_from_pilots(
             best = gaussian_event_rates(*whole, request.delta, request.confidence, power)
         return replace(pilots, true=true, power=power, assumed=best)
 
-    for turn, (size, last) in enumerate(iterate_sizes(pilot)):
+    for turn, (size, last) in enumerate(iterate_pilot_sizes(pilot)):
         begun = time.perf_counter()
         pilots = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / _EVENTS_PER_ROUND))
@@ -582,7 +582,7 @@ class Pilots:
         )  # fmt: skip
 
 
-def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
+def iterate_pilot_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     """Yield the sizes of the trial audits that choose events for a plan, one size for each round.
 
     Args:

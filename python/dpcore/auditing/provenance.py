@@ -24,7 +24,7 @@ from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
 from ..mechanisms.callables import Repeated
 from ..mechanisms.commands import Tool
-from ..packages import imported_attribute
+from ..packages import attribute_if_imported
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Provenance
 from ..results.outputs_audits import OutputsAudit
@@ -168,7 +168,7 @@ def _list_definitions(layer: Any) -> list[Any]:
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
     parts, held = [type(layer)], getattr(layer, "__dict__", {})
-    if isinstance(layer, imported_attribute("torch.nn", "Module") or ()):
+    if isinstance(layer, attribute_if_imported("torch.nn", "Module") or ()):
         parts += map(type, layer.modules())
     elif _get_package(type(layer)) == "dpcore" and "encoder" in held:
         for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
@@ -182,7 +182,7 @@ def _list_definitions(layer: Any) -> list[Any]:
 
 def _is_installed(definition: Any) -> bool:
     """Return True if a function or class belongs to an installed package, and not to the user."""
-    file = imported_attribute(_get_module(definition), "__file__") or ""
+    file = attribute_if_imported(_get_module(definition), "__file__") or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -291,7 +291,7 @@ def _get_version(package: str) -> str:
     """Return the version of an imported package, or an empty text if it has no version."""
     if package == "dpcore":
         return __version__
-    version = imported_attribute(package, "__version__")
+    version = attribute_if_imported(package, "__version__")
     if isinstance(version, str):
         return version
     from importlib import metadata

@@ -31,7 +31,7 @@ from ..mechanisms.declarations import (
     stated_score_function_or_empty,
 )
 from ..mechanisms.native import describe_natively
-from ..packages import has_all, imported_attribute
+from ..packages import attribute_if_imported, has_all
 from ..pairs import Searched, distance
 from ..pairs.differences import inputs_equal, pair_lists_to_float_arrays
 from ..pairs.neighbours import neighbour_of
@@ -482,7 +482,7 @@ def _refuse_noiseless_encoder(mechanism: Any, pair: Any) -> None:
     owner = (
         mechanism.__self__ if isinstance(mechanism, (MethodType, BuiltinMethodType)) else mechanism
     )
-    module = imported_attribute("torch.nn.modules.module", "Module") or ()
+    module = attribute_if_imported("torch.nn.modules.module", "Module") or ()
     if isinstance(owner, module) or has_all(owner, "encode") or isinstance(mechanism, Mapping):
         need = (
             "a mechanism, and not an encoder of texts (write "

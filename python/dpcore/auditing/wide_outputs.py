@@ -33,7 +33,7 @@ from ..errors import invalid, mistyped
 from ..events.event import Batch, Rough, Score, is_built_in, score_attribute, score_name, scores_of
 from ..pairs.differences import pair_to_vectors
 from ..records import Array, Floats, Ints, Pair, PartsRead, Record
-from ..sampling.columns import PilotFacts, describe_constant_outputs, entries_equal, pilot_facts
+from ..sampling.columns import PilotFacts, describe_constant_outputs, entries_equal, pilot_anomalies
 from ..sampling.driver import Source
 from ..streams import PILOT, SELECTION
 from .column_screen import ColumnSums, centre_and_bin_width, choose_columns, fit_diagonal_score
@@ -529,7 +529,7 @@ def _facts_on_constant_outputs(
     steady = all(side.steady.size == side.centre.size for side in sums)
     if steady and len(firsts) == 2 and bool(entries_equal(*firsts).all()):
         return PilotFacts(describe_constant_outputs(sums[0].rows, firsts[0]), True)
-    notes = pilot_facts(rows, pair, claim, delta).notes
+    notes = pilot_anomalies(rows, pair, claim, delta).notes
     return PilotFacts("", steady, tuple(_renumber_columns(note, entries) for note in notes))
 
 

@@ -163,7 +163,7 @@ class TailCounts(NamedTuple):
         """Return a copy with only the cells (intervals of the score) from index `cell` on."""
         return TailCounts(self.scores[cell:], self.own[:, cell:], self.other[:, cell:], self.sizes)
 
-    def resample(self) -> TailCounts:
+    def with_bootstrap_samples(self) -> TailCounts:
         """Return a copy of these counts with 20 bootstrap samples added. The seed is fixed."""
         generator = np.random.default_rng(0)
         own, other = (
@@ -237,7 +237,7 @@ def find_tail_index_and_bound(
     short, chosen = second - first, min(start, points.size - 1) - first
     if not _is_log_ratio_a_sloped_line(tail, short):
         return None
-    samples = tail.resample()
+    samples = tail.with_bootstrap_samples()
     rates = samples.fitted_tail_probabilities()
     long, near = predict(*rates), predict(*samples.beyond(short).fitted_tail_probabilities())
     now = long[:, [chosen]] if chosen >= 0 else np.full((_BOOTSTRAPS + 1, 1), counted)

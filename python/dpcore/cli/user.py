@@ -21,7 +21,7 @@ from ..advice import suggest_word
 from ..errors import invalid, mistyped
 from ..mechanisms.callables import has_no_size_argument, repeat
 from ..mechanisms.declarations import get_or_default, is_native
-from ..packages import imported_module
+from ..packages import get_loaded_module
 from ..records import Pair
 from .endings import Usage, to_usage_errors, wrap_user_errors
 
@@ -160,7 +160,7 @@ def _import_file(path: Path) -> ModuleType:
         raise Usage(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    cloud = imported_module("cloudpickle")
+    cloud = get_loaded_module("cloudpickle")
     if cloud is not None:
         # Workers of a cluster cannot import this file, so its code is sent to them.
         cloud.register_pickle_by_value(module)

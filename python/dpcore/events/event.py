@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real
-from ..packages import imported_module
+from ..packages import get_loaded_module
 from ..records import Pair, Record, get_attribute
 from ..report.shown import qualname_of
 from ..suggestions import explain_argument_errors
@@ -62,7 +62,7 @@ class Batch:
     @staticmethod
     def supports(tensor: Any) -> bool:
         """Return True if events can be evaluated on the device of the tensor, without a copy."""
-        torch = imported_module("torch")
+        torch = get_loaded_module("torch")
         return (
             tensor.layout == torch.strided
             and tensor.device.type not in _WITHOUT_FLOAT64
@@ -117,7 +117,7 @@ class Batch:
 
     def row_sums(self) -> Any:
         """Return the sum of the entries of each output, in float64."""
-        return self.flat.sum(1, dtype=imported_module("torch").float64)
+        return self.flat.sum(1, dtype=get_loaded_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
         """Return the weighted sum of the entries of each output. `weights` is a float64 tensor."""
@@ -125,7 +125,7 @@ class Batch:
 
     def rounded_up_row_norms(self) -> Any:
         """Return an upper bound of the L2 norm of each output, or NaN if an entry is NaN."""
-        flat, torch = self.flat, imported_module("torch")
+        flat, torch = self.flat, get_loaded_module("torch")
         double = flat.dtype == torch.float64
         norms = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
         # Squares of numbers below this bound may underflow.
@@ -134,7 +134,7 @@ class Batch:
 
     def ones_where_at_least_column_edge(self, edges: Any) -> Any:
         """Return 1.0 for each entry that is at least the edge of its column, and 0.0 otherwise."""
-        flat, torch = self.flat, imported_module("torch")
+        flat, torch = self.flat, get_loaded_module("torch")
         # Numbers instead of bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
         edges_above = flat.new_empty(
@@ -215,7 +215,7 @@ class DeviceScores:
         if not bool(near.any()):
             return self.values
         which = near if isinstance(near, np.ndarray) else near.numpy(force=True)
-        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=imported_module("torch").bool)
+        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=get_loaded_module("torch").bool)
         exact = np.asarray(self.score(self.outputs[rows].numpy()), np.float64)
         values = self.values + 0.0
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
@@ -246,7 +246,7 @@ class DeviceScores:
         edges = cache_per_device(
             thresholds, self.outputs, lambda like, _: as_float64(like, thresholds)
         )
-        return imported_module("torch").searchsorted(edges, values, side="right")
+        return get_loaded_module("torch").searchsorted(edges, values, side="right")
 
 
 def _cpu_tensor_as_numpy_view(numbers: Any) -> Any:
@@ -257,7 +257,7 @@ def _cpu_tensor_as_numpy_view(numbers: Any) -> Any:
 
 
 def _get_library(values: Any) -> Any:
-    return np if isinstance(values, np.ndarray) else imported_module("torch")
+    return np if isinstance(values, np.ndarray) else get_loaded_module("torch")
 
 
 def is_built_in(score: Any) -> bool:
@@ -320,7 +320,7 @@ def cache_per_device(owner: Any, outputs: Batch, make: Callable[[Any, str], Any]
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
     """Convert an array to a float64 tensor on the device of the tensor `like`."""
-    return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
+    return like.new_tensor(values.tolist(), dtype=get_loaded_module("torch").float64)
 
 
 def round_up_to_format(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:

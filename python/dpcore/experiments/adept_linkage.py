@@ -27,7 +27,7 @@ from ..text import DocumentLinkage, LinkedOutputs, link, lm, words_of
 from .adept_rewrite import DELTA, StudyTexts, corpus_title, read_or_generate_corpora
 from .base import SEED, Column, Settings, align_columns, encode_fields, setting
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .running import Tabled, cell_seed, record_if_finished, run_jobs, time_run
+from .running import Tabled, cell_seed, run_jobs, time_run, training_of_model
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
@@ -217,7 +217,7 @@ def _train_and_sample_models(texts: StudyTexts, config: Config, progress: bool |
     model = ADePTModel(1.0, variant="scaled", hidden=hidden, embedding=hidden // 2)
     seed = cell_seed(config.seed, f"train/{texts.name}")
     model.fit(list(texts.train), epochs=epochs, pair=False, rng=seed, progress=progress)
-    record_if_finished(model)
+    training_of_model(model)
     candidates_known = tuple(dict.fromkeys(texts.spaced_once))[:candidates]
     rest, valid = texts.train[:-_VALID_TEXTS], texts.train[-_VALID_TEXTS:]
     recipe: dict[str, Any] = {"optimiser": "adam", "epochs": _MODEL_EPOCHS, "progress": progress}

@@ -632,7 +632,7 @@ def _describe_corpus(texts: StudyTexts, width: int, models: list[Fitted], result
     return "\n".join(lines)
 
 
-def _format_true_marked_above_claim(row: Row) -> str:
+def _format_true_epsilon_and_mark_excess(row: Row) -> str:
     return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
@@ -648,7 +648,7 @@ def _format_measured(measured: Measured) -> str:
 _COLUMNS = (
     Column("variant", "variant", left=True),
     Column("claimed", "claimed", "g"),
-    Column("true", _format_true_marked_above_claim),
+    Column("true", _format_true_epsilon_and_mark_excess),
     Column("largest pair", lambda row: row.mean("exact"), ".4g"),
     Column("on z", lambda row: _format_mean_marked_if_refuted(row, "on_vector", 0)),
     Column("on text", lambda row: _format_mean_marked_if_refuted(row, "on_text", 1)),

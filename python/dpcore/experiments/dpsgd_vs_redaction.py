@@ -545,7 +545,7 @@ class Result(Tabled[Config]):
             starts = (each.label for each in self.recipes if each.kind.endswith("public start"))
             sentences += [f"{label}: {self._scores_text(label)}." for label in starts]
             sentences.append(self._check_guarantees())
-        return [*sentences, self._describe_loss_between_corpora()]
+        return [*sentences, self._describe_privacy_loss_of_corpora()]
 
     def _scores_text(self, label: str) -> str:
         value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
@@ -612,7 +612,7 @@ class Result(Tabled[Config]):
             "what is certified of them is a lower bound alone."
         )
 
-    def _describe_loss_between_corpora(self) -> str:
+    def _describe_privacy_loss_of_corpora(self) -> str:
         cells = [cell for cell in self.cells if cell.corpora_hat is not None]
         hats = [cell.corpora_hat or 0.0 for cell in cells]
         missing, size = sum(cell.corpora_rdp is None for cell in cells), len(self.material.rest)

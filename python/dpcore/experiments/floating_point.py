@@ -29,7 +29,7 @@ from ..attacks.lattice import FloatLattice
 from ..errors import choice
 from ..events import event_of
 from ..mechanisms import Gaussian, Laplace
-from ..packages import imported_module
+from ..packages import get_loaded_module
 from ..records import Pair
 from ..report.figures import BLUE, GREY, INK, RED, restyle_figure
 from ..report.rows import align_rows, format_epsilon
@@ -134,7 +134,7 @@ def _diffprivlib_mechanisms() -> Any:
     except ImportError:
         # With scikit-learn 1.6 or later, release 0.6.6 fails to import its models. Its mechanisms
         # do not need them, and are loaded before the error.
-        mechanisms = imported_module("diffprivlib.mechanisms")
+        mechanisms = get_loaded_module("diffprivlib.mechanisms")
         if mechanisms is None:
             raise
         return mechanisms

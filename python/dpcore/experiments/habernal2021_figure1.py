@@ -433,7 +433,7 @@ class Result(Tabled[Config]):
             f"seed {config.seed}",
             _format_shares_by_dim(self),
             _format_sensitivities(self),
-            _format_correction_noise_ratios(self),
+            _format_noise_to_signal_of_remedies(self),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -527,7 +527,7 @@ def _format_sensitivities(result: Result) -> str:
     return f"{title}\n{align_rows(rows, left=())}"
 
 
-def _format_correction_noise_ratios(result: Result) -> str:
+def _format_noise_to_signal_of_remedies(result: Result) -> str:
     costs = {(cost.law, cost.dim, cost.norm): cost for cost in result.correction_costs}
     rows = [["n", "scale: L1", "L2", *chain(*((f"{name}: L1", "L2") for name in LAWS))]]
     for dim in dict.fromkeys(cost.dim for cost in result.correction_costs):

@@ -117,7 +117,7 @@ class Cell(Shown):
         return loss(self._law())
 
     @property
-    def p_values(self) -> tuple[float, float]:
+    def count_p_values(self) -> tuple[float, float]:
         """Two-sided p-values of the two counts of the audit, under the exact vote probabilities.
 
         The audit counts the outputs for which a majority vote over the entries decides for one
@@ -201,7 +201,7 @@ class Result(Tabled[Config]):
         Each audit has two counts of majority votes. Therefore there are 2 len(cells) two-sided
         binomial p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).
         """
-        return min(p for cell in self.cells for p in cell.p_values)
+        return min(p for cell in self.cells for p in cell.count_p_values)
 
     def table(self) -> str:
         """Return one text table per mechanism. Each entry is "empirical loss / exact loss"."""

@@ -215,7 +215,7 @@ def _get_experiment_name(module: str) -> str:
     return _module_without_experiment_suffix(module).rpartition(".")[2].replace("_", "-")
 
 
-def record_if_finished(model: Any) -> Any:
+def training_of_model(model: Any) -> Any:
     """Return the record of the training of a text model, `model.trained`.
 
     If Ctrl-C ended the training early, the function raises KeyboardInterrupt.

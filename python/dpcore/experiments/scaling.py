@@ -98,7 +98,7 @@ class SimulatedWorkers(Workers):
         self._done: dict[int, tuple[Task, float | None]] = {}
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         """Number of tasks that may be waiting or running at the same time on these workers."""
         return 2 * self.count
 
@@ -136,7 +136,7 @@ class SimulatedWorkers(Workers):
             if self._queue:
                 self._begin_task_on_an_idle_worker(end, *self._queue.popleft())
 
-    def wait(self, handles: list[Any]) -> list[int]:
+    def wait_for_any(self, handles: list[Any]) -> list[int]:
         """Advance the virtual clock until at least one task is completed.
 
         Return the numbers of all completed tasks whose results were not yet fetched. `handles` is

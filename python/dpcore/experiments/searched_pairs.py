@@ -80,7 +80,7 @@ class Row(Shown):
     usual: Audit
     searched: Audit
 
-    def supremum(self, report: Audit) -> float:
+    def pair_loss(self, report: Audit) -> float:
         """Compute the exact privacy loss between the two inputs of the audit `report`."""
         return exact_supremum(self.name, (report.pair,))
 
@@ -88,7 +88,7 @@ class Row(Shown):
     def audits(self) -> list[_PairAudit]:
         """The two audits of this mechanism, each with the exact loss between its two inputs."""
         both = (("usual", self.usual), ("searched", self.searched))
-        return [_PairAudit(self.name, kind, audit, self.supremum(audit)) for kind, audit in both]
+        return [_PairAudit(self.name, kind, audit, self.pair_loss(audit)) for kind, audit in both]
 
 
 @time_run()

@@ -157,7 +157,7 @@ class _TextSlices:
         self.lines = self.empty = 0
         self.is_last = False
 
-    def extend(self) -> None:
+    def read_more(self) -> None:
         """Read more bytes, as many as the data has already if a row does not end within the data.
 
         Raises:
@@ -223,7 +223,7 @@ class _TextSlices:
                     yield size, columns
             if self.is_last:
                 return
-            self.extend()
+            self.read_more()
 
 
 class _ColumnBuilder:
@@ -680,7 +680,7 @@ def _first_row_with_raw(slices: _TextSlices) -> tuple[list[str], bytes]:
             return [column["texts"][0] for column in columns], data[: len(data) - len(slices.data)]
         if slices.is_last:
             return [], b""
-        slices.extend()
+        slices.read_more()
 
 
 def _column_type_letters(slices: _TextSlices, places: Sequence[int], width: int, kinds: Any) -> str:

@@ -335,10 +335,10 @@ def _make_mixed_column(items: list[Any], kind: Kind) -> tuple[Array, Cells]:
 
 
 def _parse_cells(lines: str) -> dict[str, Any]:
-    return _parse_lines_as_one_column(lines.encode("utf-8", "replace"))
+    return _parse_number_lines(lines.encode("utf-8", "replace"))
 
 
-def _parse_lines_as_one_column(data: bytes) -> dict[str, Any]:
+def _parse_number_lines(data: bytes) -> dict[str, Any]:
     column: dict[str, Any] = _core.parse_cells(data, "", False, "n", 0, 0, 2**62, True, False)[2][0]
     return column
 
@@ -352,7 +352,7 @@ def _has_unusual_numbers(lines: Iterable[str]) -> bool:
     if b"." not in data and b"e" not in data.lower() and b"-0" not in data:
         return False
     data = data.translate(_LINE_FEEDS, _BETWEEN_NUMBERS)
-    piece = _parse_lines_as_one_column(data)
+    piece = _parse_number_lines(data)
     has_other = not {each >> 16 for each in piece["spellings"]} <= _USUAL_CLASSES
     return has_other or piece["kinds"][1][0] > 0 or re.search(rb"-0(?![.\deE])", data) is not None
 

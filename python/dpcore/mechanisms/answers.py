@@ -679,11 +679,11 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate([rows_to_objects(part) for part in parts])
 
 
-def mean_file_bytes(outputs: npt.NDArray[Any]) -> float:
+def mean_stored_bytes(outputs: npt.NDArray[Any]) -> float:
     """Estimate how many bytes an output needs in a file, as the mean over up to 32 outputs.
 
     Example:
-        >>> mean_file_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        >>> mean_stored_bytes(np.array(["a" * 100, {"key": 1.0}], dtype=object))
         55.5
     """
     if outputs.dtype != object:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, instance, invalid, mistyped
 from ..events.event import Batch, numpy_of
-from ..packages import converts_to_array, has_all, imported_module, is_tensor
+from ..packages import converts_to_array, get_loaded_module, has_all, is_tensor
 from ..progress import count_with_progress
 from ..report.shown import Shown, dotted_name, name_of
 from ..streams import seeded_globals
@@ -297,7 +297,7 @@ def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
 @contextmanager
 def set_torch_threads(count: int) -> Iterator[None]:
     """Return a context in which torch (already imported) uses `count` threads."""
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -324,7 +324,7 @@ def device_text(mechanism: Any) -> str:
     """
     if not makes_tensors(mechanism):
         return ""
-    version = str(imported_module("torch").__version__).partition("+")[0]
+    version = str(get_loaded_module("torch").__version__).partition("+")[0]
     return f"{mechanism.device_type}, torch {version}"
 
 

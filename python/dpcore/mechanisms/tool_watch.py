@@ -69,7 +69,7 @@ class ToolWatch:
             return {}
         with self._lock:
             if self._process is None or self._process.poll() is not None:
-                self.close()
+                self.end_watcher()
                 self._spawn_watcher()
         self._write_to_watcher("starting")
         return {TOOL_VARIABLE: self._token}
@@ -86,7 +86,7 @@ class ToolWatch:
         """Inform the watcher process that the command in `process_group` has ended."""
         self._write_to_watcher(f"ended {process_group}")
 
-    def close(self) -> None:
+    def end_watcher(self) -> None:
         """End the watcher process. The watcher first ends all commands that still run."""
         if self._process is None:
             return
@@ -133,6 +133,6 @@ class ToolWatch:
 TOOL_WATCH: Final = ToolWatch()
 """The watcher of this process."""
 
-atexit.register(TOOL_WATCH.close)
+atexit.register(TOOL_WATCH.end_watcher)
 if os.name == "posix":
     os.register_at_fork(after_in_child=TOOL_WATCH.disconnect_after_fork)

@@ -421,7 +421,7 @@ class _NormBall(Record):
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also converts entries to those of the domain, for example to integers.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        bases, signs = _list_bases(space), _list_vectors_of_minus_1_0_1(space.dim)
+        bases, signs = _list_bases(space), _list_directions_of_change(space.dim)
         places = itertools.product(range(len(bases)), range(len(signs)))
         # Combinations that are early in both lists come first.
         for row, column in sorted(places, key=sum):
@@ -575,7 +575,7 @@ def _require_bounded(domain: Domain) -> Bounded:
     return domain
 
 
-def _list_vectors_of_minus_1_0_1(dim: int) -> list[Floats]:
+def _list_directions_of_change(dim: int) -> list[Floats]:
     """List the directions in which x' may differ from x, as vectors of -1, 0 and 1.
 
     They change one entry, half of the entries or all entries, with equal or with mixed signs.

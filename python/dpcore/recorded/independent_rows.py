@@ -64,7 +64,7 @@ from ..errors import invalid, real
 from ..events.event import Event, Score, evaluate_event, hits_of
 from ..records import Array, Counts, Floats, Pair
 from ..results.evidence import Finding, put_numerator_first
-from ..sampling.columns import list_columns, pilot_facts
+from ..sampling.columns import list_columns, pilot_anomalies
 from ..sampling.replay import encode_rows
 from .sides import Sides
 
@@ -252,7 +252,7 @@ def choose_and_count(
     audited = attack_of(attack)
     # An attack without scores is called as a function. A vote needs no separate pilot here.
     fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
-    facts = pilot_facts(pilot.sides, pair, claim, settings[0])
+    facts = pilot_anomalies(pilot.sides, pair, claim, settings[0])
     fitted = replace(fitted, constant=facts.constant, notes=facts.list_notes(fitted.event))
     tangent = None
     if curve is not None and fitted.counts is not None:

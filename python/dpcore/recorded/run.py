@@ -48,8 +48,8 @@ from .independent_rows import (
 from .matching import add_number_format_columns, align_fields_and_units
 from .sides import (
     Sides,
-    encode_groups_separately,
     get_display_name,
+    group_labels_to_integers,
     is_str_or_int,
     read_and_align,
     refuse_labels,
@@ -689,7 +689,7 @@ def _read_sides(
         )
         first, second = (_as_output_rows("outputs", side) for side in sides)
         names = (get_display_name(outputs, "outputs"),) * 2
-        return (first, second), names, titles, listed and encode_groups_separately(*listed), notes
+        return (first, second), names, titles, listed and group_labels_to_integers(*listed), notes
     if label_x is not None:
         raise errors.invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -722,7 +722,7 @@ def _read_sides(
         raise errors.invalid("outputs_prime", f"like outputs, {form}", (second.dtype, second.shape))
     names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     rows, other = read[0].groups, read[1].groups
-    numbers = None if rows is None or other is None else encode_groups_separately(rows, other)
+    numbers = None if rows is None or other is None else group_labels_to_integers(rows, other)
     return (first, second), names, titles, numbers, notes + other_notes + spellings
 
 

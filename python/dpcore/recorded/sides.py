@@ -364,7 +364,7 @@ def split_outputs_by_label(
     return sides, titles, cast(tuple[Groups, Groups], listed), notes
 
 
-def encode_groups_separately(first: Groups, second: Groups) -> Sides:
+def group_labels_to_integers(first: Groups, second: Groups) -> Sides:
     """Convert the groups of the rows on x, and those of the rows on x', to integers.
 
     The result is a pair of arrays, for x and for x'. Each array contains the number of the group of
@@ -374,7 +374,7 @@ def encode_groups_separately(first: Groups, second: Groups) -> Sides:
         ValueError: if the same group occurs on x and on x'.
 
     Example:
-        >>> encode_groups_separately(["a", "b", "a"], ["c"])
+        >>> group_labels_to_integers(["a", "b", "a"], ["c"])
         (array([0, 1, 0]), array([0]))
     """
     from ..divergence.points import integer_for_each_label

@@ -18,7 +18,7 @@ from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
 from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import convert_pair, is_native
-from ..packages import imported_module
+from ..packages import get_loaded_module
 from ..pairs import distances
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS
@@ -213,7 +213,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None
-    target = imported_module(module)
+    target = get_loaded_module(module)
     for part in name.split("."):
         target = getattr(target, part, None)
     return f"{module}.{name}" if target is mechanism else None

@@ -320,7 +320,7 @@ def merge_or_keep_early(early: Finding | None, late: Finding | None) -> Finding 
     return replace(early, counts=early.counts + late.counts)
 
 
-def add_or_keep_early(early: Scored | None, late: Scored | None) -> Scored | None:
+def add_if_same_threshold(early: Scored | None, late: Scored | None) -> Scored | None:
     """Add two audits' counts at several thresholds. If the thresholds differ, return `early`."""
     if early is None or late is None:
         return early or late
@@ -732,7 +732,7 @@ class Evidence(Result):
     )
     floats: bool = field(default=False, metadata=field_rule(type_check_reader(bool)))
     curve: Scored | None = field(
-        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), add_or_keep_early)
+        default=None, metadata=field_rule(none_or(type_check_reader(Scored)), add_if_same_threshold)
     )
     slices: tuple[Slice, ...] = field(
         default=(), metadata=field_rule(tuple_reader(Slice), mark_merged)

@@ -191,7 +191,7 @@ def _up_to_4_spread_columns(column_count: int) -> list[int]:
     return [place * (column_count - 1) // max(1, few - 1) for place in range(few)]
 
 
-def pilot_facts(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
+def pilot_anomalies(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
     """Describe what is striking in the pilot (the first outputs of an audit).
 
     The result states which parts of the outputs were constant, and which parts may be seeds. It

@@ -707,7 +707,7 @@ def run_shards(
     flying: dict[Any, Task] = {}
 
     def hand_out() -> None:
-        most = workers.depth if source.pace.longest else min(workers.depth, workers.count)
+        most = workers.max_tasks if source.pace.longest else min(workers.max_tasks, workers.count)
         while len(flying) < most:
             task = again.popleft() if again else next(new, None)
             if task is None:
@@ -719,7 +719,7 @@ def run_shards(
             hand_out()
             if not flying:
                 return
-            for handle in workers.wait(list(flying)):
+            for handle in workers.wait_for_any(list(flying)):
                 task = flying.pop(handle)
                 try:
                     shard = workers.result(handle)

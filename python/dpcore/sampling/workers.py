@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid, mistyped
-from ..packages import imported_attribute, imported_module
+from ..packages import attribute_if_imported, get_loaded_module
 from ..streams import threads_of
 
 _TASKS_PER_WORKER: Final = 2
@@ -101,7 +101,7 @@ class Workers:
     """Number of workers."""
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         """Largest number of tasks that may be submitted and unfinished at the same time."""
         return 1
 
@@ -111,7 +111,7 @@ class Workers:
         done.set_result(function(draws, work, task))
         return done
 
-    def wait(self, handles: list[Any]) -> list[Any]:
+    def wait_for_any(self, handles: list[Any]) -> list[Any]:
         """Wait until at least one of some tasks is finished, and return the finished tasks.
 
         Args:
@@ -151,7 +151,7 @@ class Threads(Workers):
         self._executor, self.count = executor, count
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         """Largest number of tasks that may be submitted and unfinished at the same time."""
         return _TASKS_PER_WORKER * self.count
 
@@ -195,7 +195,7 @@ class Processes(Threads):
         self._large: frozenset[str] | None = None
 
     @property
-    def depth(self) -> int:
+    def max_tasks(self) -> int:
         """Largest number of tasks that may be submitted and unfinished at the same time.
 
         If the mechanism is a large object, this number is small until workers have received the
@@ -249,7 +249,7 @@ class Processes(Threads):
         return stored[1:]
 
     def _dump(self, part: Any) -> bytes:
-        cloud = imported_module("cloudpickle")
+        cloud = get_loaded_module("cloudpickle")
         own = type(self._executor).__module__ == "concurrent.futures.process"
         if cloud is not None and not own:
             return bytes(cloud.dumps(part))
@@ -327,7 +327,7 @@ class Cluster(Processes):
             warnings.filterwarnings("ignore", message="Sending large graph")
             return self._client.submit(*call, pure=False)
 
-    def wait(self, handles: list[Any]) -> list[Any]:
+    def wait_for_any(self, handles: list[Any]) -> list[Any]:
         """Wait until at least one of some tasks is finished, and return the finished tasks.
 
         Args:
@@ -506,7 +506,7 @@ def open_workers(
 
 def is_dask_client(executor: Any) -> bool:
     """Return True if `executor` is a client of a Dask cluster."""
-    client = imported_attribute("distributed", "Client")
+    client = attribute_if_imported("distributed", "Client")
     return client is not None and isinstance(executor, client)
 
 

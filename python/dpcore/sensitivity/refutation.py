@@ -509,7 +509,7 @@ def _make_domain_member_strategy(space: search.Pairs) -> Any:
     else:
         low, high = _entry_limits(space.domain)
         elements, base = _make_entry_strategy(low, high), min(max(0.0, low), high)
-    return _sparse_or_dense(space.domain.dim, elements, base).map(space.clip)
+    return _vector_strategy(space.domain.dim, elements, base).map(space.clip)
 
 
 def _make_entry_strategy(low: float, high: float) -> Any:
@@ -523,7 +523,7 @@ def _make_entry_strategy(low: float, high: float) -> Any:
     return st.integers(first, last).map(float) | anything if first <= last else anything
 
 
-def _sparse_or_dense(dim: int, elements: Any, fill_value: float) -> Any:
+def _vector_strategy(dim: int, elements: Any, fill_value: float) -> Any:
     """Return a strategy for sparse vectors (few entries differ from `fill_value`) or dense ones.
 
     hypothesis simplifies entries to `fill_value` if the example remains a counterexample.
@@ -546,7 +546,7 @@ def _make_pair_strategy(space: search.Pairs) -> Any:
         return st.tuples(members, members)
     if space.can_move:
         radius = float(attr_or_none(space.neighbour, "radius") or 1.0)
-        changes = _sparse_or_dense(space.domain.dim, _make_entry_strategy(-radius, radius), 0.0)
+        changes = _vector_strategy(space.domain.dim, _make_entry_strategy(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
         return built.filter(lambda pair: pair is not None)
     if attr_or_none(space.domain, "neighbouring"):

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import has_masked, invalid, mistyped, show
-from ..packages import imported_module, is_tensor
+from ..packages import get_loaded_module, is_tensor
 from ..pairs import Domain, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import NeighbourArgument, attr_or_none, neighbour_of
@@ -757,7 +757,7 @@ def _ascend_gradient(
 
 def is_torch_module(f: Callable[..., Any]) -> bool:
     """Return True if f is a torch module, without importing torch."""
-    torch = imported_module("torch")
+    torch = get_loaded_module("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
 
 
@@ -766,7 +766,7 @@ class ModuleCalls:
 
     def __init__(self, module: Any, rows: bool) -> None:
         # torch is imported already, because the module exists.
-        torch = imported_module("torch")
+        torch = get_loaded_module("torch")
         self._torch = torch
         self._module = module
         self._rows = rows

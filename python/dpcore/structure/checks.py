@@ -248,7 +248,7 @@ def check_one_sided_noise(sample: Sample) -> CheckOutcome:
 
     The fault is found only if this holds at all tested inputs.
     """
-    noises = sample.noises()
+    noises = sample.noise_by_input()
     n, d = noises[0].shape
     # The noise must be above at every input, or below at every one. Clamped outputs are not.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
@@ -271,7 +271,7 @@ def check_off_centre(sample: Sample) -> CheckOutcome:
 
     The fault is that noise above 0 and noise below 0 are not equally frequent.
     """
-    noises = sample.noises()
+    noises = sample.noise_by_input()
     d = noises[0].shape[1]
     # If the noise is off-centre to different sides at different inputs, x is not the clean vector.
     sides = np.stack([_one_sided_sign_p_values_by_column(noise) for noise in noises])
@@ -297,7 +297,7 @@ def check_atom(sample: Sample) -> CheckOutcome:
 
     The fault is found only if the noise also repeats this value at other inputs of the mechanism.
     """
-    noises = sample.noises()
+    noises = sample.noise_by_input()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _column_mode_is_atom(noises[0])
@@ -571,7 +571,7 @@ def check_rank(sample: Sample) -> CheckOutcome:
     text = f"noise in {rank} of {d} directions: {d - rank} combinations of outputs are exact"
     if rank == 1:
         text = f"one draw of noise for all {sample.varying.size} coordinates (rank 1)"
-        error = _row_min_error_if_noise_removed(sample)
+        error = _error_after_subtracting_row_min(sample)
         if error is not None:
             whole = sample.clean is not None and float(sample.clean.min()) == 0.0
             returned = "the clean vector" if whole else "the clean vector up to one constant"
@@ -617,7 +617,7 @@ def _noise_rank(sample: Sample, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _row_min_error_if_noise_removed(sample: Sample) -> float | None:
+def _error_after_subtracting_row_min(sample: Sample) -> float | None:
     """Return the largest error after the minimum of each row is subtracted from the row.
 
     None if the subtraction does not remove the noise.

@@ -34,7 +34,7 @@ from .. import errors
 from ..adapters import TorchModule, TorchNoise
 from ..mechanisms.callables import Repeated, answers_to_array, rows_of_one_call
 from ..mechanisms.declarations import get_or_default
-from ..packages import has_all, imported_module, is_tensor
+from ..packages import get_loaded_module, has_all, is_tensor
 from ..records import Floats, Pair
 from ..streams import Rng, to_seed
 from ..suggestions import explain_argument_errors
@@ -239,7 +239,7 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
     try:
         os.close(reading)
         try:
-            if (torch := imported_module("torch")) is not None:
+            if (torch := get_loaded_module("torch")) is not None:
                 # torch's thread pool does not survive a fork, and waiting for it would never end.
                 torch.set_num_threads(1)
             answer = (True, np.asarray(work()))

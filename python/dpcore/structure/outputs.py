@@ -250,7 +250,7 @@ class Sample:
         """Rounding error of each coordinate: the gap between floats near its largest value."""
         return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
-    def noises(self) -> list[Floats]:
+    def noise_by_input(self) -> list[Floats]:
         """Return the noise at each input, first at the input that the user gave.
 
         The noise is the outputs minus the vector to which the noise is added. Inputs at which this

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import invalid, mistyped, numeric, real, show, tag_error, vector
 from ..mechanisms.declarations import get_or_default
-from ..packages import has_all, imported_module
+from ..packages import get_loaded_module, has_all
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import (
     NORM_BALLS,
@@ -458,7 +458,7 @@ class Table:
 
 def _is_sparse(table: Any) -> bool:
     # If scipy.sparse was not imported, the table cannot be a sparse matrix.
-    module = imported_module("scipy.sparse")
+    module = get_loaded_module("scipy.sparse")
     return module is not None and bool(module.issparse(table))
 
 

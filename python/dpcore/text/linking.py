@@ -184,7 +184,7 @@ def link(
     texts = as_texts("candidates", candidates)
     if len(texts) < 2:
         raise errors.invalid("candidates", "two texts or more", len(texts))
-    attacker = _LinkingAttacker(_find_method_owner(mechanism), texts, _read_outputs(outputs))
+    attacker = _LinkingAttacker(_owner_or_mechanism(mechanism), texts, _read_outputs(outputs))
     rows = read_truth(truth, len(attacker.outputs), len(texts))
     linkages = []
     for method in methods:
@@ -203,7 +203,7 @@ def _name_mechanism(mechanism: Any) -> str:
     return mechanism.name if isinstance(mechanism, Rewriter) else name_of(mechanism)
 
 
-def _find_method_owner(mechanism: Any) -> Any:
+def _owner_or_mechanism(mechanism: Any) -> Any:
     """Return the object whose method is the mechanism, or the mechanism if it is not a method."""
     function = mechanism.rewrite if isinstance(mechanism, Rewriter) else mechanism
     is_method = isinstance(function, MethodType) and not isinstance(bound_object(function), type)

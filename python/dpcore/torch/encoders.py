@@ -33,7 +33,7 @@ from ..mechanisms.texts import (
     relative_gaps,
     relative_tolerance,
 )
-from ..packages import has_all, imported_attribute, torch
+from ..packages import attribute_if_imported, has_all, torch
 from ..records import get_attribute
 from ..report.shown import Shown, qualname_of
 from ..streams import Generators, seed_and_hide_warnings
@@ -359,7 +359,7 @@ def _wrap_encoder_object(encoder: Any) -> Encoder:
         return encoder
     if isinstance(encoder, dict):
         return Lookup(encoder)
-    kind = imported_attribute("sentence_transformers", "SentenceTransformer")
+    kind = attribute_if_imported("sentence_transformers", "SentenceTransformer")
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
     if isinstance(encoder, torch.nn.Module) and has_all(encoder, "config", "base_model_prefix"):

@@ -365,7 +365,7 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
     return np.concatenate([np.asarray(leaves[path], float).ravel() for path in paths])
 
 
-def mark_visible_moves(function: TracedFunction, draw: DrawTrace, omitted_share: float) -> Flags:
+def mark_visible_changes(function: TracedFunction, draw: DrawTrace, omitted_share: float) -> Flags:
     """Mark the changed random values whose change is visible in the output.
 
     A move changes some random values of the noise on x', so that the run on x' returns the output

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..mechanisms import native
-from ..packages import imported_attribute
+from ..packages import attribute_if_imported
 from ..sampling import sources
 from .draws import Patch, draw_named
 from .forms import is_noisy_value
@@ -157,7 +157,7 @@ def list_own_patches(get_run: Callable[[], TracedRun | None]) -> list[Patch]:
         (owner, "fill_outputs", _wrap_mechanism_sampler) for owner in (native, sources)
     ]
     for place, name, method, law in _LAYERS:
-        layer = imported_attribute(place, name)
+        layer = attribute_if_imported(place, name)
         if layer is not None:
             patches.append((layer, method, _noise_replacer(law) if law else _wrap_laplace_forward))
     return patches

@@ -20,7 +20,7 @@ from .analysis import (
     find_loss,
     find_loss_rounding_error,
     has_larger_loss_when_swapped,
-    mark_visible_moves,
+    mark_visible_changes,
     move_and_costs,
     sum_visible_step_losses,
     trace_both_inputs_with_same_noise,
@@ -337,7 +337,7 @@ class _TraceCourse:
         steps = sum_visible_step_losses(function, draw)
         if draw.move is None:
             return self._is_above_claim(steps, 0.0)
-        shown = np.where(mark_visible_moves(function, draw, omitted_share), draw.costs, 0.0)
+        shown = np.where(mark_visible_changes(function, draw, omitted_share), draw.costs, 0.0)
         if not self._is_above_claim(draw.pure_cost(shown) + steps, draw.find_mu(shown)):
             return False
         # The returned value may show less than the values that were read.
@@ -374,7 +374,7 @@ class _TraceCourse:
         """Describe the noise for which the loss holds, with the reason if it is not all noise."""
         count = f"{len(self.draws):,} draw{'s' if len(self.draws) > 1 else ''}"
         for draw in self.draws:
-            reason = self._tracing_obstacle_or_empty(draw)
+            reason = self._reason_for_partial_coverage(draw)
             if reason:
                 return f"the noise seen in {count}: {reason}"
         if len(self.draws) < _MIN_ABOVE:
@@ -383,7 +383,7 @@ class _TraceCourse:
             return f"the noise seen in {count}: the move changes with the noise"
         return f"every noise: one move in {count}, no noisy value read before the return"
 
-    def _tracing_obstacle_or_empty(self, draw: DrawTrace) -> str:
+    def _reason_for_partial_coverage(self, draw: DrawTrace) -> str:
         run = draw.recorded.run
         if draw.solved:
             place = draw.lost.place.short if draw.lost is not None else run.draws[0].place.short

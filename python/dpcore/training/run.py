@@ -25,7 +25,7 @@ from ..bounds import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric
 from ..events.event import numpy_of
-from ..packages import has_all, imported_module, is_tensor
+from ..packages import get_loaded_module, has_all, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs
 from ..results.outputs_audits import OutputsAudit
@@ -436,7 +436,7 @@ def _append_canaries(records: Any, canaries: Any, chosen: npt.NDArray[np.int_]) 
         return records + [canaries[place] for place in chosen]
     if isinstance(records, np.ndarray):
         return np.concatenate([records, canaries[chosen]])
-    return imported_module("torch").cat([records, canaries[chosen]])
+    return get_loaded_module("torch").cat([records, canaries[chosen]])
 
 
 @explain_argument_errors
@@ -478,7 +478,7 @@ def make_pool(
         pickle.dumps(prepare)
     except (pickle.PicklingError, AttributeError, TypeError):
         raise invalid("prepare", "a function that pickle can store", prepare) from None
-    state = prepare, imported_module("torch") is not None
+    state = prepare, get_loaded_module("torch") is not None
     pool = ProcessPoolExecutor(many, get_context("spawn"), _start_process, state)
     # The first task starts all processes.
     pool.submit(os.getpid)
@@ -494,7 +494,7 @@ def _start_process(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:
     threadpool_limits(1)
     if prepare is not None:
         prepare()
-    if uses_torch or imported_module("torch") is not None:
+    if uses_torch or get_loaded_module("torch") is not None:
         import torch
 
         torch.set_num_threads(1)

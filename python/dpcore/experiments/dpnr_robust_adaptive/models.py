@@ -19,7 +19,7 @@ from ...errors import AssumptionWarning
 from ...report.shown import Shown
 from ...streams import seeded_torch
 from ...text import schedules
-from ..running import cell_seed, record_if_finished
+from ..running import cell_seed, training_of_model
 
 if TYPE_CHECKING:
     from ...text import DPNR, Corpus
@@ -349,7 +349,7 @@ class Bench:
             how: Any = {"rng": cell_seed(config.seed, key), "device": config.device}
             model.fit(ready, schedule=schedule, pair=False, progress=False, **how)
             tests = dict(self._run_tests(model, units, job, key))
-        return Model(job, record_if_finished(model).losses[-1], tests[Test()], tuple(tests.items()))
+        return Model(job, training_of_model(model).losses[-1], tests[Test()], tuple(tests.items()))
 
     def _prepare_texts_once(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
         from ...text.systems.training import units_of

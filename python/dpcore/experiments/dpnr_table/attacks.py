@@ -26,7 +26,7 @@ from ...text import Corpus, TfidfSVD
 from ...text.corpus import fold_case_and_blanks
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_texts
-from ..running import audit_cell, offline_minilm, record_if_finished
+from ..running import audit_cell, offline_minilm, training_of_model
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 
@@ -313,7 +313,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
         from . import defences
 
         model = getattr(defences, case.system)(attribute=list(names), strength=case.strength)
-        record_if_finished(model.fit(corpus, rng=seed, device=device, progress=False))
+        training_of_model(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -323,7 +323,7 @@ def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, dev
     epochs = min(max(-(-_TRAINING_STEPS // steps), _EPOCH_LIMITS[0]), _EPOCH_LIMITS[1])
     how: Any = {"epochs": epochs, "rng": seed, "device": device, "progress": False, **RECIPE}
     model.fit(corpus, schedule=schedule, pair=False, **how)
-    record_if_finished(model)
+    training_of_model(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)

@@ -210,7 +210,7 @@ def _toeplitz_inverse_and_norm() -> tuple[Any, float]:
 
 
 @cache
-def _buffered_inverse_and_norm() -> tuple[Any, float]:
+def _inverse_toeplitz_and_norm() -> tuple[Any, float]:
     """Return the inverse of a buffered Toeplitz matrix, and the norm of its first column."""
     root = "jax_privacy.matrix_factorization.buffered_toeplitz"
     build = import_object(f"{root}:BufferedToeplitz").build
@@ -311,7 +311,7 @@ _JAX: Final = (
          relation="an example with one gradient of norm 1 is added",
          true_loss=_gaussian_epsilon(1.0, 0.05)),
     _jax(name="matrix_factorization_privatizer(BufferedToeplitz)", pair=_STREAM,
-         build=_noise_builder(partial(_make_matrix_privatizer, find=_buffered_inverse_and_norm)),
+         build=_noise_builder(partial(_make_matrix_privatizer, find=_inverse_toeplitz_and_norm)),
          stated=_MATRIX.format("buffered_toeplitz.py"),
          relation="an example with one gradient of norm 1 is added"),
     _jax(name="BandMFExecutionPlanConfig(strategy=[1, .5], noise_multiplier=1)", pair=_STREAM,

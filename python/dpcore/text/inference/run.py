@@ -380,7 +380,7 @@ def infer(
         else:
             reason = reason or "not applicable: every attacker compares the texts of a call"
     judge = replace(judges[2], measure=best.measure)
-    groups = _test_group_ids_if_equal_truth(corpus.groups, parts)
+    groups = _group_ids_or_none_if_truth_varies(corpus.groups, parts)
     # Each chosen model scores the test texts once, for all measures that chose it.
     models = {id(option.model): option.model for option in choices}
     answered = {
@@ -641,7 +641,7 @@ def _measure_majority_or_median_baselines(
     return tuple(floors)
 
 
-def _test_group_ids_if_equal_truth(column: Any, parts: Parts) -> Any:
+def _group_ids_or_none_if_truth_varies(column: Any, parts: Parts) -> Any:
     """Return the group number of each test text, or None if texts of a group differ in value."""
     if column is None:
         return None

@@ -562,7 +562,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[part[i] for i in generator.permutation(len(part))[:batch]] for part in rows]
             softened = [self._soft_masked_word_means(torch, layers, table, part) for part in chosen]
-            loss = _symmetric_gaussian_divergence(*softened)
+            loss = _symmetric_kl_of_fitted_gaussians(*softened)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -634,7 +634,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         return sums / torch.from_numpy(sizes[:, None])
 
 
-def _symmetric_gaussian_divergence(first_rows: Any, second_rows: Any) -> Any:
+def _symmetric_kl_of_fitted_gaussians(first_rows: Any, second_rows: Any) -> Any:
     """Return the KL divergence of two sets of rows, added over the two directions.
 
     Each set of rows is replaced by a Gaussian distribution with independent entries.
