@@ -98,8 +98,8 @@ def advise_on_attribute(cls: type, name: str) -> str:
     """Return advice for a user who reads an attribute `name` that the class `cls` does not have.
 
     The user expects the attribute `name`, because it is common in other packages. The advice names
-    the attributes of `cls` with the same meaning. The text "{}" in the advice is to be replaced by
-    the object. The result is "" if there is no advice.
+    the attributes of `cls` with the same meaning. Replace the text "{}" in the advice by the
+    object. The result is "" if there is no advice.
 
     Example:
         >>> advise_on_attribute(complex, "eps")

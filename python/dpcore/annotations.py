@@ -30,7 +30,7 @@ _SCALAR_NAMES: Final[dict[Any, str]] = {
 
 @lru_cache(maxsize=1024)
 def type_hints_by_name(target: Any) -> dict[str, Any]:
-    """Return the annotated types of a function's arguments or a class's fields, by name.
+    """Return a dict of the annotated types of a function's arguments or a class's fields.
 
     Some annotations contain a name that is imported only for type checkers. An argument with such
     an annotation is left out.

@@ -1,8 +1,8 @@
 """Exact majority-vote probabilities of native mechanisms, and reasons for infinite privacy losses.
 
-The majority vote guesses from one output if the input was x or x'. Entry i of the output votes for
-x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one whose outputs
-the compiled core of dpcore draws, such as `dpcore.Laplace`.
+From one output, the majority vote guesses whether the input was x or x'. Entry i of the output
+votes for x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one
+whose outputs the compiled core of dpcore draws, such as `dpcore.Laplace`.
 
 An audit prints these values in addition to the bound that it certifies. The values are computed in
 real numbers, from the distribution that the mechanism is meant to have. Therefore the values do not
@@ -49,9 +49,9 @@ _CLIP_ROUNDING: Final = 1e-12
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
-    """Probabilities of the two results of the majority vote, as natural logarithms.
+    """Log probabilities of the two results of a majority vote, which guesses the input.
 
-    The majority vote guesses from one output if the input of the mechanism was x or x'.
+    From one output, the majority vote guesses whether the input of the mechanism was x or x'.
 
     Entry i of the output votes for x' if the entry is nearer to x'_i than to x_i, and otherwise for
     x. The result of the vote is x or x'.
@@ -73,7 +73,7 @@ class VoteLaw(Shown):
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """Compute the exact probabilities of the results of the majority vote, on x and on x'.
 
-    The majority vote guesses from one output if the input of the mechanism was x or x'.
+    From one output, the majority vote guesses whether the input of the mechanism was x or x'.
 
     Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if
     the entry is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if
@@ -91,8 +91,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         pair: the two inputs x and x', vectors of finite numbers of equal shape.
 
     Returns:
-        The logarithms of the four probabilities (of the two results of the vote, each on x and on
-        x'). The result is None if the mechanism is not native, or if dpcore does not know the
+        The logarithms of the four probabilities: of the two results of the vote, each on x and on
+        x'. The result is None if the mechanism is not native, or if dpcore does not know the
         distribution of its noise. The result is also None if more than 4096 entries vote and the
         p_i are not all equal.
 
@@ -127,8 +127,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
 def loss(law: VoteLaw) -> float:
     """Compute the privacy loss of a majority vote from the probabilities of its two results.
 
-    The majority vote guesses from one output if the input was x or x'. The loss is the larger value
-    of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
+    From one output, the majority vote guesses whether the input was x or x'. The loss is the larger
+    value of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
 
     Args:
         law: the probabilities of the two results of the vote, on input x and on input x'.
@@ -152,10 +152,10 @@ def loss(law: VoteLaw) -> float:
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute the exact privacy loss of the majority vote between two inputs x and x'.
 
-    The majority vote guesses from one output if the input was x or x'. Entry i of the output votes
-    for x' if the entry is nearer to x'_i than to x_i, and otherwise for x. Entries with x_i equal
-    to x'_i do not vote. The result of the vote is the input with more votes. The loss is the larger
-    value of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
+    From one output, the majority vote guesses whether the input was x or x'. Entry i of the output
+    votes for x' if the entry is nearer to x'_i than to x_i, and otherwise for x. Entries with x_i
+    equal to x'_i do not vote. The result of the vote is the input with more votes. The loss is the
+    larger value of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
 
     Args:
         mechanism: a mechanism, such as `dpcore.Laplace`. A mechanism is native if the compiled core
@@ -195,7 +195,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
 
     - Noise that is never negative. Each output entry is then at least as large as the input entry.
       Therefore output values between x_i and x'_i have probability 0 on the input with the larger
-      entry i, but not on the other input.
+      entry i, but a positive probability on the other input.
     - Bounded noise. The range of possible values of an output entry then depends on the input
       entry.
     - No noise. The output is then equal to the input.

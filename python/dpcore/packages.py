@@ -88,7 +88,7 @@ def attribute_if_imported(module: str, name: str) -> Any:
 
 
 def require_module(module: str, who: str, install: str | None = None) -> Any:
-    """Import a module and return it; if it is missing, explain how to install it.
+    """Import a module and return it, or explain how to install a missing module.
 
     Args:
         module: dotted name of the module.
@@ -121,11 +121,11 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
 
 @contextmanager
 def use_one_blas_thread() -> Iterator[None]:
-    """Return a context manager: in its `with` block, BLAS libraries use only one thread.
+    """Return a context manager that limits BLAS (the linear algebra of numpy) to one thread.
 
     The last bits of matrix products then do not depend on the number of CPU cores. Several Python
-    threads may use this context manager at the same time. The limit then ends when the last of
-    their `with` blocks ends.
+    threads may use this context manager at the same time. The limit then ends when the last `with`
+    block of these threads ends.
 
     Example:
         >>> import numpy as np

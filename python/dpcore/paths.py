@@ -35,7 +35,7 @@ def require_path(name: str, path: Any) -> Path:
 def name_path_errors(
     path: Path, purpose: str, name: str = "path", kind: str = "file"
 ) -> Iterator[None]:
-    """Return a context manager that makes the messages of file system errors name an argument.
+    """Return a context manager that adds the name of an argument to file system errors.
 
     Args:
         path: path of the file or folder.

@@ -156,7 +156,7 @@ class Progress:
                 sys.stderr.flush()
 
     def forecast(self, work: str, seconds: float) -> bool:
-        """Print how long some work will probably take, if this is longer than 30 seconds.
+        """Print the expected duration of some work, if the duration is above 30 seconds.
 
         Args:
             work: description of the work for the message: a noun in the plural, such as "10,000
@@ -328,7 +328,7 @@ def count_with_progress(size: int) -> Iterable[int]:
 
 
 def record_interrupt_and_check_second() -> bool:
-    """Record that the user pressed Ctrl-C; return True if it is the second time in 2 seconds.
+    """Record that the user pressed Ctrl-C, and return True at the second press in 2 seconds.
 
     If the result is True, the caller ends the program.
     """

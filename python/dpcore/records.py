@@ -512,7 +512,7 @@ register_type("Counts", Counts)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartsRead(Record, word="PartsRead"):
-    """Number of parts of the outputs that an attack compared before it chose an event.
+    """Number of parts (such as vector entries) that an attack compared before it chose an event.
 
     A part is, for example, an entry of a vector, the value of a key, a letter of a text or a bit of
     an integer. The event is a set of outputs. The pilot outputs are the outputs from which the
@@ -568,7 +568,7 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """An output in the chosen event, and how often it occurred when the event was chosen.
+    """One output in the chosen event (a set of outputs), and how often it occurred in the pilot.
 
     An event is a set of outputs. The pilot outputs are the outputs on x and on x' from which the
     event was chosen.

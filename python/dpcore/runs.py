@@ -39,7 +39,7 @@ FilePath = str | os.PathLike[str]
 
 @explain_argument_errors
 class MissingPartsError(ValueError):
-    """Error of `merge_parts`: some trials of an audit are not in any of the merged files.
+    """Error of `merge_parts`: the merged files do not contain all trials of an audit.
 
     The trials of an audit were divided into parts, which were counted separately.
 

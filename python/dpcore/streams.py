@@ -399,7 +399,7 @@ class Generators:
         return drawn
 
     def global_and_other_changed(self) -> tuple[bool, bool]:
-        """Return two bools: if a global generator changed, and if another generator changed.
+        """Return two bools: whether a global generator changed, and whether another one changed.
 
         A generator changed if its state differs from its state when this collection was made.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 def make_visible(text: str, layout: str = "") -> str:
-    r"""Replace control characters and other invisible characters in a text by escape sequences.
+    r"""Replace invisible characters in a text, such as control characters, by escape sequences.
 
     The escape sequences are those of `repr`, such as `\n` for a line end.
 

@@ -93,16 +93,17 @@ class DiffPrivLib(Adapter):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon of the wrapped mechanism, to be tested by an audit, or None.
+        """The epsilon that the wrapped mechanism promises, or None.
 
-        The value is None if delta is above 0, or if the inputs are neither numbers nor categories.
+        An audit tests this epsilon by default. The value is None if delta is above 0, or if the
+        inputs are neither numbers nor categories.
         """
         is_supported = self._is_one_of(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
         return pure_epsilon(self.stated) if is_supported else None
 
     @property
     def norm(self) -> str | None:
-        """Norm of the sensitivity: "l1" if the mechanism's inputs are numbers, otherwise None."""
+        """Norm in which the sensitivity is measured: "l1" if inputs are numbers, otherwise None."""
         return "l1" if self._is_one_of(_NUMERIC_FAMILIES) else None
 
     @property

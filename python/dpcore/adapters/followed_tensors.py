@@ -194,10 +194,11 @@ class TensorFollower:
         return np.lib.stride_tricks.as_strided(places, tuple(tensor.shape), strides)
 
     def get_form(self, tensor: Any) -> Any:
-        """Return the traced numbers of a tensor, in an array with the shape of the tensor.
+        """Return an array that states how each entry of a tensor depends on the noise.
 
-        A traced number states how one entry of the tensor depends on the noise. If the tensor does
-        not depend on noise, return a numpy array of its values.
+        The array has the shape of the tensor. It contains traced numbers: each of them states how
+        one entry depends on the noise. If the tensor does not depend on noise, return a numpy array
+        of its values.
         """
         entry = self.get_entry(tensor)
         if entry is None:
@@ -314,10 +315,10 @@ class TensorFollower:
         return self.array_to_tensor(values, None, None) if _is_traced_and_noisy(values) else values
 
     def array_to_tensor(self, form: Any, dtype: Any, device: Any) -> Any:
-        """Convert an array of traced numbers to a tensor with the same values.
+        """Convert an array of traced numbers (values with a record of their noise) to a tensor.
 
         A traced number is a value together with a record of how the value depends on the noise. The
-        record is kept for the new tensor.
+        tensor has the same values, and the record is kept for the tensor.
         """
         value = np.array(form.value if _is_traced_and_noisy(form) else form)
         tensor = self.torch.from_numpy(value.reshape(np.shape(value))).to(device, dtype)
@@ -483,7 +484,7 @@ class TensorFollower:
         return target.requires_grad_() if names.get("requires_grad") else target
 
     def draw_named(self, law: str, loc: Any, scale: Any, shape: Any, dtype: Any) -> Any:
-        """Draw noise from the distribution named `law`; record it and return it as a new tensor."""
+        """Draw and record noise from the distribution with the name `law`; return a new tensor."""
         loc, scale = (_float_array(v) if self.is_tensor(v) else v for v in (loc, scale))
         # The function mode must not observe these calls.
         with self.torch._C.DisableTorchFunction():
@@ -501,7 +502,7 @@ class TensorFollower:
             self.set_traced_array(target, values)
 
     def draw_untraceable(self, function: Any, name: str, args: Any, named: dict[str, Any]) -> Any:
-        """Call a torch function that draws from a distribution that cannot be traced.
+        """Call a torch function whose random numbers dpcore cannot trace.
 
         All runs of the mechanism get the same random numbers from this function.
         """
@@ -530,7 +531,7 @@ class TensorFollower:
         return generator.initial_seed() not in self.run.issued_seeds
 
     def call_seeding_function(self, function: Any, args: Any, named: dict[str, Any]) -> Any:
-        """Call a function that seeds torch's global generator, and record if the seed is fixed.
+        """Call a function that seeds torch's global generator; record whether the seed is fixed.
 
         The seed counts as fixed if it was not drawn at random in the same run. Later draws from the
         global generator then do not count as noise.

@@ -108,9 +108,9 @@ class OpenDP(Adapter):
 
     @property
     def claim_advice(self) -> str:
-        """Text for an error message if an audit of this measurement got no claimed privacy loss.
+        """Advice for the error message of an audit that got no claim (privacy loss to test).
 
-        The text explains how to get the claim from the privacy map of the measurement.
+        The advice explains how to get the claim from the privacy map of this measurement.
         """
         measure = str(self.measurement.output_measure)
         if measure not in _SHOWN_BY or self._metric not in _NEIGHBOUR_RELATIONS:
@@ -180,7 +180,7 @@ class OpenDP(Adapter):
         return str(self.measurement.input_metric).partition("(")[0]
 
     def speaking_of(self, neighbour: Any) -> OpenDP:
-        """Return a copy of this adapter in which `d_in` is the largest distance of two neighbours.
+        """Return a copy of this adapter with `d_in` set to the largest distance of two neighbours.
 
         Args:
             neighbour: a neighbour relation of `dpcore.pairs`, such as `L1(1.0)`.

@@ -157,7 +157,7 @@ class LocalClient(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The pair (epsilon, 0) with the epsilon of the client, or None if it has no epsilon."""
+        """The epsilon of the client as a pair (epsilon, 0). None if the client has no epsilon."""
         return _read_stated(self.client)
 
     def default_pair(self) -> tuple[Pair, ...]:
@@ -212,7 +212,7 @@ class EpsilonFunction(ObjectCalls):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """The (epsilon, delta) with which the function is called, or None if it has no epsilon.
+        """The (epsilon, delta) with which the function is called, or None without an epsilon.
 
         If `arguments` has no epsilon or no delta, the default in the function's signature is used.
         """

@@ -60,7 +60,7 @@ class Adapter(Shown):
 
     @property
     def claim(self) -> float | None:
-        """The epsilon that an audit of the wrapped object tests by default, or None.
+        """Default claim (the epsilon to test) for an audit of the wrapped object, or None.
 
         The property `stated` contains the epsilon and the delta that the object promises. If the
         delta is 0, `claim` is the epsilon. If the delta is above 0, `claim` is None, because an
@@ -101,7 +101,7 @@ def input_array(x: Any) -> npt.NDArray[Any]:
 
 
 def unwrap_single_number(x: Any) -> Any:
-    """Convert an array, list or tuple of one number to the number; return others unchanged."""
+    """Convert an array, list or tuple of one number to this number; keep other inputs unchanged."""
     if type(x) in (list, tuple) and len(x) == 1 and isinstance(x[0], (int, float, np.generic)):
         return unwrap_single_number(x[0])
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):

@@ -78,11 +78,11 @@ _TRANSFORM_NAMES: Final = {
 
 
 class Coding(NamedTuple):
-    """The rule that gives each pattern of an output one whole number, the key of the pattern.
+    """The rule that converts the pattern of an output to one whole number, the key.
 
     The pattern states the kind of value in each column of an output, such as "NaN" or "an ordinary
     number". The range of each column is divided into bins, and the array `keys` has one number for
-    each bin. To compute the key of an output, find the bin of each column that contains the value
+    each bin. To compute the key of an output, find, in each column, the bin that contains the value
     of the output. The key is the sum of the numbers for these bins.
 
     Args:
@@ -98,7 +98,7 @@ class Coding(NamedTuple):
 
 
 def code_kind_per_column(layout: ColumnBins) -> Coding:
-    """Return the rule for keys of patterns: each column adds a digit or a random number.
+    """Return a rule that converts the kinds of value of an output to one whole number, the key.
 
     The key is a whole number that identifies the pattern of an output. The pattern states the kind
     of value in each column, such as "NaN" or "an ordinary number". Each column is one digit of the
@@ -119,13 +119,13 @@ def code_kind_per_column(layout: ColumnBins) -> Coding:
 
 
 def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | None:
-    """Return the rule for keys that count the kinds of value in each class of columns.
+    """Return a rule that converts counts of the kinds of value to one whole number, the key.
 
     The key is a whole number that identifies the pattern of an output. A kind of value is, for
     example, "NaN" or "an ordinary number". The key states how many columns of each class have each
-    kind of value. It does not state which columns have which kind. If the columns of a class are
-    exchangeable, their order carries no information. Return None if the key needs more than 52
-    bits.
+    kind of value. The key does not state which kind each single column has. If the columns of a
+    class are exchangeable, their order carries no information. Return None if the key needs more
+    than 52 bits.
     """
     digits, sizes = _bin_symbol_numbers_and_distinct_counts(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -165,7 +165,7 @@ def _bin_symbol_numbers_and_distinct_counts(layout: ColumnBins) -> tuple[Ints, I
 
 
 class Part(NamedTuple):
-    """A set of columns that depend on each other, but not on other columns.
+    """A set of columns of the outputs that depend on each other, but not on other columns.
 
     Args:
         columns: indices of those columns of the set in which more than one kind of value occurs.
@@ -179,7 +179,7 @@ class Part(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of the pilot outputs, and the number of outputs with each pattern.
+    """The patterns (kinds of value) of the pilot outputs, with the count of each pattern.
 
     The pilot outputs are the first draws of an audit. The pattern of an output states the kind of
     value in each column, such as "NaN", "infinite" or "an ordinary number".
@@ -202,7 +202,7 @@ class Patterns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: ColumnBins, coding: Coding) -> Patterns:
-        """Count the outputs with each pattern, and leave out patterns that occur only once."""
+        """Count the outputs with each pattern (kinds of value), except patterns that occur once."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = arrays.count_values(*sides)
         total = counts.sum(axis=0, dtype=float)
@@ -216,7 +216,7 @@ class Patterns(NamedTuple):
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """Return the share of all pilot outputs that have one of the patterns of this object."""
+        """Return the share of pilot outputs whose pattern (kinds of value) is in this object."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
@@ -235,7 +235,7 @@ class Patterns(NamedTuple):
         return weights
 
     def pattern_group_numbers(self) -> Ints:
-        """Return the group number of each pattern.
+        """Return, for each pattern (kinds of value), the number of its group.
 
         Patterns in one group use the same weights of bins.
 
@@ -409,7 +409,7 @@ class Pilot:
 
 
 def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
-    """Fit several scores (sums of weights of bins) on pilot outputs, the first draws of an audit.
+    """Fit several scores (functions of an output) on pilot outputs, the first draws of an audit.
 
     Args:
         rows: pilot outputs on x, shape `(size, columns)`.
@@ -419,7 +419,8 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
         bins: largest number of quantile bins of a column.
 
     Yields:
-        The scores. The caller chooses one of them with other draws.
+        The scores. Each score is a sum of weights of bins. The caller chooses one score with other
+        draws.
     """
     pilot = Pilot(rows, rows_prime, pair, bins)
     yield from _fit_scores_without_patterns(pilot, "values")
@@ -552,15 +553,14 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
     Args:
         transform: "values", "differences" or "sorted".
-        edges: edges of the bins: the sorted edges of the first column, then those of the second
-            column, and so on.
+        edges: sorted edges of the bins of the first column, then those of the second column, and so
+            on.
         offsets: index in `edges` of the first edge of each column. The last entry is `len(edges)`.
         keys: number that each bin adds to the pattern, shape `(len(edges) + 2 * columns,)`. If the
             array is empty, the score does not use patterns.
         patterns: the patterns with a weight other than 0 or a group other than 0. All entries are
             different.
-        groups: group of each pattern in `patterns`: the row of `weights` for outputs with this
-            pattern.
+        groups: for each pattern in `patterns`, the row of `weights` for outputs with this pattern.
         pattern_weights: weight of each pattern in `patterns`, in units of the log-likelihood ratio.
         weights: weights of all bins, shape `(groups, len(edges) + 2 * columns)`. If the array has 0
             rows, the score is only the weight of the pattern.

@@ -171,7 +171,7 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
 
 
 def has_few_distinct_rows(rows: Array, rows_prime: Array) -> bool:
-    """Return True if the outputs have so few distinct rows that each distinct row can have a score.
+    """Return True if outputs have so few distinct rows that each row can have its own score.
 
     In this case, scores of products, sums or residues of the entries would add no information.
 
@@ -207,7 +207,7 @@ def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
-    """Measure how much a column differs between x and x', as a standard normal deviate.
+    """Return a z-score that measures how much a column differs between x and x'.
 
     A chi-square test compares the values on x with the values on x'. The result is the normal
     quantile with the same upper tail probability as the test statistic.
@@ -217,7 +217,7 @@ def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
 
 
 def chi_square_deviates(chi_squares: Floats, freedoms: Floats) -> Floats:
-    """Convert chi-square statistics to standard normal deviates with the same upper tail areas.
+    """Convert chi-square statistics to z-scores (normal deviates) with the same upper tail areas.
 
     `freedoms` are the degrees of freedom of the statistics. The deviate of a statistic with 0
     degrees of freedom is minus infinity.

@@ -56,8 +56,8 @@ def atoms_of(values: Floats, grain: Tolerance, least: int | None = None) -> Atom
 
     Args:
         values: sample values of the column, sorted and finite, shape `(size,)`.
-        grain: the rounding tolerance of the column: the distance by which rounding may move a
-            value.
+        grain: the rounding tolerance of the column (the distance by which rounding may move a
+            value).
         least: smallest number of values in an atom. Defaults to `size // 2**14`, but at least 4.
 
     Returns:
@@ -94,8 +94,8 @@ def may_have_atoms(ordered: Floats, grains: Sequence[Tolerance], least: int | No
 
     Args:
         ordered: values of each column in increasing order, with NaN last, shape `(columns, size)`.
-        grains: the rounding tolerance of each column: the distance by which rounding may move a
-            value.
+        grains: the rounding tolerance of each column (the distance by which rounding may move a
+            value).
         least: smallest number of values in an atom. Defaults to `size // 2**14`, but at least 4.
     """
     steps = _least_atom_count(ordered.shape[1], least) - 1
@@ -116,6 +116,6 @@ def _least_atom_count(size: int, least: int | None) -> int:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Return a bool for each finite value: True if no atom (frequent value) contains it."""
+    """Return a bool for each finite value: True if it is not one of the frequent values (atoms)."""
     highs = np.append(-np.inf, atoms.highs)
     return values > highs[np.searchsorted(atoms.lows, values, side="right")]

@@ -68,14 +68,14 @@ _MAX_PILOT_DRAWS: Final = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The bound that an audit should certify: the number of draws, the claim and the confidence.
+    """What an audit should certify: the number of draws, the claim and the confidence.
 
     Args:
         trials: number of outputs on x, and also on x', that the audit will count.
         delta: delta of the claim (epsilon, delta).
         confidence: confidence of the certified bound.
-        caution: tail probabilities of the limits that predict the bound from the first draws. The
-            audit tries them in this order until the predicted bound of an event is positive.
+        caution: error probabilities of the limits from which a bound is predicted. The audit tries
+            the probabilities in this order until the predicted bound of an event is positive.
         claim: the claim if it is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. In this case, the certified bound is a
             lower bound on delta.
@@ -89,7 +89,7 @@ class Goal:
     is_total_variation: bool = False
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
-        """Return the bounds on epsilon that events are expected to certify, from the pilot counts.
+        """Predict, from the first draws, which bound on epsilon an audit certifies for each event.
 
         `k` of `n` pilot outputs (first draws) on x and `k_prime` of `n_prime` on x' are in an
         event. The confidence limits of the probabilities have the tail probability `tail`. If the
@@ -105,25 +105,25 @@ class Goal:
         return self.claim.excess(*limits)
 
     def less_cautious_goal(self) -> Goal:
-        """Return a copy of this goal with a less cautious estimate, to compare many events."""
+        """Return a copy of this goal with less cautious predictions, to compare many events."""
         return replace(self, caution=_CAUTION_TAILS[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An event, its direction, and the bound on epsilon that it is expected to certify.
+    """An event (a set of outputs), its direction, and its expected bound on epsilon.
 
     Args:
         event: the event to count.
         direction: "x" or "x_prime": the input in the numerator of the ratio of probabilities.
-        merit: the expected bound on epsilon (a cautious estimate). Below 0, no bound is expected.
+        merit: the expected bound on epsilon (a cautious estimate), or below 0 if none is expected.
             Minus infinity means that rounding can change the event for every threshold.
         counts: counts of the event in the pilot outputs (first draws). `counts.k` is the count on
             x.
-        is_clear: True if a wide gap separates the scores of pilot outputs on x from those on x'.
-        rounding: the best choice if rounding is ignored. None if it is not clearly better.
-        farther: a choice with a threshold farther in the tail, predicted from lines that are fitted
-            to the tail. None if no choice is good.
+        is_clear: True if a wide gap separates pilot scores on x from pilot scores on x'.
+        rounding: the best choice if rounding is ignored. None if this choice is not clearly better.
+        farther: a choice with a threshold farther in the tail, predicted by lines that are fitted
+            to the tail. None if no such choice is good.
     """
 
     event: Above
@@ -177,8 +177,8 @@ def score_tolerance(
 ) -> Tolerance:
     """Return the distance by which rounding errors may move the values of a score.
 
-    If the score has a true attribute `merged`, rounding does not change the score: the result is
-    `EXACT`. If the score has a method `rounding`, this method computes the result from `grains`,
+    If the score has a true attribute `merged`, rounding does not change the score, and the result
+    is `EXACT`. If the score has a method `rounding`, this method computes the result from `grains`,
     the column tolerances. Otherwise, the values on x and x' and the largest of `grains` are used.
     """
     if score_attribute(score, "merged"):
@@ -308,7 +308,7 @@ merit_of: Final = attrgetter("merit")
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
-    """Return a sort key for choices: simple scores come first, then fast scores."""
+    """Return a sort key for chosen events: simple scores come first, then fast scores."""
     return int(score_attribute(choice.event.score, "plainness")), score_ns(choice)
 
 
@@ -316,7 +316,7 @@ def rank_of(choice: Choice) -> tuple[int, int]:
 def simplest_with_wide_gap(
     choices: Sequence[Choice], outputs: Array, outputs_prime: Array, fallback: Choice | None = None
 ) -> Choice:
-    """Return the event with the simplest score among scores with a wide gap between x and x'.
+    """Return the event with the simplest of the scores that separate x from x' by a wide gap.
 
     Args:
         choices: the chosen event of each score; at least one.
@@ -368,9 +368,9 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounding_remark_limit(merit: float) -> float:
-    """Return a limit for the expected bound that an event has if rounding is ignored.
+    """Return the limit above which the report mentions an event whose bound ignores rounding.
 
-    The report shows an event above this limit. `merit` is the chosen event's bound with rounding.
+    `merit` is the expected bound of the event that is chosen with rounding.
     """
     return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
@@ -495,7 +495,7 @@ class Pilot(Protocol):
 
     @property
     def goal(self) -> Goal:
-        """The bound that the audit should certify: number of draws, claim and confidence."""
+        """What the audit should certify: the number of draws, the claim and the confidence."""
 
     @property
     def size(self) -> int:
@@ -505,7 +505,7 @@ class Pilot(Protocol):
         """Return the outputs of the first draws on x and on x' that are kept in memory."""
 
     def counts(self, event: Event, draws_per_input: int) -> Counts:
-        """Count the outputs in an event among the first `draws_per_input` on x, and on x'."""
+        """Count the outputs in an event, in the first `draws_per_input` draws on x and on x'."""
 
     def choose_score_and_event(self, attack: ScoreAttack) -> Fitted:
         """Choose the best score of an attack and the event "score above (or below) a threshold"."""
@@ -578,7 +578,7 @@ class AuditAttack(Shown):
         )
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Choose, on the first draws, the event and the numerator (x or x') of the ratio."""
+        """Choose the event on the first draws, and the input whose probability is the numerator."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -652,7 +652,7 @@ class ScoreAttack(AuditAttack):
         return pilot.choose_score_and_event(self)
 
     def joint(self, columns: Floats, columns_prime: Floats) -> tuple[Score, ...]:
-        """Return scores that combine several numbers of each output, or () (the default).
+        """Return scores that combine several numbers of each output. By default, return ().
 
         If the outputs are not arrays of numbers, numbers such as the lengths of strings are read
         from the outputs. The columns have shape `(size, numbers)` and few distinct values.
@@ -662,11 +662,11 @@ class ScoreAttack(AuditAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Choose a rare event on all pilot outputs (first draws), or return None (default)."""
+        """Choose a rare event on all pilot outputs (first draws). By default, return None."""
         return None
 
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return a score and its values on x and on x', or None (the default).
+        """Return a score and its values on x and on x'. By default, return None.
 
         The value of each output comes from a fit that did not use this output.
         """
@@ -691,7 +691,7 @@ class NumericAttack(ScoreAttack):
     """Scores of an attack that finds no difference; a constant score certifies the bound 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores that are fitted on first draws, or `fallback` if there are none.
+        """Return scores that are fitted on first draws, or `fallback` if there are no scores.
 
         The tuple is empty if the outputs are not rows of at least `least_columns` numbers.
         """
@@ -749,7 +749,7 @@ def attack_name(attack: AuditAttack) -> str:
 class Own(AuditAttack):
     """An attack that calls a user's function to choose the event.
 
-    The counts in the pilot (the first draws) decide if x or x' is in the numerator of the ratio.
+    The pilot counts (of the first draws) decide whether x or x' is in the numerator of the ratio.
 
     Args:
         function: the function `(outputs, outputs_prime, pair) -> event`.
@@ -763,7 +763,7 @@ class Own(AuditAttack):
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Return the user's event, and the numerator (x or x') that gives the larger bound."""
+        """Return the user's event, and the input in the numerator that gives the larger bound."""
         outputs, outputs_prime = pilot.outputs()
         event = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(event):

@@ -155,7 +155,7 @@ def score_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EX
 
 
 def safe_gap_thresholds(values: Floats, values_prime: Floats, grain: Tolerance = EXACT) -> Floats:
-    """Return thresholds that rounding errors cannot make any value of a score cross.
+    """Return thresholds that no value of a score can cross because of rounding errors.
 
     If no such threshold exists, return other thresholds of the score.
     """
@@ -242,10 +242,9 @@ class ColumnBins(NamedTuple):
     """The bins of each column of the outputs, in the form that the Rust core reads.
 
     Args:
-        transform: "values", "differences" or "sorted": the columns are the entries of an output,
-            the differences of neighbouring entries, or the sorted entries.
-        edges: edges of the bins: the edges of the first column, then those of the second column,
-            and so on.
+        transform: "values" if the columns are the entries of an output, "differences" if they are
+            the differences of neighbouring entries, "sorted" if they are the sorted entries.
+        edges: edges of the bins of the first column, then those of the second column, and so on.
         offsets: index in `edges` of the first edge of each column. The last entry is `len(edges)`.
             A column with n edges has n + 1 bins, and then one more bin for NaN.
         symbols: the kind of value in each bin, as a number, shape `(len(edges) + 2 * columns,)`.
@@ -270,8 +269,9 @@ class ColumnBins(NamedTuple):
 
         Args:
             sample: outputs on x and on x' together, shape `(size, columns)`.
-            transform: "values", "differences" or "sorted": the columns are the entries of an
-                output, the differences of neighbouring entries, or the sorted entries.
+            transform: "values" if the columns are the entries of an output, "differences" if they
+                are the differences of neighbouring entries, "sorted" if they are the sorted
+                entries.
             grains: for each column of the sample, the distance by which rounding may move a value.
             bins: number of quantile bins of a column. More bins are added for frequent values and
                 for the tails.
@@ -357,7 +357,7 @@ class ColumnBins(NamedTuple):
 
 
 def classes_by_input_values(pair: Pair, transform: str, columns: int) -> Ints:
-    """Divide the columns of the outputs into classes, and return the class number of each column.
+    """Divide the columns of outputs into classes with equal inputs, and return the class numbers.
 
     Columns i and j are in one class if x_i = x_j and x'_i = x'_j for the inputs x and x'. If the
     number of columns is m times the number of entries of an input, each input is repeated m times.

@@ -699,7 +699,7 @@ class PartsScore(Record, word="OfParts"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two sentences for reports (flag is 1, flag is 0), or None if this score is not a flag."""
+        """Two sentences for reports if this score is a flag (for 1 and for 0), otherwise None."""
         part = self._own_part
         if part is not None:
             return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None

@@ -205,13 +205,13 @@ class Discriminant(NumericAttack):
 
     @np.errstate(over="ignore", invalid="ignore")
     def cross_score(self, outputs: Sequence[Array], outputs_prime: Sequence[Array]) -> CrossScored:
-        """Return a weighted sum of all columns with its values on x and on x', or None.
+        """Return a score (weighted sum of all columns) and its values on x and on x', or None.
 
         The result is None if the pilot (first draws) has many rows (outputs) per column. The weight
-        of a column is ``(m - m') / v``. Here m and m' are the means of the column on x and on x'.
-        The sum of the column's variances on x and on x' is v. The rows are divided into quarters.
-        The value of a row is computed with weights that were fitted on the three quarters without
-        this row.
+        of a column is ``(m - m') / v``. Here m and m' are the means of the column on x and on x',
+        and v is the sum of its variances on x and on x'. The rows are divided into quarters. The
+        value of a row is computed with weights that were fitted on the three quarters without this
+        row.
         """
         fewest = min(sum(map(len, parts)) for parts in (outputs, outputs_prime))
         if not _MIN_FOLDED_ROWS <= fewest < _MAX_FOLDED_ROWS_PER_COLUMN * outputs[0][:1].size:
@@ -338,8 +338,8 @@ class Features(Record, word="Features"):
 
     Args:
         fill: for each entry, the number that replaces a value with a flag of 1.
-        unit: distance between rounded values, one for each entry or one for all entries. With 0,
-            values are not rounded.
+        unit: distance between rounded values, as one number for each entry or one number for all
+            entries. With 0, values are not rounded.
         entries: index of the entry that each flag describes.
         lows: lower end of the interval of each flag. The flag is 1 if the entry lies in this
             interval. The lower end is NaN if the flag marks NaN.

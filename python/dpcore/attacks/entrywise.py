@@ -52,7 +52,7 @@ _MAX_PILOT_ENTRIES: Final = 2**22
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Raise a ValueError if the coordinates of outputs contradict a declaration of independence.
+    """Raise a ValueError if outputs contradict the declaration that coordinates are independent.
 
     The declaration also states that the coordinates of each group have the same distribution. The
     function makes the following tests, separately on x and on x'. The significance level of all
@@ -332,11 +332,11 @@ class Coordinatewise(AuditAttack):
 
     The coordinates with equal (x_i, x'_i) form a group. Coordinates with x_i = x'_i carry no
     information and are left out. For each group the attack learns one set of real numbers. The set
-    is a half-line or, if the expected bound on epsilon is then clearly larger, a union of
-    intervals. The event is "every coordinate lies in the set of its group". Let group g have m_g
-    coordinates. One of the two inputs is chosen for the numerator of the bound. Let p_g be the
-    probability, on this input, that one coordinate of group g lies in the set of the group. Let q_g
-    be the same probability on the other input. Then
+    is a half-line. If a union of intervals has a clearly larger expected bound on epsilon, the set
+    is this union instead. The event is "every coordinate lies in the set of its group". Let group g
+    have m_g coordinates. One of the two inputs is chosen for the numerator of the bound. Let p_g be
+    the probability, on this input, that one coordinate of group g lies in the set of the group. Let
+    q_g be the same probability on the other input. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -442,8 +442,8 @@ class Options(NamedTuple):
     the bound. Let q be this probability on the other input.
 
     Args:
-        log_p: for each set, a pessimistic lower limit of ln p.
-        log_q: for each set, a pessimistic upper limit of ln q.
+        log_p: for each set, a cautious lower limit of ln p.
+        log_q: for each set, a cautious upper limit of ln q.
         make: function that returns the set with a given index.
     """
 

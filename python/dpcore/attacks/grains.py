@@ -56,9 +56,9 @@ class Tolerance:
     Args:
         bits: number of significant bits of the floating-point format of the column. 0 if the
             numbers were never rounded.
-        middle: median magnitude of the nonzero numbers of the column. Smaller numbers get the
-            tolerance of a number of this magnitude, because a sum near 0 has the rounding error of
-            its larger terms.
+        middle: median magnitude of the nonzero numbers of the column. A smaller number gets the
+            tolerance of a number of this magnitude: if the small number is a sum of large terms, it
+            has the rounding error of these terms.
         absolute: distance that is added to the tolerance of every number, in the units of the
             column.
     """
@@ -153,7 +153,7 @@ def estimate_rounding(values: Array, values_prime: Array) -> Tolerance:
 
 
 def merge_grains(grains: Sequence[Tolerance]) -> Tolerance:
-    """Return a rounding tolerance (a grain) that is at least the tolerance of every column."""
+    """Return a rounding tolerance (grain) that is not below the tolerance of any given column."""
     bits = min((grain.bits for grain in grains if grain.bits), default=0)
     middle = max((grain.middle for grain in grains), default=0.0)
     return Tolerance(bits, middle, max((grain.absolute for grain in grains), default=0.0))
@@ -222,11 +222,11 @@ def classify_gaps(ordered: Floats, grain: Tolerance) -> npt.NDArray[np.int8]:
 
 
 def bin_boundary_indices(ordered: Floats, grain: Tolerance) -> Places:
-    """Return the indices i for which two bins may meet between the sorted values i and i + 1.
+    """Return the positions in a sorted array where one bin may end and the next bin may begin.
 
-    For each such index, values i and i + 1 are different real numbers, not one number with
-    different rounding errors. If no such index exists, the function returns indices for which
-    neighbouring cuts between bins have a distance of at least 16 rounding tolerances. Rounding then
-    moves few values from bin to bin.
+    Position i is between the values i and i + 1. These two values are different real numbers, not
+    one number with different rounding errors. If no such position exists, the function returns
+    positions at which neighbouring limits of bins have a distance of at least 16 rounding
+    tolerances. Rounding then moves few values from bin to bin.
     """
     return _core.cuts_of(_c_order_floats(ordered), (grain.bits, grain.middle, grain.absolute))

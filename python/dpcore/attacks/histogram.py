@@ -81,7 +81,7 @@ class LetterEncoder(Record, word="Letters"):
         kind: "whole", "words", "text", "bytes" or "real".
         lows: smallest value of each column in the pilot outputs (first draws), shape `(columns,)`.
         sizes: number of possible letters of each column, shape `(columns,)`.
-        edges: for floats: ends of the intervals of the first column, then those of the second
+        edges: for floats, the ends of the intervals of the first column, then those of the second
             column, and so on.
         labels: letter of each interval, in the order of `edges`. A column with n edges has n + 1
             intervals.
@@ -167,11 +167,11 @@ class LetterEncoder(Record, word="Letters"):
             yield part, raw
 
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
-        """Add the letters of the columns from `first` to `stop - 1` to the code of each row.
+        """Append the letters (small whole numbers) of some columns to the code of each row.
 
-        A letter is a small whole number. The code is one number, and each letter is one digit of
-        the code. If a letter is outside of its range in the pilot (the first draws), the code
-        becomes -1. `raw` has the numbers from which the letters are made.
+        These are the columns from `first` to `stop - 1`. The code is one number, and each letter is
+        one digit of the code. If a letter is outside of its range in the pilot (the first draws),
+        the code becomes -1. `raw` has the numbers from which the letters are made.
         """
         unknown = code < 0
         for column in range(first, stop):
@@ -197,7 +197,7 @@ class LetterEncoder(Record, word="Letters"):
 
 
 def whole_real_text_or_bytes_kind(outputs: Array) -> str | None:
-    """Return the way in which outputs of this dtype are converted to rows of whole numbers.
+    """Return the name of the rule that converts outputs of this dtype to rows of whole numbers.
 
     The result is "whole", "real", "text" or "bytes", or None if the outputs cannot be converted.
     """
@@ -327,7 +327,7 @@ def atoms_by_column(rows: Array, rows_prime: Array) -> list[RealColumn]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Merged, word="Outcomes"):
-    """A score for outputs that are Python objects, given by a table of objects and their scores.
+    """A score for outputs that are Python objects, read from a table of objects and scores.
 
     The score of an object is the log ratio ln(share on x / share on x'). The shares are computed
     from the pilot outputs (first draws). An output that is not in the table has score 0.
@@ -436,12 +436,12 @@ def _nested_floats(items: Iterable[Any]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cells(Merged, word="Cells"):
-    """A score of an output: the log ratio of its counts, ``ln((k + a)/(n + a)) - ln(...)'``.
+    """A score of an output: the log ratio ``ln((k + a)/(n + a)) - ln((k' + a)/(n' + a))``.
 
     Each output is converted to a row of small whole numbers, its cell. Let k of n pilot outputs
     (first draws) on x and k' of n' pilot outputs on x' be in the same cell as the output. The
-    second logarithm has k' and n' in place of k and n. The constant a moves the log ratio of rare
-    cells towards 0. If the cell did not occur in the pilot, the score is 0.
+    constant a moves the log ratio of rare cells towards 0. If the cell did not occur in the pilot,
+    the score is 0.
 
     A long row does not fit into one 64-bit code. Therefore the columns are divided into groups, and
     the numbers of a group are the digits of one code below 2^62. In each group except the first
@@ -451,11 +451,12 @@ class Cells(Merged, word="Cells"):
         letters: the rule that converts outputs to rows of small whole numbers.
         stops: for each group of columns, the index of the first column after the group.
         ends: for each group, the index in `ladders` of the last code of the group, plus 1.
-        ladders: codes that occur in the pilot: first the codes of the first group in increasing
-            order, then those of the second group, and so on. For each group except the first one,
-            the first digit of a code is the index of another code: the code that the same row has
-            in the previous group.
-        values: score of each code of the last group. These codes stand for whole rows.
+        ladders: codes that occur in the pilot. The codes of the first group come first, in
+            increasing order, then those of the second group, and so on. For each group except the
+            first one, the first digit of a code is the index of the code that the same row has in
+            the previous group.
+        values: score of each code of the last group. A code of the last group stands for a whole
+            row.
 
     Raises:
         TypeError: if `letters` is not a `LetterEncoder`.

@@ -230,7 +230,7 @@ def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def classes_of_exponents(class_limits: Ints) -> Places:
-    """Return the class of every exponent from -1074 to 1024, as an array of class numbers.
+    """Return, for every exponent from -1074 to 1024, the number of the class that contains it.
 
     A class is a range of exponents. `class_limits` are the ends of the ranges, in increasing order.
     """
@@ -324,7 +324,7 @@ class Table(NamedTuple):
     The entries `columns` of each output are counted together. `counts` has shape
     `(2, bins, classes)`; the first axis is x and x'. A bin is an interval of values between two
     numbers in `edges`. A class is a range of exponents of the lowest set bit; `exponents` are the
-    ends of these ranges. `ends` is the pair (x_i, x'_i), which is equal for all these entries.
+    ends of these ranges. `ends` is the pair (x_i, x'_i), which is the same for all these entries.
     `ends` is empty if the inputs are unknown.
     """
 

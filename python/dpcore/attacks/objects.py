@@ -1,8 +1,8 @@
 """Python objects in outputs: functions that read numbers, strings and entries from many objects.
 
-A `Items` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A kind
-is a class of types, such as numbers, strings or sequences. A bunch groups its objects by kind once.
-Therefore each function needs only one pass over the objects of one kind.
+An `Items` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A
+kind is a class of types, such as numbers, strings or sequences. An `Items` list groups its objects
+by kind once. Therefore each function needs only one pass over the objects of one kind.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Strings:
 
     @property
     def coded_edge_length(self) -> int:
-        """Number of characters with codes at the start of a string, and also at its end."""
+        """Number of characters that are stored as codes, at each end of a string."""
         return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
@@ -120,7 +120,7 @@ class Strings:
         return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def parse_as_numbers(self, max_strings: int | None = None) -> Floats:
-        """Convert the strings (or the first `max_strings`) to floats, or to NaN if not numeric."""
+        """Convert the strings (or the first `max_strings`) to floats; NaN if not a number."""
         return np.array(
             [parse_number(text) for text in self._python_strings()[:max_strings]], dtype=np.float64
         )
@@ -254,7 +254,7 @@ def _count_equal(row: Any, value: Any) -> int:
 
 
 class Items:
-    """One Python object for each output: the object at the same place of every output.
+    """List with one Python object for each output: the object at the same place of every output.
 
     A place is, for example, one key of a dictionary.
 
@@ -282,7 +282,7 @@ class Items:
         self._compared = 0
 
     def items_of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the indices of the objects of one kind in this bunch, and these objects.
+        """Return the indices of the objects of one kind in this list, and these objects.
 
         A kind is one of the constants of this module, such as `NUMBER`, `TEXT` or `SEQUENCE`.
         """
@@ -293,7 +293,7 @@ class Items:
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def placed_numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the indices of the numbers (real or complex) in this bunch, and these numbers."""
+        """Return the indices of the numbers (real or complex) in this list, and these numbers."""
         where, values_found = self.items_of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -303,7 +303,7 @@ class Items:
 
     @functools.cached_property
     def type_of_each_as_text(self) -> list[str | None]:
-        """The type of each object in this bunch as text, such as 'float', or None if absent."""
+        """The type of each object in this list as text, such as 'float'. None if it is absent."""
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(can_instances_differ_in_type_text, classes))
@@ -314,7 +314,7 @@ class Items:
 
     @functools.cached_property
     def placed_integers(self) -> tuple[Places, list[int]]:
-        """The indices of the integers in this bunch, and a list of these integers."""
+        """The indices of the integers in this list, and a list of these integers."""
         where, numbers = self.items_of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
@@ -324,16 +324,17 @@ class Items:
         return where, list(map(int, numbers))
 
     def placed_integer_32_bit_words(self, word_index: int) -> tuple[Places, Floats]:
-        """Return the indices of the integers in this bunch, and 32 bits of each as a number.
+        """Return the indices of the integers in this list, and 32 bits of each integer.
 
-        The 32 bits start at bit `32 * word_index` of the integer, in two's complement.
+        The 32 bits are returned as a number. They start at bit `32 * word_index` of the integer, in
+        two's complement.
         """
         where, whole = self.placed_integers
         shift, mask = WORD * word_index, 2**WORD - 1
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def placed_int_bits(self, bit_index: int) -> tuple[Places, Floats]:
-        """Return the indices of the integers in this bunch, and the bit `bit_index` of each one.
+        """Return the indices of the integers in this list, and the bit `bit_index` of each one.
 
         Bits are counted from the lowest one, in two's complement. Each bit is 0.0 or 1.0.
         """
@@ -349,7 +350,7 @@ class Items:
         return np.unpackbits(table, axis=1, bitorder="little")
 
     def convert_items(self, kind: str) -> list[Any]:
-        """Convert each object in this bunch to another form, such as parsed JSON or its keys.
+        """Convert each object in this list to another form, such as parsed JSON or its keys.
 
         `kind` names the form. If an object does not have this form, the result for it is `ABSENT`.
         """
@@ -359,11 +360,11 @@ class Items:
         return self._pad_values_with_absent(where, [parse_item(item, kind) for item in items])
 
     def longest_bits(self) -> int:
-        """Return the number of bits of the longest integer in this bunch."""
+        """Return the number of bits of the longest integer in this list."""
         return max((number.bit_length() for number in self.placed_integers[1]), default=0)
 
     def placed_texts(self, kind: int) -> tuple[Places, Strings]:
-        """Return the indices of the strings (or bytes) in this bunch, and these strings."""
+        """Return the indices of the strings (or bytes) in this list, and these strings."""
         if kind not in self._texts:
             where, texts = self.items_of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
@@ -372,13 +373,13 @@ class Items:
 
     @functools.cached_property
     def placed_sequences(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The indices of the sequences and arrays in this bunch, and these sequences as lists."""
+        """The indices of the sequences and arrays in this list, and these sequences as lists."""
         where, rows = self.items_of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(to_list_or_tuple, rows))
 
     def entries_at_place(self, number: int) -> list[Any]:
-        """Return the entry with the index `number` of each sequence in this bunch.
+        """Return the entry with the index `number` of each sequence in this list.
 
         Entries are counted from 0. Negative numbers count from the end of the sequence. The result
         is `ABSENT` if an object is not a sequence or is too short.
@@ -390,7 +391,7 @@ class Items:
         )
 
     def iterate_places(self, from_end: bool = False) -> Iterator[list[Any]]:
-        """Yield the first entry of each sequence in this bunch, then the second entry, and so on.
+        """Yield the first entry of each sequence in this list, then the second entry, and so on.
 
         Each result is a list with one element per output. The element is `ABSENT` if the output has
         no such entry. If `from_end` is True, the entries are counted from the end.
@@ -401,7 +402,7 @@ class Items:
             yield self._pad_values_with_absent(where, list(column))
 
     def nested_entries_at(self, index: Any) -> list[Any]:
-        """Return the entry of each nested sequence in this bunch at an index such as `(1, 0)`."""
+        """Return the entry of each nested sequence in this list at an index such as `(1, 0)`."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
             items = Items(items).entries_at_place(place)
@@ -409,7 +410,7 @@ class Items:
 
     @functools.cached_property
     def placed_mappings(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The indices of the mappings in this bunch, and these mappings.
+        """The indices of the mappings in this list, and these mappings.
 
         A data class is converted to the mapping of its fields, and a data frame to the mapping of
         its columns.
@@ -418,12 +419,12 @@ class Items:
         return where, list(map(table_or_dataclass_mapping, maps))
 
     def values_under_key(self, key: Any) -> list[Any]:
-        """Return the value under the key `key` of each mapping in this bunch, or `ABSENT`."""
+        """Return the value under the key `key` of each mapping in this list, or `ABSENT`."""
         where, maps = self.placed_mappings
         return self._pad_values_with_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def find_equal_items_of_same_type(self, value: Any) -> Flags:
-        """Return, for each object in this bunch, whether it equals `value` and has its class."""
+        """Return, for each object in this list, whether it equals `value` and has its class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -434,7 +435,7 @@ class Items:
         return Members([((type(item), item),) for item in self.items])
 
     def placed_set_or_sequence_members(self, kind: int) -> tuple[Places, Members]:
-        """Return the indices of the sequences (or sets) in this bunch, and their members."""
+        """Return the indices of the sequences (or sets) in this list, and their members."""
         if kind not in self._members:
             where, rows = self.placed_sequences if kind == SEQUENCE else self.items_of_kind(kind)
             self._members[kind] = where, Members(rows)
@@ -449,7 +450,7 @@ class Items:
         return spread
 
     def lengths(self) -> Floats:
-        """Return the length of each object in this bunch: its number of characters or members.
+        """Return the length of each object in this list: its number of characters or members.
 
         The result is NaN for objects without a length.
         """

@@ -138,7 +138,7 @@ class Part(Record, word="Part"):
 
     @property
     def difficulty(self) -> int:
-        """Difficulty of the number that this rule reads, for readers; 0 is the easiest.
+        """How difficult the number of this rule is for readers of a report; 0 is the easiest.
 
         The result is 0 if the number is the whole output, and 1 if it is the value of a key or
         column. It is 2 for a word, 3 for a letter, and 4 for a derived number such as a length.
@@ -483,8 +483,9 @@ class JointParts:
     """A collection of numbers (parts) of the outputs, for scores that combine two or three parts.
 
     A part is one real number that is read from each output, such as the length of a string. The
-    collection contains numbers, flags that state if an object is present, and codes of strings. A
-    string has a code only if few different strings occur at the same place of the outputs.
+    collection contains numbers, flags that state whether an object is present, and codes of
+    strings. A string has a code only if few different strings occur at the same place of the
+    outputs.
     """
 
     def __init__(self) -> None:
@@ -495,7 +496,7 @@ class JointParts:
         """Add a part (a number that is read from each output) and its values.
 
         If `is_copy` is True, the values equal those of an earlier part. Such a copy is not added,
-        unless it is a flag that states if a string has a certain value.
+        unless the copy is a flag that states whether a string has a certain value.
         """
         if part.measure == "is":
             texts = self.texts.setdefault(part.steps, {})
@@ -532,7 +533,7 @@ def name_entries(text: str, names: Sequence[str]) -> str:
 
 
 def renamed_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
-    """Return two sentences about a score for reports, after `rename` has changed each of them.
+    """Change the two sentences that describe a score in reports by `rename`, and return them.
 
     The first sentence states that the score is 1, the second that it is 0. Return None if the score
     has no such sentences.
@@ -658,7 +659,7 @@ def rows_within_memory(outputs: Array, max_rows: int) -> int:
 def prepare_items_and_strings(node: Node) -> tuple[Items | Array, Strings | None]:
     """Prepare the objects at one place of all outputs, so that numbers can be read from them.
 
-    The first result is a `Items` if the objects are Python objects, otherwise the array of the
+    The first result is an `Items` if the objects are Python objects, otherwise the array of the
     objects. If the array contains strings, the second result is an object with these strings.
     Otherwise the second result is None.
     """

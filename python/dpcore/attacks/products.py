@@ -60,7 +60,8 @@ class Frame(NamedTuple):
 
     Args:
         entries: for each column, the index (from 0) of the output entry that the column contains.
-        cuts: for each column, the value below which the sign is -1, and from which it is 1.
+        cuts: for each column, the limit of the sign. Below this limit the sign is -1, otherwise it
+            is 1.
         centres: medians of the columns.
         scales: spreads of the columns. All are above 0.
         many: for each column, True if it has more than two distinct values.

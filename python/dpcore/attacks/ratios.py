@@ -61,7 +61,8 @@ def shrink_ratios_to_0(
         variances: variances of the estimates, of the shape of `ratios`.
         axis: axes over which one t is estimated. None means that t is estimated from the whole
             array.
-        live: True for the ratios that are used. Other ratios are ignored, and their results are 0.
+        live: True for each ratio that is used. All other ratios are ignored, and their results are
+            0.
 
     Returns:
         The reduced ratios, of the shape of `ratios`.

@@ -62,7 +62,7 @@ is the score of repeats made."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """Score of an output: the number of entries that lie outside the interval of the entry.
+    """Score of an output: the number of its entries that lie outside a given interval.
 
     Args:
         lows: lower end of the interval of each entry, shape `(entries,)`. -inf means that the
@@ -186,9 +186,9 @@ class Repeats(Merged, word="Repeats"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtAtoms(Merged, word="AtAtoms"):
-    """Score: number of entries with "values of x only" minus number with "values of x' only".
+    """Score: number of entries with values seen only on x, minus the same number for x'.
 
-    "Values of x only" are values that occurred repeatedly in pilot outputs (first draws) on x, and
+    A value is "seen only on x" if it occurred repeatedly in pilot outputs (first draws) on x, and
     never in pilot outputs on x'. Each value is given by a short interval around it, because
     rounding may change its last digits.
 
@@ -255,10 +255,11 @@ class AtAtoms(Merged, word="AtAtoms"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AtRows(Merged, word="AtRows"):
-    """Score of an output: 1 if it is a listed output of x, -1 if one of x', otherwise 0.
+    """Score of an output: 1 if it was seen only on x, -1 if it was seen only on x', otherwise 0.
 
-    The listed outputs occurred repeatedly on one input, and never on the other input. An output is
-    recognized by a 64-bit hash, which is computed from its entries as float64.
+    The score has a list of outputs that occurred repeatedly on one input, and never on the other
+    input. The score of all other outputs is 0. An output is recognized by a 64-bit hash, which is
+    computed from its entries as float64.
 
     Args:
         codes: hashes of the listed outputs in increasing order, as the function `row_hashes`
@@ -624,11 +625,11 @@ def rare_values_event(
     """Choose an event: the output has one of the rare values that occur on only one input.
 
     Such a value occurs a few times among the pilot outputs (the first draws) on one input, and
-    never on the other input. One half of the pilot would be too small to find such a value, and the
-    other half too small to test it. Therefore the function uses the whole pilot both to find values
-    and to test them. If very many different values repeat, some of them occur on only one input by
-    chance. In this case, the function leaves out each value that is about as frequent as its two
-    neighbours among the sorted values.
+    never on the other input. Half of the pilot would be too small to find such a value, and also
+    too small to test it. Therefore the function uses the whole pilot both to find values and to
+    test them. If very many different values repeat, some of them occur on only one input by chance.
+    In this case, the function leaves out each value that is about as frequent as its two neighbours
+    among the sorted values.
 
     Args:
         outputs: all pilot outputs on x, shape `(size, ...)`.

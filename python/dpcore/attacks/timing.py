@@ -143,7 +143,7 @@ class OutcomeCode(Merged, word="OutcomeCode"):
     """Score of a timed call: the position of its (hashable) output in a list of frequent outputs.
 
     Args:
-        keys: the list: frequent outputs of the pilot calls, on which the event is chosen. The score
+        keys: list of frequent outputs of the pilot calls, on which the event is chosen. The score
             is -1 for an output that is not in the list.
     """
 
@@ -168,7 +168,7 @@ class OutputDistance(Merged, word="OutputDistance"):
 
     Args:
         side: "x" or "x'": the name of the input in the report.
-        point: the input: one number for each entry of an output.
+        point: the input, with one number for each entry of an output.
     """
 
     side: str
@@ -302,7 +302,7 @@ def make_column_table(functions: Sequence[Any], rows: Array) -> Floats:
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Fit scores of the output and the running time of a call, from which events can be made.
+    """Fit scores (functions) of the output and the running time of a call, to make events.
 
     Args:
         rows: timed calls, one per row. The last column is the running time in nanoseconds. The

@@ -75,9 +75,9 @@ class CellRatios(Merged, word="CellRatios"):
     """Score of an output: a number from a table, with two or three entries as indices.
 
     Each entry is converted to a code, and the codes are the indices into the table. The code of an
-    entry is its residue modulo m, or the number of cuts that are at most the entry. Cuts are given
-    limits. The code of NaN is the last index. If codes are residues, the last index is also the
-    code of a number that is not an integer.
+    entry is its residue modulo m, or the number of given limits (cuts) that are at most the entry.
+    The code of NaN is the last index. If codes are residues, the last index is also the code of a
+    number that is not an integer.
 
     Args:
         entries: indices of the output's entries that the score reads, counted from 0, shape

@@ -56,7 +56,7 @@ class Rows:
     sizes: Ints
 
     def row_and_token_ids(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
-        """Replace words (tokens) by numbers, and list which words occur in which outputs.
+        """Replace words (tokens) by numbers, and list the words that occur in each output.
 
         The result is two arrays of equal length. Entry i of the first array is the index of an
         output. Entry i of the second array is the number of a word in this output. A word that

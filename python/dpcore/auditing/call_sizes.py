@@ -85,7 +85,7 @@ def plan_call_size_test(block: int, trials: int) -> tuple[int, int]:
 
 
 def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Test if the distribution of an output depends on the number of outputs in a mechanism call.
+    """Test whether the distribution of an output depends on how many outputs a call makes.
 
     The test compares outputs of calls for one output with outputs of calls for many outputs.
 

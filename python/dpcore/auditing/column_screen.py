@@ -227,7 +227,7 @@ def measure_four_differences(sides: Sequence[ColumnSums]) -> list[Floats]:
 def choose_columns(
     sides: Sequence[ColumnSums], ends: tuple[Floats, Floats] | None
 ) -> tuple[Ints, tuple[Ints, ...]]:
-    """Choose those columns of the outputs from which an attack learns.
+    """Choose the columns of the outputs (rows of numbers) from which an attack learns.
 
     The function chooses the columns in which the distributions of the outputs on x and on x' differ
     most. If `ends` is given, it also chooses the columns in which the inputs differ most.

@@ -72,10 +72,11 @@ def split_at_block_ends(start: int, stop: int, block: int) -> Iterator[tuple[int
 
 @dataclass
 class SequentialAudit:
-    """State of an audit that can stop early: it stops as soon as the claim is refuted.
+    """State of an audit that can stop early: the audit ends as soon as the claim is refuted.
 
     The audit counts trials in slices (ranges of trials). The audit can choose a new event for each
-    slice. A test martingale bets on the counts of each slice.
+    slice. A test martingale bets on the counts of each slice. Its wealth measures the evidence
+    against the claim.
 
     Args:
         source: object that makes the draws of the mechanism.
@@ -86,9 +87,9 @@ class SequentialAudit:
         attack: attack that chooses the events.
         pilot: number of draws per input that are made to choose the first event. These draws are
             not counted.
-        tangent: counts from which the tangent was chosen: the counts of the first event in the
-            pilot draws. The input on which the event is more frequent comes first. None if the
-            claim is not a curve, or if no tangent is chosen yet.
+        tangent: counts of the first event in the pilot draws, from which the tangent was chosen.
+            The input on which the event is more frequent comes first. None if the claim is not a
+            curve, or if no tangent is chosen yet.
         done: number of trials per input that are counted so far.
         martingale: the test martingale after all slices that are counted so far. None for a curve
             without a chosen tangent.

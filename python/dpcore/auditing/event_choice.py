@@ -433,8 +433,8 @@ def choose_by_stated_ratio(score: Score, values: Sides, goal: Goal) -> Choice | 
 
     If the provided ratio is right, ``P(l >= t on x') = E[exp(-l); l >= t on x]``. Therefore draws
     on x show the probability of an event on x', even if the event never occurs in the draws on x'.
-    The function tests if the given values contradict the ratio. If the ratio is wrong and the test
-    does not show the error, the bound of the audit is still valid, but smaller than expected.
+    The function tests whether the given values contradict the ratio. If the ratio is wrong and the
+    test does not show the error, the bound of the audit is still valid, but smaller than expected.
 
     Args:
         score: function that returns the log-likelihood ratio of x over x' for each output.

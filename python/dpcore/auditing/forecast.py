@@ -112,7 +112,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Expected time of one output of the mechanism, in seconds.
+        """Expected time to make one output of the mechanism, in seconds.
 
         This time includes the output's share of the fixed time of a call.
         """

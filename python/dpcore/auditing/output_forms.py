@@ -244,7 +244,7 @@ def _fits_dtype_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Check, in 20 further calls per input, if the outputs always have the types in a note.
+    """Check, in 20 further calls per input, whether outputs always have the types in a note.
 
     If the result is True, the type of an output depends on the input, and not on chance.
 

@@ -51,7 +51,7 @@ class PairCandidates:
         pairs: the given pairs. The tuple is empty if a search proposes the pairs.
         search: the search that proposes pairs, or None if pairs are given.
         neighbour: relation that says which inputs are neighbours. With None, the claim is about the
-            given inputs, and dpcore does not check if they are neighbours.
+            given inputs, and dpcore does not check whether these inputs are neighbours.
         null: True if x and x' may be equal.
         mechanism: the audited mechanism.
     """
@@ -74,7 +74,7 @@ class PairCandidates:
 
     @property
     def max_default_pilot_draws(self) -> int | None:
-        """Upper limit for the default number of pilot draws (which choose the event) per input.
+        """Upper limit for the default number of pilot draws (the first draws) per input.
 
         If a search proposes pairs of texts, the limit is the budget of the search. Otherwise the
         value is None, and the number is not limited.
@@ -86,8 +86,9 @@ class PairCandidates:
     def relation(self) -> str:
         """Text that describes which inputs are neighbours.
 
-        The text describes the relation of the claim or, if the claim has no relation, the relation
-        of the search that proposes pairs. The text is empty without a relation.
+        The text describes the relation of the claim. If the claim has no relation, the text
+        describes the relation of the search that proposes pairs. The text is empty without a
+        relation.
         """
         by = self.neighbour
         if by is None and self.search is not None:
@@ -306,7 +307,7 @@ def choose_pair(
     seed: int,
     course: TimeLog,
 ) -> tuple[Pair, Searched | None]:
-    """Choose the pair of inputs that promises the largest certified bound on epsilon.
+    """Choose the pair of inputs with the largest expected bound on epsilon.
 
     The pairs are compared in rounds, on draws of the mechanism. These draws are not counted in the
     audit. If the pairs were given, only the best third of the pairs goes to the next round.

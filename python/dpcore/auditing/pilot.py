@@ -152,7 +152,7 @@ class PilotDraws:
         self._facts.append(pilot_anomalies(sides, self.pair, self.claim, self.goal.delta))
 
     def note_constant_outputs(self, fitted: Fitted, *, null: bool) -> Fitted:
-        """Add to an attack's choice sentences about constant values in the pilot outputs.
+        """Add sentences about constant pilot outputs (first draws) to the choice of an attack.
 
         Args:
             fitted: the choice of the attack: the event to count, and notes for the report.
@@ -418,7 +418,7 @@ def _has_part_rare_on_one_side(outputs: Array, outputs_prime: Array) -> bool:
 
 
 def name_columns(event: Event, names: tuple[Any, ...]) -> Event:
-    """Return the same event with a description in which columns have their names.
+    """Return a copy of an event whose description contains the names of the columns.
 
     The description of the given event contains only the indices of the columns. If the columns have
     no names, the event is returned unchanged.

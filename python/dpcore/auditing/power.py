@@ -143,8 +143,8 @@ def plan(
         confidence: confidence level of the bound in the planned audit, strictly between 0 and 1.
             The pytest fixture `dp_audit` uses .9999.
         power: probability with which the audit shall refute the claim, strictly between 0 and 1.
-        canaries: number of test records of one training run. A fair coin decides for each record if
-            the training data contain it.
+        canaries: number of test records of one training run. A fair coin decides for each record
+            whether the training data contain the record.
         guesses: number of canaries for which the auditor guesses whether the canary was included
             (an int). A float up to 1.0 is the share of these canaries among all canaries.
         attack: attack on the mechanism, as in `dpcore.audit`.
@@ -434,7 +434,7 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pilots:
-    """Events that several small trial audits chose, and the counts of these events on new draws.
+    """Events that small audits (trial audits) chose for a plan, and their counts on new draws.
 
     The number of trials of a real audit is planned from these counts.
 
@@ -510,9 +510,10 @@ class Pilots:
 
     @property
     def cautious_trials(self) -> int | None:
-        """Approximate planned number of trials, from confidence limits on event probabilities.
+        """Approximate number of trials that the planned audit needs, computed cautiously.
 
-        The value is None if no number of trials is enough.
+        The number is computed from confidence limits on event probabilities. The value is None if
+        no number of trials is enough.
         """
         return self.trials(_LIMIT_FAILURE, rough=True)
 
@@ -539,10 +540,9 @@ class Pilots:
 
     @property
     def trials_to_match(self) -> int:
-        """Smallest number of trials with which an audit finds equally good events.
+        """Smallest number of trials with which an audit finds events as good as the chosen ones.
 
-        The comparison is with the events of this object. An audit with fewer trials chooses its
-        event on fewer draws, and so finds a worse event.
+        An audit with fewer trials chooses its event on fewer draws, and so finds a worse event.
         """
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
@@ -583,15 +583,18 @@ class Pilots:
 
 
 def iterate_pilot_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Yield the sizes of the trial audits that choose events for a plan, one size for each round.
+    """Yield, for each round of planning, the number of trials of the small audits in the round.
+
+    In each round, small audits choose events. The plan (number of trials) is computed from counts
+    of these events.
 
     Args:
         pilot: largest number of draws per input on which events are counted in a round. None means
             2**20.
 
     Yields:
-        Two values for each round: the number of trials of the trial audits, and True if the round
-        is the last one.
+        Two values for each round. The first is the number of trials of each small audit. The second
+        is True if the round is the last one.
     """
     most = (
         _MAX_PILOT_TRIALS if pilot is None else integer("pilot", pilot, _EVENTS_PER_ROUND)
@@ -617,8 +620,8 @@ def run_eight_pilots(
         mechanism: the mechanism, as in `dpcore.audit`.
         size: number of trials in each of the eight small audits. The events are counted on eight
             times as many draws per input.
-        aim: number of trials for the eight small audits that replaces `size`. The number of counted
-            draws still depends on `size`. None means `size`.
+        aim: number of trials that each of the eight small audits uses in place of `size`. The
+            number of counted draws still depends on `size`. None means `size`.
         seed: two numbers: the seed of all draws, and the index of the round.
         progress: True to show a progress bar.
         **stated: other arguments of `dpcore.audit`.

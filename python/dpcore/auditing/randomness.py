@@ -96,7 +96,7 @@ class TimedDraws(CallableDraws):
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Test if a mechanism repeats its outputs when it gets a generator with the same seed.
+    """Test whether a mechanism repeats its outputs if it gets a generator with the same seed.
 
     Args:
         draws: object that draws outputs of the mechanism.
@@ -139,8 +139,8 @@ def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared
 
     The check is for mechanisms that use other randomness than the given generator. If several
     processes draw outputs, each process has a copy of the mechanism and of its random generators.
-    The copies of a generator give the same numbers in all processes. Random numbers from the
-    operating system, however, differ between processes.
+    All copies of a generator give the same numbers, so the outputs would repeat. Random numbers
+    from the operating system, however, differ between processes.
 
     Args:
         draws: object that draws outputs of the mechanism.
@@ -149,9 +149,9 @@ def has_global_noise_or_raises(draws: CallableDraws, trials: int, shared: Shared
             error message shows both.
 
     Returns:
-        True if the randomness comes from the global generators of Python, numpy or torch, because
-        dpcore can set the seeds of these generators for each block of trials. False if the
-        randomness does not come from generators in this process.
+        True if the randomness comes from the global generators of Python, numpy or torch. dpcore
+        can set the seeds of these generators for each block of trials. False if the randomness does
+        not come from generators in this process.
 
     Raises:
         ValueError: if the randomness comes from another generator in this process. The error is
@@ -345,7 +345,7 @@ class _RepeatedSide:
 
 
 def log_chance_pairs_equal(group_sizes: npt.NDArray[np.intp]) -> float:
-    """Compute the log probability that outputs in random pairs are equal within each pair.
+    """Compute the log probability that random pairs of outputs all consist of equal outputs.
 
     Suppose that r outputs are drawn twice, and that equal outputs form groups. The 2r outputs are
     divided into r pairs at random. The number of such divisions is (2r - 1)!!. If a group has m

@@ -118,7 +118,7 @@ def register_early_look(runs: Iterable[RunFile]) -> None:
 
 
 def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
-    """Compare the counted parts of an audit with the records of all counts that were begun.
+    """Compare the counted parts of an audit with the records of all parts whose count began.
 
     A part is a share of the trials that one process counts.
 

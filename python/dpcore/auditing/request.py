@@ -105,8 +105,8 @@ class UnsettledRequest(Arguments):
     - `fields`: field names of an output, or an empty tuple;
     - `columns`: column names of the outputs, or an empty tuple;
     - `randomness`: where the randomness of the mechanism comes from, as in `Audit.randomness`;
-    - `globals`: True if dpcore sets the seeds of the global random generators for each block of
-      trials;
+    - `globals`: True if dpcore sets the seeds of the global random generators (of Python, numpy and
+      torch) for each block of trials;
     - `doubted`: sentences that describe why the outputs of the first calls may not be independent;
     - `probe_notes`: other notes on the first calls, for the report;
     - `default_trials`: the usual default number of trials, if a larger number is used instead. None
@@ -136,7 +136,7 @@ class UnsettledRequest(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """Number of trials, delta and confidence level for which the best event is chosen.
+        """Number of trials, delta and confidence level for which an attack chooses the best event.
 
         Here the number of trials of the audit is rounded down to a power of two. Therefore audits
         with about the same number of trials choose the same event.
@@ -260,7 +260,7 @@ class Request(UnsettledRequest):
         return stated_score_function_or_empty(self.mechanism, self.pair) if takes_them else ()
 
     def with_best_tangent(self, counts: Counts) -> Request:
-        """Choose the tangent (epsilon, delta) of a claimed curve that an event can refute best.
+        """If the claim is a curve, choose the tangent (epsilon, delta) that is easiest to refute.
 
         Args:
             counts: counts of the event in draws that are not part of the audit's result. The input

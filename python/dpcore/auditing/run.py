@@ -77,8 +77,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
     Args:
         mechanism: the mechanism to audit, one of these:
 
-            - a native mechanism, such as `dpcore.Laplace(1.0)`, which the compiled core of dpcore
-              draws;
+            - a native mechanism, such as `dpcore.Laplace(1.0)`, whose outputs the compiled core of
+              dpcore draws;
             - a callable `(x, size, rng) -> outputs` that makes `size` outputs. The result is an
               array of shape `(size, ...)`, or a list of `size` objects, such as strings, tuples, or
               lists of varying length. All randomness must come from the numpy Generator `rng`;
@@ -114,21 +114,21 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             encoder. In general, dpcore increases the default if the default number of trials cannot
             refute the claim.
         start: number of the first trial. Two audits with different ranges of trials can be merged
-            if the audits have the same seed and the same `pilot`. For this, give the number
+            if the audits have the same seed and the same `pilot`. To merge audits, give the number
             `pilot`, because the default of `pilot` depends on `trials`.
         seconds: time in seconds that the audit may take. If you give `seconds`, do not give
             `trials`. dpcore measures the times of a few calls and then chooses the number of
-            trials, before the pilot. This number is a multiple of `block` if the time is enough for
-            one block. The result contains the number of trials. To repeat the audit, give this
-            number as `trials`. If the load of the machine changes, the audit takes more or less
-            time than `seconds`.
+            trials, before the pilot. The number of trials is a multiple of `block` if the time is
+            enough for one block. The result contains the number of trials. To repeat the audit,
+            give this number as `trials`. If the load of the machine changes, the audit takes more
+            or less time than `seconds`.
         claim: the claimed epsilon, or a curve of `dpcore.claims` such as `GDP(1.0)`. Defaults to
             the mechanism's own claim. If the mechanism has no claim either, the verdict is "no
             claim given". A curve is tested in one of two ways. With the bound "clopper_pearson",
             the audit compares confidence limits on the two probabilities of the event with the
             whole curve. With any other bound, or with `stop="refuted"`, the audit tests one tangent
             (epsilon, delta) of the curve. This tangent is chosen on the pilot.
-        delta: delta of the claim, in [0, 1). Leave it out if the claim is a curve.
+        delta: delta of the claim, in [0, 1). Do not give `delta` if the claim is a curve.
         confidence: confidence level of the bound, strictly between 0 and 1.
         bound: name of the confidence bound, from `dpcore.bounds.BOUNDS`: such as "exact" (less
             conservative than the default), "conditional" (for delta 0 only) or "anytime".
@@ -168,8 +168,8 @@ def audit(arguments: Arguments) -> Audit:  # noqa: D417
             beginning of the audit.
         same_bits: False to accept an executor whose workers, for the same seed, get slightly
             different outputs than this process. The last bits of some outputs can differ, because
-            the logarithm of numpy differs between CPUs. With False, the seed may not repeat the
-            counts.
+            the logarithm of numpy differs between CPUs. With False, a second audit with the same
+            seed may have other counts.
         source: if False, the result does not contain the source text of the mechanism, the hash of
             this text, or examples of outputs. The page and the JSON of the result do not contain
             these data either.
@@ -299,10 +299,10 @@ def run_arguments(
 
 
 def watch_list_inputs(request: Request) -> AbstractContextManager[None]:
-    """Return a context manager that checks if the mechanism changes its inputs in the `with` block.
+    """Return a context manager that checks whether the mechanism changes its inputs.
 
-    If an input has changed, a ValueError is raised. Numpy arrays need no check, because they are
-    read-only.
+    If an input has changed at the end of the `with` block, a ValueError is raised. Numpy arrays
+    need no check, because they are read-only.
     """
     sides = request.pair.x, request.pair.x_prime
     if all(type(side) is np.ndarray for side in sides):
@@ -358,7 +358,7 @@ def _time_and_hashes(request: Request, source: Source, ranges: tuple[Range, ...]
 
 
 def collect_facts_before_count(request: Request, source: Source, fitted: Fitted) -> FixedFields:
-    """Collect the facts of an audit that are known before the count begins, to store them."""
+    """Collect, for storage, the facts of an audit that are known before the count begins."""
     lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
     return FixedFields(
         audit=list_fixed_fields(request, source, fitted),

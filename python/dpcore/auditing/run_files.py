@@ -214,18 +214,19 @@ class RunFile:
         place: the same path after symbolic links are resolved.
         fixed: facts that are known before the count. None if the event is not chosen yet.
         done: the counts so far.
-        part: two numbers: which part is counted with this file (1, 2, ...), and how many parts
-            exist. None if the file is for all trials.
+        part: the number of the part that is counted with this file (1, 2, ...), and the number of
+            parts. None if the file is for all trials.
         asked: options of the command line that began the audit. Empty if the audit was begun in
             Python.
         looked: True if a person saw counts before all trials were counted.
         same_bits: False if a process of this audit drew outputs that may differ in some bits from
             the outputs of another process with the same seed.
-        edges: indices and counts of two blocks of trials: the first counted block and a late block.
-            A process that continues the audit draws these blocks again and compares the counts.
-        sessions: three numbers for each process that counted trials: the number of trials that were
-            counted before the process began, and how many of these outputs on x and on x' are in
-            the event.
+        edges: indices and counts of two blocks of trials (the first counted block and a late
+            block). A process that continues the audit draws these blocks again and compares the
+            counts.
+        sessions: three numbers for each process that counted trials. The first is the number of
+            trials that were counted before the process began. The others are the numbers of these
+            outputs on x and on x' that are in the event.
         digests: hashes of counted blocks. Two equal hashes show that outputs of one block occur
             again in another block.
         zeros: a number of bits. Only hashes that begin with this many zero bits are kept in
@@ -299,7 +300,7 @@ class RunFile:
         """Return the command line `dpcore count ...` that counts one part of this audit's trials.
 
         Args:
-            part: two numbers: which part is counted (1, 2, ...), and how many parts exist.
+            part: the number of the part that is counted (1, 2, ...), and the number of parts.
             out: path of the file for the counts of this part.
         """
         path = self.path if self.part is None else self.asked.get("checkpoint") or "RUN.json"
@@ -613,8 +614,8 @@ def _digest_text(text: str) -> str:
 def seal_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the entries of a run file, with a further entry "digest".
 
-    This entry is a hash of all other entries. From this hash, dpcore later detects if the file was
-    damaged or changed.
+    This entry is a hash of all other entries. From this hash, dpcore later detects whether the file
+    was damaged or changed.
 
     Example:
         >>> seal_record({"zeros": 0}) == seal_record({"zeros": 1})
@@ -669,7 +670,7 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
 
     Args:
         run: the run file of the audit.
-        part: two numbers: the number of the part (1, 2, ...), and how many parts exist.
+        part: the number of the part (1, 2, ...), and the number of parts.
     """
     assert run.fixed is not None
     number, parts = part

@@ -147,7 +147,7 @@ class EntriesScore(Record, word="OfEntries"):
 
     @property
     def alone(self) -> Any:
-        """Function that describes a score of only one entry, or None for more entries.
+        """Function that describes this score if it reads only one entry, otherwise None.
 
         The function has no arguments. The function returns the index of the entry, and a function
         that computes the score from this entry.
@@ -195,7 +195,7 @@ def _renumber_columns(text: str, entries: Ints) -> str:
 
 
 class WholeScore(NamedTuple):
-    """Score that reads all columns of an output, and its values on some pilot outputs.
+    """A score that reads all columns of an output, with its values on pilot outputs.
 
     The pilot is the first draws of an audit. The values are computed on the second half of the
     pilot.
@@ -227,10 +227,10 @@ class WholeScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WideReading:
-    """Some columns of the pilot outputs, if all columns need too much memory.
+    """The kept columns of the pilot outputs (first draws), if all columns need too much memory.
 
-    The pilot is the first draws of an audit. The columns in which x and x' differ most are chosen
-    on the first half of the pilot. In the second half, only these columns are kept.
+    The pilot is the first draws of an audit. The columns in which outputs on x and x' differ most
+    are chosen on the first half of the pilot. In the second half, only these columns are kept.
 
     Args:
         entries: indices of the chosen columns, increasing.
@@ -277,13 +277,13 @@ class WideReading:
     def choosing_outputs(self) -> Sides:
         """Outputs on x and on x' that are used to choose the event.
 
-        These are the outputs that are not in `training_outputs`. They contain only the chosen
-        columns.
+        These are the kept pilot outputs that are not in `training_outputs`. They contain only the
+        chosen columns.
         """
         return self.rows[0][1::2], self.rows[1][1::2]
 
     def extend(self, outputs: Sides) -> WideReading:
-        """Return a copy of this object to which the chosen columns of further outputs are added.
+        """Return a copy of this object that also contains the chosen columns of further outputs.
 
         If all outputs together take too much memory, the oldest outputs are left out.
 
@@ -544,8 +544,8 @@ def read_and_select_columns(
 ) -> WideReading | None:
     """Read pilot outputs (the first draws) with many columns, and keep the most useful columns.
 
-    The outputs are read block by block. The first half shows in which columns x and x' differ most.
-    In the second half, only these columns are kept.
+    The outputs are read block by block. The first half shows in which columns the outputs on x and
+    x' differ most. In the second half, only these columns are kept.
 
     Args:
         source: object that draws outputs of the mechanism.

@@ -37,7 +37,7 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Declared(Shown):
-    """Decorator that declares the properties of a bound.
+    """Decorator that declares the properties of a bound (a function that limits epsilon).
 
     A bound is a function that returns a lower limit on epsilon. The decorator does not change this
     function. Reports, argument checks and the command line of dpcore read the properties of the
@@ -299,13 +299,14 @@ def conditional(
     also depend on the coin.
 
     Use ``sides="fixed"`` if the numbers n and n' were fixed in advance. The number of hits then
-    varies less than with a coin, and the limit is conservative. That the limit is conservative is
-    not proved, but was observed. All outcomes were enumerated for equal and unequal n and n' up to
-    60, and for some larger n and n' up to 400. In these cases, for each confidence of at least 0.6,
-    the limit fails with a probability below 1 - confidence. At confidence 0.5, the limit fails with
-    a probability above 0.5. Therefore the function raises a ValueError for a confidence below 0.6.
-    The limit becomes looser as p and q grow. If p is above 0.7, the limit is looser than
-    `clopper_pearson`. For fixed numbers of draws, `berger_boos` is always better.
+    varies less than with a coin, and the limit is conservative. It is not proved that the limit is
+    conservative, but this was observed in the following cases. All outcomes were enumerated for
+    equal and unequal n and n' up to 60, and for some larger n and n' up to 400. In these cases, for
+    each confidence of at least 0.6, the limit fails with a probability below 1 - confidence. At
+    confidence 0.5, the limit fails with a probability above 0.5. Therefore the function raises a
+    ValueError for a confidence below 0.6. The limit becomes looser as p and q grow. If p is above
+    0.7, the limit is looser than `clopper_pearson`. For fixed numbers of draws, `berger_boos` is
+    always better.
 
     The limit is not defined for delta > 0. In this case, the probability that a hit is a draw on x
     depends on epsilon and also on q. Warning: a similar method is wrong. This wrong method forms

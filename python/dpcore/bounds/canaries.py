@@ -96,7 +96,7 @@ def _chance_ceiling(
 
 @explain_argument_errors
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
-    """Compute the largest mu for which guesses about canaries in one training run refute mu-GDP.
+    """Compute the largest mu for which guesses about one training run refute Gaussian DP (mu-GDP).
 
     A canary is a record that a fair coin puts into the training data or leaves out. From the output
     of the run, an attack guesses c of the m coins. The null hypothesis is that the mechanism is
@@ -220,9 +220,10 @@ def one_run_curve(
 ) -> float:
     """Compute a lower limit on epsilon at a chosen delta, from guesses in one training run.
 
-    The function returns the result of `one_run`. dpcore uses it if the claim is a trade-off curve.
-    The limit is valid for each mechanism, even if the claimed curve is not its trade-off curve. The
-    claimed curve itself is tested by the function `one_run_refutes`.
+    The function returns the result of `one_run`. dpcore calls this function if the claim is a
+    trade-off curve. The limit is valid for each mechanism, even if the claimed curve is not the
+    trade-off curve of the mechanism. The claimed curve itself is tested by the function
+    `one_run_refutes`.
 
     Args:
         guesses: number of guesses, from 1 to `canaries`, fixed in advance.
@@ -259,7 +260,7 @@ def one_run_curve(
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Compute a lower limit on epsilon from one training run, for claims that mu-GDP implies.
+    """Compute a lower limit on epsilon from one training run, for claims that follow from mu-GDP.
 
     A canary is a record that a fair coin puts into the training data or leaves out. An attack
     guesses these coins from the output of the run. The function ``one_run_mu`` computes the largest

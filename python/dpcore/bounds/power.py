@@ -143,7 +143,7 @@ def predict_rate_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Predict for several events which limits on their probabilities an audit will find.
+    """Predict the limits on the probabilities of several events that an audit will compute.
 
     The arguments have the same meaning as in `predicted`, which uses these limits.
 
@@ -166,7 +166,7 @@ def predict_rate_limits(
 def predict_limits_unchecked(
     counts: Sequence[Floats], trials: float, confidence: float, tail: float
 ) -> tuple[Floats, Floats]:
-    """Predict for several events which limits on their probabilities an audit will find.
+    """Predict the limits on the probabilities of several events, without argument checks.
 
     The function is `predict_rate_limits` without checks of the arguments.
 
@@ -272,13 +272,14 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """Find the smallest probability ratio p/q at which n draws per input show a violation.
+    """Find the smallest ratio p/q of event probabilities at which an audit refutes a claim.
 
     The event has probability p = `mass` on x and probability q on x'. Here x and x' are two
-    neighbouring inputs. The audit makes n draws on x and n draws on x'. The result supports this
-    sentence: "If an event has probability at least `mass` on x, and is at least `ratio` times as
-    likely on x as on x', then an audit certifies epsilon > `claim` with probability at least
-    `power`." The result does not apply to events with smaller probabilities.
+    neighbouring inputs. The audit makes n draws on x and n draws on x', and refutes the claim with
+    probability at least `power`. The result supports this sentence: "If an event has probability at
+    least `mass` on x, and is at least `ratio` times as likely on x as on x', then an audit
+    certifies epsilon > `claim` with probability at least `power`." The result does not apply to
+    events with smaller probabilities.
 
     Let K ~ Binomial(n, mass) and K' ~ Binomial(n, mass/ratio) be the counts of the event. The audit
     certifies a violation with probability P(bound(K, K') > claim). The bound must increase in k and
@@ -473,7 +474,7 @@ def trials_for(
     *,
     rough: bool = False,
 ) -> int | None:
-    """Find a small number of draws per input that certifies a violation with a given probability.
+    """Find how many draws per input an audit needs to refute a claim with a given probability.
 
     The power is the probability that an audit with n draws on x and n draws on x' certifies an
     epsilon above the claim. The power is not monotone in n, because counts are whole numbers. For
@@ -483,7 +484,7 @@ def trials_for(
     Args:
         claim: the claimed epsilon.
         rates: pairs (p, q), one for each event: the probabilities of the event on x and on x'. An
-            audit counts only one of the events, and each event has the same chance to be this one.
+            audit counts only one of the events, and chooses each event with the same probability.
         delta: delta of the claim.
         confidence: confidence level of the audit.
         power: probability with which the audit certifies a violation.

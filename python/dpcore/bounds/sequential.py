@@ -155,7 +155,7 @@ class Martingale:
     The wealth has two halves. The first half uses a fixed mixture of bets with many stakes and
     centres, as in `anytime`. A new mixture starts for each new event. The second half uses
     predictions of the two probabilities of the event, if the caller gives them. Consider all pairs
-    of probabilities that the claim allows. Among them, the pair nearest to the predictions
+    of probabilities that the claim allows. Among these pairs, the pair nearest to the predictions
     determines the centre of the bets. For one particular stake, the factor is a likelihood ratio.
     The stakes of the bets are 1/16 to 2 times this stake. The second half keeps one mixture over
     these stakes for all slices, also if the event changes. Without predictions, the second half
@@ -264,7 +264,7 @@ class Martingale:
     def log_peak(self) -> float:
         """Natural logarithm of the largest wealth (evidence against the claim) so far.
 
-        This number decides if the claim is refuted.
+        This number decides whether the claim is refuted.
         """
         return self._best
 

@@ -49,7 +49,7 @@ _PROMISE_DECIMALS: Final = 6
 
 
 class Tilt(NamedTuple):
-    """Polynomials in a score, fitted to the log ratio of the densities of this score on x and x'.
+    """Polynomials in a score, fitted to the log density ratio of the score on x and x'.
 
     A score is one number per output. There is one polynomial for each sample of counts. The first
     sample has the observed counts. All further samples are bootstrap samples.
@@ -76,7 +76,7 @@ class Tilt(NamedTuple):
 
 
 def fit_tilt(scores: Floats, own_counts: Floats, other_counts: Floats, degree: int = 1) -> Tilt:
-    """Fit a polynomial to the log ratio of the densities of a score on two inputs x and x'.
+    """Fit a polynomial to the log density ratio of a score on two inputs x and x'.
 
     A score is one number per output. The scores are grouped in cells (intervals), and the draws in
     each cell are counted. The fit is a logistic regression. The model for a score s is
@@ -205,7 +205,7 @@ def find_tail_index_and_bound(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a threshold above the chosen threshold for which the expected bound is clearly larger.
+    """Find a higher threshold whose expected bound clearly exceeds that of the chosen threshold.
 
     A score is one number per output, and an event is "the score is at least the threshold". In the
     tail, the counts are too small to compare thresholds. Therefore lines are fitted to the log

@@ -129,7 +129,7 @@ def _normal_log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """Find the mu of Gaussian noise whose smallest possible delta at `epsilon` is `delta`.
+    """Compute mu of Gaussian noise from an epsilon and the smallest delta at this epsilon.
 
     The parameter mu is the distance of the two inputs, divided by the standard deviation of the
     noise. The relative error is about 1e-13.
@@ -182,7 +182,7 @@ def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
-    """Compute certified lower limits on delta that hold together for several epsilons.
+    """Compute certified lower limits on delta for several epsilons, all valid at the same time.
 
     Let p and q be the probabilities of an event on two neighbouring inputs x and x'. The lower
     limit on delta is ``max(0, p_low - e^epsilon q_high)``. Here ``p_low`` is the lower
@@ -297,11 +297,11 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Band(Record, word="Band"):
-    """Upper limits on the trade-off curve f of a mechanism, jointly valid at several points.
+    """Upper limits on the trade-off curve of a mechanism at several points, all valid at once.
 
     A test reads an output and decides between "the input was x'" and "the input was x". The type I
     error is the probability of deciding for x if the input is x'. The type II error is the
-    probability of deciding for x' if the input is x. The value f(a) of the trade-off curve is the
+    probability of deciding for x' if the input is x. The value f(a) of the trade-off curve f is the
     smallest type II error of a test with type I error a.
 
     If the draws show that a test has type I error at most a and type II error at most b, then
@@ -360,7 +360,7 @@ class Band(Record, word="Band"):
         return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Compute certified lower limits on delta that hold together for several epsilons.
+        """Compute certified lower limits on delta for several epsilons, all valid at the same time.
 
         The smallest possible delta at an epsilon is ``max over a of 1 - f(a) - e^epsilon a``. Here
         f is the trade-off curve. The method takes the maximum over the points (a, b) of this band,
@@ -420,7 +420,7 @@ def tradeoff_band(
     confidence: float = 0.95,
     method: Method = "clopper_pearson",
 ) -> Band:
-    """Compute upper limits on the trade-off curve of a mechanism, from the counts of a score.
+    """Compute upper limits on the trade-off curve of a mechanism, from counts of output scores.
 
     The score is one number per output. Each threshold on the score gives a test: if the score is
     above the threshold, the test decides that the input was x; otherwise it decides that the input

@@ -62,10 +62,10 @@ _MAX_DRAWS = 2**40
 
 
 class Cells(NamedTuple):
-    """Groups (cells) of neighbouring binomial counts, with the log probability of each cell.
+    """Groups (cells) of consecutive counts of a binomial variable, with their log probabilities.
 
-    The log probabilities hold for one success probability. The same constant may be added to all of
-    these log probabilities.
+    The log probabilities are for one success probability. All of them may differ from the true log
+    probabilities by the same constant.
     """
 
     trials: int
@@ -258,14 +258,14 @@ def _chebyshev_points_and_grid_matrix(nodes: int) -> tuple[Floats, Floats]:
 )
 @explain_argument_errors
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
+    """Compute a certified lower limit on epsilon from an unconditional exact test of two counts.
 
     An audit with the argument ``bound="exact"`` uses this limit.
 
     Let p and q be the probabilities of an event on two neighbouring inputs x and x'. A pair of
     counts (j, j') means that the event happened in j of n draws on x, and in j' of n' draws on x'.
-    All pairs are put into a fixed order: the larger the epsilon that a pair supports, the higher
-    the pair. The p-value of the claim ``p <= e^epsilon q + delta`` is
+    All pairs are put into a fixed order. A pair is higher in the order if the pair supports a
+    larger epsilon. The p-value of the claim ``p <= e^epsilon q + delta`` is
 
         max over (p, q) in the claim and in C of P(as far up the order as observed) + gamma
 

@@ -191,7 +191,7 @@ def gaussian_classical(
     The formula is ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, where D is the sensitivity. The
     theorem for this formula requires an epsilon below 1. The function also computes the true delta
     of the noise at `epsilon`. If the true delta is above `delta`, a ValueError is raised. If
-    epsilon is 1 or larger and the true delta is small enough, a note in the result says: the
+    epsilon is 1 or larger and the true delta is small enough, a note in the result says that the
     theorem does not cover this epsilon.
 
     Args:

@@ -103,7 +103,7 @@ def _largest_norm(domain: Any, norm: Norm) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealEpsilon(Record, word="RealEpsilon"):
-    """True epsilon of a mechanism that adds noise, with two inputs at the largest distance.
+    """True epsilon of a noise mechanism, and two neighbouring inputs at the largest distance.
 
     The true epsilon does not depend on the epsilon that the mechanism claims.
 
@@ -117,7 +117,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         norm: norm of `distance`: "l1", "l2", or "entries" (the number of entries that differ).
         reason: text on one line that explains the value.
         mu: for Gaussian noise, `distance` divided by sigma. For each epsilon, delta is computed
-            from mu. None for other noise.
+            from mu. None for other kinds of noise.
 
     Raises:
         TypeError: if a field has the wrong type.

@@ -51,14 +51,14 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """Return the epsilon of a mechanism if each input word is masked with probability `mu`.
+    """Return the epsilon of a text mechanism if each word is first masked with probability `mu`.
 
     The words are masked at random before the mechanism gets the text. The result is
     ``ln((1 - mu) e^epsilon + mu)``. This epsilon is right under three conditions:
 
     - The two texts differ in one word.
-    - The epsilon of the mechanism also holds for a text and the same text with one more masked
-      word.
+    - The epsilon of the mechanism is also valid for a text and a copy of this text in which one
+      more word is masked.
     - The words are masked independently of each other.
 
     If one of the conditions fails, the result can be too small. The tuple `COUNTEREXAMPLES`
@@ -87,8 +87,8 @@ def word_dropout(
         neighbours: "one word": neighbouring texts differ in one word. "any two texts" raises a
             ValueError. If two texts differ in n words, the probability that all n words are masked
             is only mu^n.
-        masked_is_neighbour: True if `epsilon` also holds for a text and the same text with one more
-            masked word. False raises a ValueError.
+        masked_is_neighbour: True if `epsilon` is also valid for a text and a copy of this text in
+            which one more word is masked. False raises a ValueError.
 
     Returns:
         The epsilon of the mechanism with random masks, for texts that differ in one word. The
@@ -359,8 +359,9 @@ def answer_by_a_or_b(words: tuple[str, ...], epsilon: float) -> tuple[float, flo
 
     Args:
         words: the words of the text.
-        epsilon: logarithm of a ratio: the probability of answer 1 to a text with one of these
-            words, divided by the probability of answer 1 to a text without these words.
+        epsilon: logarithm of a ratio of two probabilities of answer 1. The numerator is the
+            probability for a text with one of these words. The denominator is the probability for a
+            text without these words.
     """
     return _probabilities_of_answers(float("a" in words or "b" in words), epsilon)
 
@@ -374,8 +375,9 @@ def mask_answer_probabilities(words: tuple[str, ...], epsilon: float) -> tuple[f
 
     Args:
         words: the words of the text, with "_" in place of masked words.
-        epsilon: logarithm of a ratio: the probability of answer 1 to a text with the word "a",
-            divided by the probability of answer 1 to a text without "a".
+        epsilon: logarithm of a ratio of two probabilities of answer 1. The numerator is the
+            probability for a text with the word "a". The denominator is the probability for a text
+            without "a".
     """
     if MASK in words:
         return 0.0, 0.0, 1.0

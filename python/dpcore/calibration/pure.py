@@ -117,8 +117,8 @@ class L2Laplace(Record, word="L2Laplace"):
     is uniform. The length (L2 norm) of the noise has the distribution Gamma(dim, b), where dim is
     the number of entries. If dim is 1, the noise is Laplace noise. The privacy loss of an output y
     is ``(norm2(y - x') - norm2(y - x)) / b``. The loss is at most the L2 distance between x and x',
-    divided by b. The loss equals this limit if y is on the line through x and x', on the side of x
-    that is away from x'.
+    divided by b. The loss equals this limit if y is on the line through x and x', and x lies
+    between y and x'.
 
     Args:
         scale: the scale b, in the units of the input.
@@ -397,7 +397,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
 
     @property
     def keep(self) -> float:
-        """Probability that an entry of the output equals the same entry of the input."""
+        """Probability that an entry keeps its value: the output entry equals the input entry."""
         return 1.0 - self.blind * ((self.values - 1) / self.values)
 
     @property

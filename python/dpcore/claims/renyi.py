@@ -111,7 +111,7 @@ class Renyi(trade_off.Claim):
         return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _RATE_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return several pairs (epsilon, delta) for which this claim implies DP.
+        """Return several pairs (epsilon, delta) for which this claim implies (epsilon, delta)-DP.
 
         The result is an array of epsilons and an array of the deltas. An audit chooses one of the
         pairs and tests it.
@@ -195,10 +195,9 @@ class ZCDP(Renyi, word="ZCDP"):
         return f"rho <= {self.rho:g} (zCDP)"
 
     def gaussian(self) -> float:
-        """Return sqrt(2 rho), a parameter mu of Gaussian DP.
+        """Return sqrt(2 rho), the mu of Gaussian noise whose exact zCDP parameter is rho.
 
-        Gaussian noise whose exact Gaussian DP parameter is sqrt(2 rho) has the exact zCDP parameter
-        rho.
+        Here mu is the exact parameter of Gaussian DP that this noise satisfies.
         """
         return math.sqrt(2.0 * self.rho)
 
@@ -475,8 +474,8 @@ def of(held: Any) -> trade_off.Claim:
             - A privacy loss distribution of dp-accounting. The result is a `TradeOff` claim with
               the delta of the distribution at 1,000 epsilons.
             - A `dpcore.adapters.OpenDP` with a value for `d_in`, the distance between neighbouring
-              inputs. The result is the value of the privacy map of OpenDP, as a `ZCDP` or a
-              `TradeOff` claim.
+              inputs. The result is the privacy loss that OpenDP computes for `d_in`, as a `ZCDP` or
+              a `TradeOff` claim.
             - A claim object of `dpcore.claims`. The function returns it unchanged.
 
             The `GaussianAccountant` of Opacus is not accepted, because it uses the central limit

@@ -157,7 +157,7 @@ class Claim(Record):
         return float(self._type_two(np.array([1.0 - power]))[0])
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return several pairs (epsilon, delta) for which this claim implies DP.
+        """Return several pairs (epsilon, delta) for which this claim implies (epsilon, delta)-DP.
 
         An audit chooses one of these pairs and tests it.
 
@@ -364,7 +364,7 @@ def _implied_epsilon_delta_pairs(claim: Claim) -> tuple[Floats, Floats]:
 
 
 def choose_refutable_pair(claim: Claim, counts: Counts) -> tuple[float, float]:
-    """Choose the pair (epsilon, delta) of a claim that new draws can refute best.
+    """Choose the pair (epsilon, delta) of a claim that is easiest to refute with new draws.
 
     A claim implies (epsilon, delta)-DP for several pairs (epsilon, delta). An audit tests one pair
     with one event, a set of outputs. The function estimates the probabilities p and q of the event
@@ -402,9 +402,9 @@ def choose_refutable_pair(claim: Claim, counts: Counts) -> tuple[float, float]:
 
 
 def unrefutable_eps_delta(claim: Claim) -> tuple[float, float]:
-    """Return a pair (epsilon, delta) for which a claim implies DP, for use in reports.
+    """Return a pair (epsilon, delta) that a claim implies, but that no draws can refute.
 
-    No count of draws can refute this pair.
+    The pair is for use in reports. No count of draws can refute the pair.
     """
     delta = min(max(_REMOTE_DELTA, claim.delta(math.inf)), math.nextafter(1.0, 0.0))
     # No count certifies this largest stated number either, and plots extend beyond it.
@@ -439,10 +439,11 @@ class TradeOff(Claim, word="TradeOff"):
     states that the mechanism is (epsilon, delta)-DP for every pair.
 
     dpcore evaluates `function` at 1,019 type I errors, and replaces `function` by a convex curve
-    that is never above it. Therefore the claim becomes slightly weaker. The curve cannot represent
-    a delta below 1e-12. The claim is also about the exchanged neighbouring inputs. Therefore, if
-    the function f does not equal its inverse, the claim is max(f, f^-1). dpcore stores the curve as
-    a table of pairs (epsilon, delta). Files and pickles contain only this table, not the function.
+    that is never above `function`. Therefore the claim becomes slightly weaker. The curve cannot
+    represent a delta below 1e-12. The claim is also about the exchanged neighbouring inputs.
+    Therefore, if the function f does not equal its inverse, the claim is max(f, f^-1). dpcore
+    stores the curve as a table of pairs (epsilon, delta). Files and pickles contain only this
+    table, not the function.
 
     Args:
         function: function that takes a type I error a, a float from 0 to 1, and returns the least
@@ -518,7 +519,7 @@ class TradeOff(Claim, word="TradeOff"):
         return max(first * (1.0 - _TANGENT_ROUNDING), second - _TANGENT_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
-        """Return several pairs (epsilon, delta) for which this claim implies DP.
+        """Return several pairs (epsilon, delta) for which this claim implies (epsilon, delta)-DP.
 
         The result is an array of epsilons and an array of the deltas. An audit chooses one of the
         pairs and tests it.

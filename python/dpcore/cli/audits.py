@@ -365,7 +365,7 @@ def connect_to_dask_cluster(address: str | None) -> Iterator[Any]:
 
 
 def run_count(asked: CountArguments) -> int:
-    """Run `dpcore count`: count the event in one part of a divided audit; return the status."""
+    """Run `dpcore count`: count one part of a divided audit, and return the exit status."""
     number, slash, parts = asked.part.partition("/")
     if not (slash and number.isdigit() and parts.isdigit()):
         raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")

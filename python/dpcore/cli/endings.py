@@ -58,7 +58,7 @@ class Unwritten(Exception):
 
 
 class Failure(Exception):
-    """Error for an exception in the user's code. The user's exception is its `__cause__`.
+    """Error for an exception in the user's code. Its `__cause__` is the user's exception.
 
     Args:
         text: the error message, as one line.

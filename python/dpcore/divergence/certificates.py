@@ -84,7 +84,7 @@ def best_event(
     alphas: Floats,
     tail: float,
 ) -> tuple[int, bool]:
-    """Choose the event for which the largest lower bound of the Renyi divergence is expected.
+    """Choose the event (scores above or below a threshold) with the largest expected lower bound.
 
     There are two sets of rows. Their distributions are P and Q, and the divergence is D(P||Q). A
     score maps each row to a number. The event is "score >= threshold" or "score < threshold". The
@@ -120,7 +120,7 @@ def best_bin_edges(
     alphas: Floats,
     failure: float,
 ) -> Ints:
-    """Choose the bins of scores for the largest expected lower bound of a divergence.
+    """Choose the bins (intervals of scores) with the largest expected lower bound of a divergence.
 
     A score maps each row to a number. The bins are intervals of scores. The result holds the edges
     of the bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold
@@ -442,7 +442,7 @@ class Certificate(Record, word="Certificate"):
         freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Floats) -> Certificate:
-        """Return a copy of this certificate that contains the bounds only for the given orders.
+        """Return a copy of these lower bounds that contains only the given orders.
 
         Raises:
             ValueError: if this certificate has no bound for one of the given orders.

@@ -98,13 +98,13 @@ def renyi_divergences(alphas: Floats, value: Callable[[int, float, float, bool],
 
 
 def read_coordinates(name: str, value: Any) -> Floats:
-    """Check that the argument `name` is a finite number or a vector of them; return a vector."""
+    """Check that the argument `name` holds one or more finite numbers; return a vector."""
     ndim = numeric(name, "a number or a vector of finite numbers", value).ndim
     return vector(name, [value] if ndim == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Floats:
-    """Check that the argument `name` is a positive number or a vector of them; return a vector."""
+    """Check that the argument `name` holds one or more positive numbers; return a vector."""
     deviations = read_coordinates(name, value)
     if not ((deviations > 0.0) & (deviations <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
@@ -148,7 +148,7 @@ def read_covariance(name: str, value: Any) -> Floats:
 
 
 def evaluate_rest_at_orders(rest: Any, alphas: Floats) -> Floats:
-    """Return the divergences that `rest` gives for the orders, in the shape of `alphas`.
+    """Return the divergence `rest` at each order, in the shape of `alphas`.
 
     `rest` is a number, an array in the shape of `alphas`, or a function that maps orders to one of
     these.
@@ -290,7 +290,7 @@ def variance_ratios_and_mean_gaps(
 
 
 def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
-    """Compute the part for the means in the Renyi divergence of two Laplace distributions.
+    """Compute how much different means add to the Renyi divergence of two Laplace distributions.
 
     The divergence D_a is a sum of one part for the different scales, and one part for the different
     means. The part for the means is d + ln(1 - b g) / b, with g = (1 - exp(-w d)) / w and d =

@@ -52,7 +52,7 @@ class Converted(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Line(Record, word="Line"):
-    """A straight line xi + rho alpha above Renyi divergences, and the epsilon of this line.
+    """A straight line xi + rho alpha above Renyi divergences, and the epsilon that it implies.
 
     Args:
         xi: intercept of the line, at least 0.

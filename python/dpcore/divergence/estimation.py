@@ -149,7 +149,7 @@ class Request:
         return np.random.default_rng((self.seed, purpose))
 
     def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
-        """Return the plan to resample rows, or None if no standard errors were requested."""
+        """Return how rows are resampled, or None if no standard errors were requested."""
         return plan_replicates(
             self.error, sizes, groups, self.make_generator(PLAN), self.replicates
         )
@@ -255,7 +255,7 @@ def run_estimate(request: Request) -> Estimate:
     """Compute the estimate of Renyi divergences that a request describes.
 
     The function runs the requested method and tests, and computes certified lower bounds if
-    requested. Then it judges how reliable each value is.
+    requested. Then the function judges how reliable each value is.
     """
     points = request.points
     fit = None
@@ -545,20 +545,20 @@ def renyi(
     - A test of P0 = P1 by the energy distance rejects at the level .01, but the value is not more
       than 2 standard errors above 0.
     - The order is at least one, and too many rows of the numerator lie beyond all rows of the
-      denominator, in one coordinate or by their scores. A test at the level 1e-4 decides if there
-      are too many. The null hypothesis of this test is that the ratio of densities is constant at
-      the edge of the denominator.
+      denominator, in one coordinate or by their scores. A test at the level 1e-4 decides whether
+      there are too many. The null hypothesis of this test is that the ratio of densities is
+      constant at the edge of the denominator.
     - The order is at least one, and too many rows of the numerator lie far from the denominator.
       For each row of the denominator, take the distance to the nearest other row of the
       denominator. A row is far if its distance is more than three times the largest of these
-      distances. A test at the level 1e-4 decides if there are too many far rows. The null
+      distances. A test at the level 1e-4 decides whether there are too many far rows. The null
       hypothesis of this test is that the two distributions are equal.
     - The order is above `alpha_max`, a field of the result. At larger orders, the average over the
       rows depends on too few rows.
     - The value is less than 4 standard errors from 0, and the standard error is above .0125. The
       result then states how many rows would suffice.
-    - There are repeated values, but each repeated value occurs too rarely: fewer than 3 times on
-      average, or fewer than 10 times for orders above one.
+    - There are repeated values, but on average a repeated value occurs fewer than 3 times, or fewer
+      than 10 times for orders above one.
     - The method is "paper" or "paper-literal", which do not converge to a Renyi divergence.
 
     If rows have groups, the estimates and the tests concern the distribution of all rows. The
@@ -586,7 +586,8 @@ def renyi(
         groups0: label of each row of y0. Rows with the same label form a group. A group is never
             divided when rows are split or resampled, and a certified bound uses only one random row
             of each group.
-        groups1: label of each row of y1. Equal labels in `groups0` and `groups1` mean nothing.
+        groups1: label of each row of y1. It has no meaning if a label occurs in both `groups0` and
+            `groups1`.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
         scale: None (no scaling), "std" (divide each coordinate by its standard deviation in both
             samples together) or "whiten" (transform the rows so that the covariance of both samples

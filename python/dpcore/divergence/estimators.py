@@ -92,7 +92,7 @@ def line_ball(
     plan: ResamplingPlan | None,
     threads: int | None,
 ) -> Raw:
-    """Estimate Renyi divergences of two sets of numbers by counts of their rows in balls.
+    """Estimate Renyi divergences of two sets of numbers from counts of the numbers in intervals.
 
     A ball is an interval around a number. The function `estimate_by_balls` uses the same formula
     and explains it. The distance of two numbers y and a is |y - a|, rounded to float64.
@@ -107,9 +107,9 @@ def line_ball(
         alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
         k: number of rows of the other set inside the ball around a row. If the other set is larger
             than the row's own set, the number is multiplied by the ratio of the sizes.
-        plan: plan to resample rows, or None for no standard errors. The radii of the balls are
-            computed again for every resampled data set. The atoms (values at which many rows
-            coincide) and the number of rows that defines a ball stay as in the sample.
+        plan: plan by which rows are resampled, or None if no standard errors are needed. The radii
+            of the balls are computed again for every resampled data set. The atoms (values at which
+            many rows coincide) and the number of rows that defines a ball stay as in the sample.
         threads: number of threads of the search. Defaults to all cores.
 
     Returns:
@@ -164,7 +164,7 @@ def _share_outside(values: Floats, others: Floats) -> float:
 
 
 def max_possible_values(size: int, minimum_ball_rows: int, alphas: Floats) -> Floats:
-    """Compute the largest value that the estimate by counts in balls can give, for each order.
+    """Compute the largest divergence that the method "ball" can estimate, for each order.
 
     A ball around a row of the numerator (the set of P in D(P||Q)) contains at least
     `minimum_ball_rows` rows of the denominator (the set of Q). The estimate is largest if every
@@ -183,7 +183,7 @@ def max_possible_values(size: int, minimum_ball_rows: int, alphas: Floats) -> Fl
 
 
 def estimate_by_balls(task: Task) -> Raw:
-    """Estimate Renyi divergences by counts of the rows of both sets in balls.
+    """Estimate Renyi divergences from the numbers of rows of both sets near each row.
 
     Let k1 = ceil(k max(1, N1/N0)). Here N0 and N1 are the numbers of rows of the sets Y0 and Y1.
     The radius of the ball around a row y of Y0 is the distance to the k1-th nearest row of Y1. All

@@ -141,9 +141,9 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
     """Divide neighbour searches into blocks, and yield each block as a slice of indices.
 
     A block takes about a second. `queries` is the number of points whose neighbours are searched,
-    and `points` is the number of points among which they are searched. Each search takes `each`
-    bytes of memory. A block takes at most 128 MiB (`BLOCK_BYTES`), but contains at least 256
-    searches (or all searches if there are fewer).
+    and `points` is the number of points among which these neighbours are searched. Each search
+    takes `each` bytes of memory. A block takes at most 128 MiB (`BLOCK_BYTES`), but contains at
+    least 256 searches (or all searches if there are fewer).
     """
     work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)

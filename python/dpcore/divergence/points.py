@@ -73,8 +73,8 @@ class Raw:
 
     Args:
         value: estimates in nats, shape (2, n_alpha). Negative estimates are kept.
-        std_error: standard errors of the estimates, shape (2, n_alpha). NaN if they were not
-            requested, or if the estimate on a resampled data set was not finite.
+        std_error: standard errors of the estimates, shape (2, n_alpha). NaN if standard errors were
+            not requested, or if the estimate on a resampled data set was not finite.
         depth: number of nearest rows of the denominator that define the neighbourhood (ball) around
             each row of the numerator, for each direction.
         ceiling: largest value that the method can give, shape (2, n_alpha). The method gives this
@@ -131,9 +131,9 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
 def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
     """Scale the rows of two sets. Return the scaled rows of both sets, and notes for the report.
 
-    If `scale` is "std", each column is divided by its standard deviation. If it is "whiten", the
-    covariance of both sets together becomes the identity. `unique` is the number of distinct points
-    of both sets together. It is used only for a note.
+    If `scale` is "std", each column is divided by its standard deviation. If `scale` is "whiten",
+    the covariance of both sets together becomes the identity. `unique` is the number of distinct
+    points of both sets together. This number is used only for a note.
     """
     mean, variances = _column_means_and_variances(both, counts)
     if scale == "std":
@@ -407,7 +407,7 @@ class Points:
 
     @property
     def ids(self) -> tuple[Ids, Ids]:
-        """For each sample row of both sets: the index of its point among the distinct points.
+        """Index of the distinct point at each sample row, for each of the two sets.
 
         The distinct points of both sets together have the indices 0, 1, 2, ... The shapes are (N0,)
         and (N1,), with N0 and N1 the numbers of sample rows. A row that occurs c times counts as c
@@ -552,8 +552,8 @@ def find_points(
         counts1: the same for the rows of y1, shape (n1,).
         groups0: hashable label of each row of y0. Rows with the same label form a group. The rows
             of a group are resampled together. None means that the rows have no groups.
-        groups1: hashable label of each row of y1. Equal labels in `groups0` and `groups1` mean
-            nothing.
+        groups1: hashable label of each row of y1. It has no meaning if a label occurs in both
+            `groups0` and `groups1`.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
         scale: None, "std" or "whiten". None means no scaling. "std" subtracts the mean of every
             column over both sets together, and divides by the standard deviation. Constant columns
@@ -752,7 +752,7 @@ class Task:
             around each row. Then k is the number of rows of the other set inside this ball. If the
             other set is larger than the row's own set, the number is multiplied by the ratio of the
             sizes.
-        plan: plan to resample rows, or None for no standard errors.
+        plan: plan by which rows are resampled, or None if no standard errors are needed.
         threads: number of threads of the search.
         progress: True shows a progress bar, False does not. None shows the bar only on a terminal
             or in a notebook.

@@ -309,7 +309,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
-        """Draw how the mean and the standard deviation over resampled data sets converge.
+        """Draw the mean and spread of the estimates against the number of resampled data sets.
 
         Each curve shows the estimates of a divergence on resampled data sets. The n-th point of a
         curve is computed from the first n of these data sets.

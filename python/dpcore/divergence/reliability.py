@@ -186,7 +186,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Return the largest number of separate rows of one set that is not reported.
+    """Return how many rows of one set may lie far from another set without being reported.
 
     Separate rows lie far from all rows of another set. `units` is the number of rows (or groups) of
     the first set, and `others` is the number of rows (or groups) of the second set. If both sets
@@ -308,7 +308,7 @@ def _count_distinct(labels: npt.NDArray[Any]) -> int:
 
 
 def rows_to_distinguish_from_0(value: float, spread: float, rows: int) -> int:
-    """Return how many rows each set needs, so that an estimated divergence differs from 0.
+    """Return how many rows each set needs to show that a divergence differs from 0.
 
     With this number of rows, the estimate is at least 4 standard errors above 0, or the standard
     error is at most .0125.

@@ -366,7 +366,7 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
-    """Draw how the mean and the standard deviation over resampled data sets converge.
+    """Draw the mean and spread of the estimates against the number of resampled data sets.
 
     The point at n is the mean or the standard deviation of the estimates on the first n resampled
     data sets. If both curves are level at the end, there are enough resampled data sets. Gusain and

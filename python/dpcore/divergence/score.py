@@ -49,7 +49,7 @@ _SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Logistic(Record):
-    """Fitted logistic regression for two sets of rows: maps a row to log odds of set 0.
+    """Logistic regression, fitted on two sets of rows, that returns the log odds of set 0.
 
     The log odds are ln(probability that the row is from set 0 / probability that it is from set 1).
 
@@ -223,9 +223,10 @@ class CrossFit:
 def cross_fit(
     points: Points, rng: np.random.Generator, score: Callable[..., Any] | None = None
 ) -> CrossFit:
-    """Split each of two sets into halves, and score each half by a fit on the other half.
+    """Compute scores of the rows of two sets; no row is used to fit its own score.
 
-    A score is a function that maps a row to a number. If rows have groups, no group is divided.
+    A score is a function that maps a row to a number. Each set is split into two halves, and each
+    half is scored by a fit on the other half. If rows have groups, no group is divided.
 
     Args:
         points: the rows of both sets. Each set needs at least 4 rows (or 4 groups), unless the

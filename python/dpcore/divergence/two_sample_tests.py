@@ -120,7 +120,7 @@ class Checks(Record, word="Checks"):
 def check_equality(
     points: Points, fit: CrossFit, rng: np.random.Generator, confidence: float = 0.95
 ) -> Checks:
-    """Test if two sets of rows have equal distributions, P0 = P1.
+    """Test whether two sets of rows have equal distributions, P0 = P1.
 
     One test uses scores (a score is a function that maps a row to a number). The second test uses
     the energy distance. Both tests compute p-values from random permutations. A permutation changes
@@ -358,7 +358,7 @@ def _energy_distances(distances: Floats, labels: Flags) -> Floats:
 
 
 def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
-    """Test if the size of a group depends on the values of its rows; return the p-value.
+    """Test whether the size of a group depends on the values of its rows; return the p-value.
 
     The test uses one random row of each group. It compares two distributions of these rows. In the
     first, the weight of a row is proportional to the size of the group. In the second, all weights

@@ -144,7 +144,7 @@ class Batch:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """Bound how much two float64 sums of the same terms differ if their orders differ.
+    """Bound the difference between two float64 sums of the same terms in different orders.
 
     Args:
         terms: number of terms of a sum.
@@ -159,7 +159,7 @@ def rounding_slack(terms: int, size: Any) -> Any:
 
 
 class Rough(NamedTuple):
-    """Scores that a device computed, and a bound of the difference from the scores of numpy.
+    """Scores that a device (such as a GPU) computed, and a bound of their difference from numpy's.
 
     A score is one number for each output. A device may add terms in a different order than numpy.
 
@@ -174,7 +174,7 @@ class Rough(NamedTuple):
 
 
 class DeviceScores:
-    """Scores that a device computed; numpy computes the scores near a threshold again.
+    """Scores that a device (such as a GPU) computed; numpy recomputes those near a threshold.
 
     Args:
         score: function from outputs to the exact scores, which numpy computes.
@@ -290,7 +290,8 @@ def note_format_in_dtype(array: npt.NDArray[Any], number_format: str) -> npt.NDA
 def noted_format_significant_bits(array: npt.NDArray[Any]) -> int:
     """Return the number of significant bits of the number format of an array.
 
-    An original format that `note_format_in_dtype` has noted takes precedence over the dtype.
+    If `note_format_in_dtype` has noted an original format, this format is used instead of the
+    dtype.
     """
     stated: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(stated.get("format", array.dtype.name), BITS["float64"])
@@ -302,7 +303,7 @@ def cache_per_device(owner: Any, outputs: Batch, make: Callable[[Any, str], Any]
     The data are computed once for each device and number format, and stored for later calls.
 
     Args:
-        owner: the event or score that needs the data. It must not change.
+        owner: the event or score that needs the data. This object must not change.
         outputs: the outputs. They determine the device and the number format.
         make: function (tensor of the outputs, name of its number format) -> data.
     """
@@ -358,7 +359,7 @@ def _format_dtype(tensor: Any) -> str:
 
 
 class Event(Protocol):
-    """An event that an audit counts: a function `outputs -> bools`.
+    """An event (set of outputs) that an audit counts: a function `outputs -> bools`.
 
     Every event of `dpcore.events` is such a function. Users can write their own events.
     """
@@ -383,8 +384,8 @@ class ScoreAttributes:
         merged: True if rounding errors cannot change the score.
         rounding: function from the rounding tolerances of the columns to the rounding tolerance of
             the score.
-        alone: function that returns the index of the column and the score for outputs that consist
-            of this column. Only for a score that reads a single column.
+        alone: function that returns the index of the column, and a score for outputs that contain
+            only this column. Only for a score that reads a single column.
         index: index of the column, only for a score that reads a single column.
         on_device: function that computes the score on the device of the outputs. It returns None if
             the score cannot be computed there.
@@ -415,7 +416,7 @@ def score_attribute(score: Any, name: str) -> Any:
 
 
 class Seen(NamedTuple):
-    """Counts of an event on some outputs of a mechanism.
+    """Counts of an event (a set of outputs) on some outputs of a mechanism.
 
     Args:
         hits: number of outputs in the event. If the event has groups of coordinates, one more count
@@ -435,7 +436,7 @@ class Seen(NamedTuple):
 
 
 class Ballot(NamedTuple):
-    """A majority vote of the entries for x or for x', as data for compiled code that counts votes.
+    """A majority vote of an output's entries for input x or x', as data for compiled code.
 
     Args:
         threshold: threshold of each entry.
@@ -454,7 +455,7 @@ class Ballot(NamedTuple):
 
 
 class EventRecord(Record):
-    """Base class of the events of this package. They are functions `outputs -> bools`."""
+    """Base class of the events (sets of outputs) of this package: functions `outputs -> bools`."""
 
     __slots__ = ()
 
@@ -515,7 +516,7 @@ def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return one bool for each output: True if it is in the event. Check the form of the result."""
+    """Return one bool for each output: True if the output is in the event. Check the result."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
@@ -586,10 +587,10 @@ class Above(EventRecord, word="Above"):
     Args:
         score: function `outputs -> scores` that returns an array of shape `(size,)`. A higher score
             means that an output looks more like an output on the input x. A lower score means that
-            it looks more like an output on x'.
-        threshold: threshold in the units of the score. An attack places it between possible scores,
-            so that rounding cannot move an output across it. If the threshold is the largest
-            double, the event is "the score is infinite".
+            the output looks more like an output on x'.
+        threshold: threshold in the units of the score. An attack places the threshold between
+            possible scores, so that rounding cannot move a score across the threshold. If the
+            threshold is the largest double, the event is "the score is infinite".
         side: "above" for the event ``score >= threshold``, "below" for ``score < threshold``.
 
     Raises:

@@ -24,7 +24,7 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(event.EventRecord, word="Vote"):
-    """Event of a majority vote of an output's entries: is the output nearer to x' or to x?
+    """Event that the majority of an output's entries votes for x', or that it votes for x.
 
     If ``towards[i]`` is +1, entry i of an output votes for x' if ``output[i] >= threshold[i]``. If
     ``towards[i]`` is -1, entry i votes for x' if ``output[i] <= threshold[i]``. Otherwise, and if

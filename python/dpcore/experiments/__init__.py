@@ -126,8 +126,8 @@ def config_of(name: str, *, quick: bool = False, **options: Any) -> Any:
     Args:
         name: one of `NAMES`.
         quick: True for a short run that only shows that the experiment works. The function then
-            sets `trials` to 20,000, `seeds` to 1 and `quick` to True. It skips a field that the
-            experiment does not have, or that `options` contains.
+            sets `trials` to 20,000, `seeds` to 1 and `quick` to True. The function skips a field if
+            the experiment does not have this field, or if `options` contains the field.
         **options: fields of the class `Config` of the experiment. A field with the value None or
             False keeps its default.
 

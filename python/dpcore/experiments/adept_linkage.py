@@ -75,17 +75,17 @@ class Row(Shown):
 
     Args:
         variant: variant of the noise, or "no noise".
-        claimed: claimed epsilon; inf without noise.
-        true: true epsilon of the noise, valid for any two texts; inf without noise.
+        claimed: claimed epsilon; inf if there is no noise.
+        true: true epsilon of the noise, valid for any two texts; inf if there is no noise.
         vector: results if the attacker sees the noisy vectors. The candidates are ranked in two
             ways: by the likelihood of the noisy vector, and by the distance between the noisy
             vector and the vector of the candidate.
         text: results if the attacker sees the rewritten texts. The candidates are ranked in two
             ways: by the distance between the vectors of the rewritten text and of the candidate,
             and by the words that both have in common.
-        control: results by chance, for comparison. For these results, a wrong candidate is declared
-            to be the original of each output. The first entry is for vectors, ranked by likelihood.
-            The second entry is for texts, ranked by the distance of vectors.
+        control: results by chance, for comparison. For these results, a wrong candidate counts as
+            the original of each output. The first entry is for vectors, ranked by likelihood. The
+            second entry is for texts, ranked by the distance of vectors.
         victims: results of an attacker who draws the candidates from a next-word model.
     """
 

@@ -87,7 +87,7 @@ class StudyTexts(Shown):
 
 
 def normalise_blanks(text: str) -> str:
-    """Return a text as words separated by single blanks, like an auto-encoder without errors."""
+    """Return a text with single blanks between words, as a perfect auto-encoder would return it."""
     return " ".join(words_of(text))
 
 
@@ -199,7 +199,7 @@ def _fit_and_predict(labels: Any, fit_texts: list[str], asked: list[str]) -> Any
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Setup(Shown):
-    """Settings of one auto-encoder.
+    """Settings of one auto-encoder, a network that encodes and decodes texts.
 
     Args:
         corpus: name of the corpus on which the auto-encoder is trained.
@@ -215,7 +215,7 @@ class Setup(Shown):
 
 
 def clip_norm(variant: str) -> str:
-    """Return the norm in which a variant of the noise clips vectors, "l1" or "l2"."""
+    """Return the norm ("l1" or "l2") by which vectors are clipped for a variant of the noise."""
     return "l1" if variant == "l1" else "l2"
 
 
@@ -365,10 +365,10 @@ def _choose_evenly_spaced_public(texts: StudyTexts) -> list[str]:
 def rewrite_and_audit(
     fitted: Fitted, texts: StudyTexts, variant: str, claimed: float, config: Any
 ) -> Cell:
-    """Rewrite `texts.held` with noise, and audit the claimed epsilon on the pair `fitted.pair`.
+    """Rewrite texts with noise, and audit the claimed epsilon on one pair of texts.
 
     Args:
-        fitted: the trained auto-encoder.
+        fitted: the trained auto-encoder. The audit uses the texts `fitted.pair`.
         texts: corpus with the training texts and the texts to rewrite.
         variant: variant of the noise.
         claimed: epsilon that the noise claims to have.
@@ -411,7 +411,7 @@ class Config(SeededSettings):
         trials: number of noisy vectors for each of the two texts of an audit. Audits of rewritten
             texts use a tenth of this number of rewritten texts, but at least 1,000.
         seed: int in [0, 2**63), from which the seeds of training, noise and audits are derived.
-        data: folder `atis` or `snips`, or the parent folder of both. None: texts are generated.
+        data: folder `atis` or `snips`, or the parent of both. With None, texts are generated.
         full: True to add SNIPS, hidden states of 64 and 256 entries, and two more seeds.
         quick: True for a short test with few texts, 10 epochs and two claimed epsilons.
         seeds: number of trainings of each auto-encoder. The table shows the mean and the spread
@@ -588,7 +588,7 @@ def corpus_title(texts: StudyTexts) -> str:
 
 
 def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | None:
-    """Return the smallest epsilon at and above which the accuracy exceeds `floor`."""
+    """Return the smallest epsilon from which on the accuracy always exceeds `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 

@@ -57,8 +57,9 @@ class Known:
     """Description of the files of one public text corpus, and the functions that read these files.
 
     Args:
-        files: dict from the name of each file to the part of the corpus in the file, such as
-            "train" or "test". The part is None if the file does not belong to one part.
+        files: dict with the name of each file as a key. The value is the part of the corpus in this
+            file, such as "train" or "test". The part is None if the file does not belong to one
+            part.
         origin: source and license of the corpus.
         rows: function from an open file to rows. Each row is a text with a label or attributes.
             None if `parts` is given.
@@ -318,8 +319,8 @@ class TwoSets(NamedTuple):
         origin: source of the texts.
         sensitive: texts that have only the sensitive label.
         rest: all texts that do not have the sensitive label.
-        rest_labels: label of each text in `rest`. If a text has several labels, this is the first
-            of them in the corpus.
+        rest_labels: label of each text in `rest`. If a text has several labels, the list has the
+            label that comes first in the corpus.
         dropped: number of distinct texts that have the sensitive label and also another label.
             These texts are in neither set.
     """
@@ -389,9 +390,9 @@ def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[st
         rows: number of texts to generate if `config.data` is None.
 
     Returns:
-        A tuple with four entries: the source of the texts; the list of sensitive texts; a dict from
-        every other text to the first label of this text; and the number of distinct texts that were
-        left out.
+        A tuple with four entries: the source of the texts; the list of sensitive texts; a dict with
+        every other text as a key and its first label as the value; and the number of distinct texts
+        that were left out.
     """
     corpus = read_texts(config, "medical", "topics", rows)
     sensitive_label = _SENSITIVE_LABELS[config.data is not None]

@@ -211,7 +211,7 @@ def logistic_gradients(rows: Floats, model: Floats, spread: Any = 1.0) -> Floats
 
 
 def clip_rows(gradients: Floats, clip: float) -> Floats:
-    """Return gradients, with each gradient scaled down if its Euclidean norm exceeds `clip`.
+    """Scale down each gradient with a Euclidean norm above `clip`, and return all gradients.
 
     Args:
         gradients: one gradient per row, shape `(n, P)`.

@@ -156,8 +156,9 @@ class Cell(Shown):
         ceiling: largest possible value of `certified`, reached if all guesses of the audit are
             right.
         guaranteed: upper bound on the epsilon of the training for one text, from the accountant.
-            None without noise.
-        guaranteed_rdp: the same upper bound, computed from Renyi divergences. None without noise.
+            None if the training had no noise.
+        guaranteed_rdp: the same upper bound, computed from Renyi divergences. None if the training
+            had no noise.
         corpora_lower: certified lower bound on the epsilon between two corpora (texts with one
             label, and other texts) after redaction. The three `corpora` fields are None unless the
             kind of `recipe` is "plain", "random" or "ranked".
@@ -166,8 +167,8 @@ class Cell(Shown):
             if no divergence can be estimated reliably.
         lr: learning rate of a training by DP-SGD with noise, or None.
         clip: clip norm of a training by DP-SGD with noise, or None.
-        settings_tried: number of pairs (learning rate, clip norm) tried in the search. 0 without a
-            search.
+        settings_tried: number of pairs (learning rate, clip norm) tried in the search. 0 if there
+            was no search.
         public_read: number of public texts that were read for the search.
         partial: True if Ctrl-C ended the training early.
         seconds: wall-clock seconds of the training. A comparison with == ignores this field.
@@ -268,10 +269,10 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     """Train one next-word model, and measure its perplexity and its leakage of training texts.
 
     A canary is a random text that is added to the training texts or left out, by a coin flip. From
-    the losses of the trained model on the canaries, the audit guesses which canaries were included.
-    All trainings with the same `number` use the same canaries and coin flips. If `recipe` redacts
-    or rewrites texts, the included canaries are also redacted or rewritten. The losses are computed
-    for the unchanged canaries.
+    the losses of the trained model on the canaries, the function guesses which canaries were
+    included. All trainings with the same `number` use the same canaries and coin flips. If `recipe`
+    redacts or rewrites texts, the included canaries are also redacted or rewritten. The losses are
+    computed for the unchanged canaries.
     """
     begun = time.perf_counter()
     models: list[lm.NextWordModel] = []

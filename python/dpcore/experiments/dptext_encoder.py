@@ -55,7 +55,7 @@ noise that has only one sign."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """Settings of one DPText system: the type of noise, and epsilon.
+    """Settings of one DPText system (a private text encoder): the type of noise, and epsilon.
 
     Args:
         noise: type of noise: "zero" or "resample" (two readings of the published formula), or
@@ -72,7 +72,7 @@ class Case(Shown):
 
     @property
     def level(self) -> str:
-        """Text for tables that describes epsilon, such as "1", or "from 1, no cap" (learnt)."""
+        """Text that describes epsilon in tables, such as "1", or "from 1, no cap" (learnt)."""
         if not self.learn:
             return f"{self.epsilon:g}"
         return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
@@ -110,8 +110,8 @@ class Found(Shown):
             private attribute.
         auc: area under the ROC curve of this attacker on unseen test texts, and the two ends of the
             confidence interval of this area.
-        floor: largest area under the ROC curve of attackers who do not see the vectors, on the same
-            texts.
+        floor: largest area under the ROC curve that attackers without access to the vectors reach
+            on the same texts.
         beaten: True if the chosen attacker is significantly better than every attacker who does not
             see the vectors.
         partial: True if Ctrl-C ended the training or the audit early.
@@ -301,7 +301,7 @@ class Row(Shown):
 
     @property
     def refuted(self) -> int:
-        """Number of trainings of this system after which the audit refuted epsilon."""
+        """Number of trained copies of this system for which the audit refuted epsilon."""
         return sum(run.refuted is True for run in self.runs)
 
     @property
@@ -342,7 +342,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: options of the experiment.
-        threads: has no effect: the experiment uses one thread.
+        threads: not used, because the experiment runs on one thread.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.
 
@@ -357,7 +357,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         KeyboardInterrupt: if the user presses Ctrl-C before the first system is measured.
 
     Source:
-        Beigi et al. (2019). The fault of the noise: Habernal (2022).
+        Beigi et al. (2019) for DPText, and Habernal (2022) for the fault of the noise.
 
     Example:
         >>> from importlib.util import find_spec
@@ -440,7 +440,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the certified lower bound against epsilon, and learnt epsilons after each epoch.
+        """Draw the certified bound against epsilon, and each learnt epsilon against the epoch.
 
         Returns:
             A matplotlib figure.

@@ -55,7 +55,7 @@ def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def set_ticks(axis: Any, places: Sequence[float]) -> None:
-    """Set ticks of an axis at the numbers `places`, with the numbers as labels.
+    """Set the ticks of an axis to the numbers `places`, and label each tick with its number.
 
     `axis` is `axes.xaxis` or `axes.yaxis`.
     """
@@ -97,10 +97,10 @@ def write_beside(axes: Axes, height: float, text: str) -> None:
 
 
 def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: Any) -> None:
-    """Write a text into a panel, with the keywords `style` of `axes.annotate`.
+    """Write a text into a panel, at the position `place`.
 
     `place` is the position (x, y) in the units of the axes. `shift` moves the text by (x, y)
-    points.
+    points. The keywords `style` are passed to `axes.annotate`.
     """
     axes.annotate(text, place, shift, **{"textcoords": "offset points", "fontsize": SMALL, **style})
 
@@ -108,7 +108,7 @@ def write_at(axes: Axes, text: str, place: Any, shift: Any = (0, 0), **style: An
 def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
     """Draw a horizontal arrow from x = `start` to x = `end` at y = `height`.
 
-    In the pictures, such an arrow shows an infinite value. `width` is the line width in points.
+    In the pictures, this arrow stands for an infinite value. `width` is the line width in points.
     """
     tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (end, height), (start, height), arrowprops=tip)

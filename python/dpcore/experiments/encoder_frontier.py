@@ -57,7 +57,7 @@ _WIKITEXT_WORDS: Final = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment on noisy text vectors of the encoder MiniLM.
+    """Options of the experiment that adds noise to text vectors of the encoder MiniLM.
 
     Args:
         trials: largest number of private training texts, at least 100. The number of public texts
@@ -88,7 +88,7 @@ class Config(TextOptions):
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Epsilons that the noisy text vectors claim in this experiment."""
+        """Epsilons that are claimed for the noisy text vectors in this experiment."""
         return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
 
     @property
@@ -121,7 +121,7 @@ class Cell(Record):
     common: Inference
 
     def metric(self, name: str) -> float:
-        """Return one of the measured numbers of this release of text vectors.
+        """Return one measured number, such as the utility, for this release of text vectors.
 
         The argument `name` is one of:
 
@@ -138,11 +138,11 @@ class Cell(Record):
         return float(getattr(self.release, name))
 
     def certified(self, attack: str) -> float:
-        """Return the lower bound on epsilon that one of the two attacks certifies.
+        """Return the lower bound on epsilon that dpcore certifies from one of the two attacks.
 
         If `attack` is "rare", the attack infers the attribute that is in 5 % of the texts. If
         `attack` is "common", the attack infers the attribute that is in 50 % of the texts. The
-        result is NaN if the attack certifies no bound.
+        result is NaN if dpcore certifies no bound from this attack.
         """
         return studies.read_certificate(getattr(self, attack))
 
@@ -301,18 +301,19 @@ class Result(Tabled[Config]):
         return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
 
     def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
-        """Return the results of all repetitions of the release `line` at the claimed `epsilon`.
+        """Return the results of one way to release vectors, at the claimed `epsilon`.
 
-        `line` is the name of a way to release text vectors. For the name "no noise", pass inf as
-        `epsilon`.
+        The tuple has one result for each repetition. `line` is the name of the way to release text
+        vectors. For the name "no noise", pass inf as `epsilon`.
         """
         return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
 
     def mean(self, line: str, epsilon: float, name: str) -> float:
-        """Return the mean of one measured number over all repetitions of the release `line`.
+        """Return the mean of one measured number over all repetitions.
 
-        `name` is the name of the number, such as "utility". `Cell.metric` lists the names.
-        `epsilon` is the claimed epsilon of the release.
+        `line` is the name of a way to release text vectors. `name` is the name of the number, such
+        as "utility". `Cell.metric` lists the names. `epsilon` is the claimed epsilon of the
+        release.
         """
         return statistics.fmean(cell.metric(name) for cell in self.of(line, epsilon))
 
@@ -365,7 +366,7 @@ class Result(Tabled[Config]):
         return self.make_record(corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw utility and AUC of both attacks on the vectors against the claimed epsilon."""
+        """Draw the utility and the AUC of both attacks against the claimed epsilon."""
         picture = make_canvas(2.9, ax)
         panels = picture.subplots(1, 3)
         floor = self.cells[0].release.utility.floors[0].accuracy

@@ -69,8 +69,8 @@ class System(Shown):
         build: function without arguments that returns the mechanism `(x, size, rng) -> outputs`.
         claim: epsilon that the function claims for two inputs at distance 1.
         delta: delta that belongs to the claimed epsilon.
-        share: divisor of the number of draws of the audit. The divisor is above 1 for slow
-            libraries.
+        share: number by which the usual number of draws is divided in the audit of this function.
+            The number is above 1 for slow libraries.
         lattice: True if the function adds floating-point noise without a protection such as
             rounding.
         seeded: False if the function takes random numbers from the operating system. A seed then

@@ -62,7 +62,7 @@ _MAX_MAGNITUDE: Final = 1e90
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Compute a two-sided p-value of Fisher's exact test for the numbers of hits of two runs.
+    """Compare the numbers of hits of two runs by Fisher's exact test, and return the p-value.
 
     A hit is a pair of vectors that the noise does not protect as claimed. The hypothesis is that
     both runs have the same probability of a hit.
@@ -133,7 +133,7 @@ LAWS: Final[dict[str, Law]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SensitivityComparison(Shown):
-    """True L1 sensitivity of L2-clipped vectors, and the smaller sensitivity that ADePT uses.
+    """True L1 sensitivity of L2-clipped vectors, and the smaller value that the encoder ADePT uses.
 
     Args:
         dim: number n of entries of each vector.
@@ -160,9 +160,9 @@ class SensitivityComparison(Shown):
 def compare_sensitivities(radius: float) -> tuple[SensitivityComparison, ...]:
     """Compute the true L1 sensitivity, and the sensitivity that ADePT uses.
 
-    The result has one entry for each of several typical numbers of entries of a vector, from 32 to
-    1024. `radius` is the radius of the L2 clip. According to the source, the true sensitivity is
-    5.66 to 32 times the sensitivity that ADePT uses.
+    The result has one element for each of several typical vector lengths, from 32 to 1024. `radius`
+    is the radius of the L2 clip. According to the source, the true sensitivity is 5.66 to 32 times
+    the sensitivity that ADePT uses.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
@@ -181,7 +181,7 @@ def compare_sensitivities(radius: float) -> tuple[SensitivityComparison, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoiseRatio(Shown):
-    """Noise-to-signal ratio of one of the two corrections of ADePT.
+    """Noise-to-signal ratio of one of the two corrected versions of the text encoder ADePT.
 
     All vectors have the same number of entries, and are drawn from the same distribution.
 
@@ -214,8 +214,8 @@ class NoiseRatio(Shown):
 def noise_over_signal(radius: float, epsilon: float, seed: int) -> tuple[NoiseRatio, ...]:
     """Compute the noise-to-signal ratio of two corrections of ADePT.
 
-    The first correction clips the vectors in the L1 norm. The second correction clips them in the
-    L2 norm, and adds more noise. Both corrections clip the same random vectors.
+    The first correction clips the vectors in the L1 norm. The second correction clips the vectors
+    in the L2 norm, and adds more noise. Both corrections clip the same random vectors.
 
     Args:
         radius: radius C of the clip.
@@ -274,7 +274,7 @@ class Config(Settings):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Number of pairs of clipped vectors that the noise of ADePT does not protect.
+    """Number of pairs of clipped vectors that the noise of the encoder ADePT does not protect.
 
     Args:
         dim: number n of entries of each vector.
@@ -307,8 +307,8 @@ class Cell(Shown):
     def compared(self) -> float | None:
         """Share of unprotected pairs in an earlier run of 10,000 pairs, rounded.
 
-        The value is None if the earlier run does not contain this number of entries, distribution
-        and norm.
+        The value is None if the earlier run does not contain this combination of number of entries,
+        distribution and norm.
         """
         if self.norm != "l2" or self.dim not in COMPARISON:
             return None
@@ -316,11 +316,11 @@ class Cell(Shown):
 
     @property
     def p_value(self) -> float | None:
-        """P-value of the test that this run and an earlier run agree.
+        """P-value of a test if this run and an earlier run agree.
 
         The hypothesis is that a pair is unprotected with the same probability in both runs. The
-        value is None if the earlier run does not contain this number of entries, distribution and
-        norm.
+        value is None if the earlier run does not contain this combination of number of entries,
+        distribution and norm.
         """
         if self.compared is None:
             return None
@@ -329,7 +329,7 @@ class Cell(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Count the pairs of clipped vectors that the noise of ADePT does not protect.
+    """Count the pairs of clipped vectors that the noise of the encoder ADePT does not protect.
 
     Args:
         config: options of the experiment, such as the number of pairs.
@@ -374,7 +374,7 @@ def _count_unprotected_vector_pairs(config: Config, threads: int, dim: int) -> l
 
 @dataclass(frozen=True, repr=False)
 class Result(Tabled[Config]):
-    """Numbers of pairs of clipped vectors that the noise of ADePT does not protect.
+    """Numbers of clipped vector pairs that the noise of the encoder ADePT does not protect.
 
     Args:
         config: options with which the experiment was run.
@@ -401,7 +401,7 @@ class Result(Tabled[Config]):
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Numbers of entries of a vector for which this run has counted the pairs."""
+        """Vector lengths (numbers of entries) for which this run counted unprotected pairs."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
@@ -416,7 +416,7 @@ class Result(Tabled[Config]):
 
     @cached_property
     def correction_costs(self) -> tuple[NoiseRatio, ...]:
-        """Noise-to-signal ratios of the two corrections of ADePT, computed at the first use."""
+        """Noise-to-signal ratios of two corrected versions of ADePT, computed when first used."""
         return noise_over_signal(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
@@ -502,7 +502,7 @@ def _share_and_margin(cell: Cell) -> str:
 
 
 def choose_table_dims(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
-    """Choose the numbers of entries of a vector that the table shows.
+    """Choose the vector lengths (numbers of entries) that the table shows.
 
     If `dims` has at most 16 numbers, the function returns all of them. Otherwise, the function
     returns the numbers that are also in `compared`. If no number is in `compared`, the result is at

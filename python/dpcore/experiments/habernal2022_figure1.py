@@ -118,11 +118,11 @@ class Cell(Shown):
 
     @property
     def count_p_values(self) -> tuple[float, float]:
-        """Two-sided p-values of the two counts of the audit, under the exact vote probabilities.
+        """Two-sided p-values that compare the two counts of the audit with exact probabilities.
 
-        The audit counts the outputs for which a majority vote over the entries decides for one
-        fixed input. The first p-value is for the count on the first input. The second p-value is
-        for the count on the second input. Each count has a binomial distribution.
+        The audit counts the outputs for which a majority vote over the entries guesses one fixed
+        input. The first p-value is for the count on the first input. The second p-value is for the
+        count on the second input. Each count has a binomial distribution.
         """
         law, counts = self._law(), self.audit.counts
         logs = (law.log_p, law.log_p_prime)
@@ -196,7 +196,7 @@ class Result(Tabled[Config]):
 
     @property
     def smallest_p_value(self) -> float:
-        """Smallest p-value of the counts of all audits, under the exact vote probabilities.
+        """Smallest p-value that compares a count of an audit with its exact probability.
 
         Each audit has two counts of majority votes. Therefore there are 2 len(cells) two-sided
         binomial p-values. If the code is correct, the smallest p-value is about 1 / (2 len(cells)).

@@ -154,10 +154,10 @@ class PanelDraws(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Draw histograms of five noises of scale 1: three Laplace noises and two of DPText.
+    """Draw histograms of five noises of scale 1: three Laplace noises and two DPText noises.
 
     Args:
-        config: options of the experiment: the number of draws, and the seed.
+        config: options of the experiment (the number of draws, and the seed).
         threads: number of threads. The default is one thread per core.
         progress: True to show a progress bar. By default, dpcore shows the bar for long work on a
             terminal or in a notebook.

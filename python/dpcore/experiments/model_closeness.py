@@ -133,7 +133,7 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cell(Record):
-    """Distances between next-word models of one split, at one share of masked words.
+    """Distances between next-word models, for one split and one share of masked words.
 
     Attributes:
         split: index of the random split of the texts, from 0.
@@ -143,9 +143,8 @@ class Cell(Record):
             the order of `MEASURES`.
         perplexity: perplexity on held-out texts without masks. The value is the mean over the three
             models with equal initial weights.
-        unigram: perplexity of the same held-out texts if the prediction of each word is the
-            frequency of this word in the training texts of a model. The value is the mean over the
-            same three models.
+        unigram: perplexity of the same held-out texts if each word is predicted with its frequency
+            in the training texts of a model. The value is the mean over the same three models.
         p_values: one p-value for each measure of distance, or None if no test was run. The
             permutation test compares the model of the sensitive texts with a model of safe texts.
             The test exchanges training texts between the two models. The test is run only in the
@@ -162,7 +161,7 @@ class Cell(Record):
 
 @time_run("torch")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train next-word models for each split and share of masked words, and compare them.
+    """Train next-word models for each split and share of masked words, and compare the models.
 
     Args:
         config: options of the experiment, such as the number of splits.
@@ -353,11 +352,11 @@ class Result(Tabled[Config]):
         return np.array(values)
 
     def excess(self, level: float, measure: str) -> Floats:
-        """Return the excess of a distance, one number for each split of the texts.
+        """Return how much more a sensitive and a safe model differ than two safe models.
 
-        The excess is the distance between a sensitive and a safe model, minus the distance between
-        two safe models. `level` is the share of masked words. `measure` is the name of the
-        distance.
+        This excess is the distance between a sensitive and a safe model, minus the distance between
+        two safe models. The result has one number for each split of the texts. `level` is the share
+        of masked words. `measure` is the name of the distance.
         """
         far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
         return far - near
@@ -371,7 +370,7 @@ class Result(Tabled[Config]):
         return float(self.values(level, comparison, measure).mean())
 
     def is_excess_shown(self, level: float, measure: str) -> bool:
-        """Return True if the excess of a distance is significantly above 0.
+        """Return True if models of different sets differ significantly more than two safe models.
 
         The excess is the distance between a sensitive and a safe model, minus the distance between
         two safe models. The result is True if the 95 % t-interval of the mean excess over the

@@ -66,8 +66,8 @@ class Case(Shown):
             epsilon.
         faulty: names of the dtypes for which the noise layer is faulty. The tuple is empty if the
             layer is correct.
-        repair: name of a different `Case`, in which the fault is repaired. It is "" if the layer is
-            correct.
+        repair: name of a different `Case`, in which the fault is repaired. The name is "" if the
+            layer is correct.
         delta: delta that the noise layer claims.
         skip: names of structural checks that are not run. These checks would report a property of
             the noise layer as a fault, although the layer has this property on purpose.
@@ -246,7 +246,7 @@ class Found(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Audits and structural inspection of one noise layer, for one dtype.
+    """Results of the audits and of the structural inspection of one noise layer, for one dtype.
 
     Args:
         layer: name of the noise layer.
@@ -400,8 +400,8 @@ class Result(Tabled[Config]):
         inspection reports a fault. Each layer is counted once for each dtype.
 
         Returns:
-            Four numbers: the faulty layers with a found fault, all faulty layers, the correct
-            layers with a found fault, and all correct layers.
+            Four counts: the faulty layers in which a fault was found, all faulty layers, the
+            correct layers in which a fault was found, and all correct layers.
         """
         faults = [row.fault_found for row in self.rows if row.faulty]
         right = [row.fault_found for row in self.rows if not row.faulty]

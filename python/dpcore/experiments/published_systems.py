@@ -47,8 +47,8 @@ class Config(SeededSettings):
     """Options of the experiment that audits published systems.
 
     Args:
-        trials: number of outputs that the majority-vote attack draws on each of the two inputs. Two
-            more attacks draw a tenth of this number.
+        trials: number of outputs that the majority-vote attack draws on each of the two inputs. The
+            two other attacks draw a tenth of this number.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         epsilon: epsilon that every system claims.
         dims: numbers of entries that the inputs can have, each at least 2. With one entry, the
@@ -215,10 +215,10 @@ class Result(Tabled[Config]):
                 refutes the claim.
 
         Returns:
-            Four numbers: refuted false claims, false claims, refuted true claims, and true claims.
-            Each audit can refute a true claim by chance, with a probability of at most
-            `1 - confidence`. If true claims are refuted more often, the code probably contains an
-            error.
+            Four counts: the refuted false claims, all false claims, the refuted true claims, and
+            all true claims. Each audit can refute a true claim by chance, with a probability of at
+            most `1 - confidence`. If true claims are refuted more often, the code probably contains
+            an error.
         """
         hits: dict[bool, list[bool]] = {True: [], False: []}
         for rows in self.at(dim).values():

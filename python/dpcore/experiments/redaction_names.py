@@ -62,7 +62,7 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment that infers people from texts with masked names.
+    """Options of the experiment that infers which people are named in texts with masked names.
 
     Args:
         trials: largest number of texts, at least 100.
@@ -91,7 +91,7 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """Result of an attack that infers one person from masked texts, or of a topic classifier.
+    """Result of one classifier that infers a named person, or the topic, from masked texts.
 
     Args:
         number: index of the split into training and test texts.
@@ -129,9 +129,10 @@ class Masking(Shown):
         policy: rule by which words are masked, one of `POLICIES`, such as "first names".
         words: share of the words that are masked.
         texts: share of the texts that contain at least one mask.
-        named: one share for each person. Among the texts that name the person before masking, it is
-            the share of texts in which the name still occurs after masking. The search for the name
-            ignores upper and lower case. The search also finds the name inside a longer word.
+        named: one share for each person. The share refers to the texts that name the person before
+            masking. It is the share of these texts in which the name still occurs after masking.
+            The search for the name ignores upper and lower case. The search also finds the name
+            inside a longer word.
     """
 
     policy: str
@@ -155,7 +156,7 @@ class _Material:
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Infer people and topic from texts, for every rule by which names are masked.
+    """Infer the named people and the topic of texts, for every rule by which names are masked.
 
     Args:
         config: options of the experiment, such as the number of splits.

@@ -36,7 +36,7 @@ _COMPARED_LEVEL: Final = 0.95
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
-    """Options of the experiment that masks words of texts and then attacks the texts.
+    """Options of the experiment that masks words and then infers which texts are sensitive.
 
     Args:
         trials: largest number of texts in the set of sensitive texts, at least 100. The set of
@@ -62,7 +62,7 @@ class Config(TextOptions):
 
 @time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Mask a share of the words, and attack the masked texts, for every share.
+    """Mask a share of the words, and infer which masked texts are sensitive, for every share.
 
     There are two ways to choose the masked words. With "random", random words are masked. With
     "ranked", the words that best distinguish the sensitive texts from the other texts are masked

@@ -291,7 +291,7 @@ class Row(Record):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Estimate the Renyi divergences of every mechanism, and compare with the true values.
+    """Estimate the Renyi divergences of every mechanism, and compare them with the true values.
 
     Args:
         config: options of the experiment, such as the number of outputs.
@@ -412,7 +412,7 @@ _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
 
 
 def positions_of_table_orders(estimate: Estimate) -> list[int]:
-    """Return the positions in `estimate.alphas` of the orders that the table shows."""
+    """Return the positions at which `estimate.alphas` contains the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 

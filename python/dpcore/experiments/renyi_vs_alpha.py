@@ -275,7 +275,7 @@ class Result(Tabled[Config]):
         return np.asarray((beliefs == ESTIMATE).all(axis=0))
 
     def line(self, method: str, name: str = "value") -> Line:
-        """Return the straight line above the divergences, fitted as in Gusain and Leith (2025).
+        """Fit a straight line above the divergences, as in Gusain and Leith (2025), and return it.
 
         The line lies above the mean divergences over the draws. At each order, the larger
         divergence of the two directions is used.

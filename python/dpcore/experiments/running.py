@@ -216,7 +216,7 @@ def _get_experiment_name(module: str) -> str:
 
 
 def training_of_model(model: Any) -> Any:
-    """Return the record of the training of a text model, `model.trained`.
+    """Return `model.trained`, the record of the training of a text model.
 
     If Ctrl-C ended the training early, the function raises KeyboardInterrupt.
     """
@@ -412,11 +412,11 @@ _placement: ContextVar[tuple[Any, Path | None]] = ContextVar("placement", defaul
 
 @contextmanager
 def set_executor(executor: Any, folder: Path | None) -> Iterator[None]:
-    """Return a context manager that sets where `audit_cell` runs audits and saves them.
+    """Return a context manager that sets where the audits of an experiment run and are saved.
 
-    `executor` is the executor of `dpcore.audit` that draws the outputs. If `folder` is not None,
-    each audit saves its progress in a separate file of this folder. If a file already contains the
-    completed audit, the audit is read from the file.
+    The audits are those that `audit_cell` runs. `executor` is the executor of `dpcore.audit` that
+    draws the outputs. If `folder` is not None, each audit saves its progress in a separate file of
+    this folder. If a file already contains the completed audit, the audit is read from the file.
     """
     token = _placement.set((executor, folder))
     try:

@@ -34,7 +34,7 @@ _QUERY_BOUND: Final = 30.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(SeededSettings):
-    """Options of the experiment that audits mechanisms on fixed and on searched input pairs.
+    """Options of the experiment that compares usual input pairs with pairs that a search finds.
 
     Args:
         trials: number of outputs that each audit draws on each of the two inputs.
@@ -68,7 +68,7 @@ class _PairAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Shown):
-    """Two audits of one mechanism: on a usual pair of inputs, and on a searched pair.
+    """Two audits of one mechanism: on a usual pair of inputs, and on a pair that a search found.
 
     Args:
         name: name of the mechanism.
@@ -93,7 +93,7 @@ class Row(Shown):
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit every mechanism on usual pairs of inputs, and on a searched pair of inputs.
+    """Audit every mechanism on usual pairs of inputs, and on a pair that a search finds.
 
     Args:
         config: options of the experiment, such as the number of draws.
@@ -138,7 +138,7 @@ def _audit_both_pairs(config: Config, threads: int | None, name: str) -> Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled[Config]):
-    """Results of the audits on usual and on searched pairs of inputs, for all mechanisms.
+    """Results of the audits of all mechanisms, on usual pairs and on pairs that a search found.
 
     Args:
         config: options with which the experiment was run.

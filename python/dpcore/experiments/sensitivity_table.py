@@ -50,7 +50,7 @@ _TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(Shown):
-    """Set of vectors (a domain), with formulas for its largest distances.
+    """Set of vectors (a domain), with formulas for the largest distance between two vectors.
 
     Args:
         title: name of the domain in the table.
@@ -164,10 +164,10 @@ class Row(Shown):
 
     @property
     def error(self) -> float:
-        """Relative difference between the distance `attained` and the sensitivity.
+        """Relative difference between the distance of two vectors and the sensitivity.
 
-        `attained` is computed from two vectors. The sensitivity is computed from a formula. The
-        difference should be 0, up to rounding.
+        The distance is `attained`, which is computed from two vectors. The sensitivity is computed
+        from a formula. The difference should be 0, up to rounding.
         """
         return abs(self.attained / self.closed.value - 1.0)
 

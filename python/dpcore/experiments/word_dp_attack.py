@@ -116,7 +116,7 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Dict from the name of each mechanism to the epsilons at which it is attacked."""
+        """Dict: the key is the name of a mechanism, and the value is a tuple of its epsilons."""
         return _QUICK_GRID if self.quick else GRID
 
 
@@ -133,8 +133,8 @@ class Cell(Shown):
             distribution of the noise.
         kept: share of the words that the mechanism left unchanged, in the first split.
         accuracy: accuracy of an attack that infers whether a rewritten text is sensitive, one
-            number for each split. The attack tries two logistic regressions, and uses the one that
-            is better on the validation texts.
+            number for each split. The attack tries two logistic regressions, and uses the
+            regression with the better result on the validation texts.
         interval: 95 % confidence interval of `accuracy` in the first split.
         majority: accuracy, in the first split, of the best classifier that predicts the same set
             for every text.
@@ -151,9 +151,8 @@ class Cell(Shown):
         beliefs: two texts on the reliability of the two estimates in the first split.
         null: the same two divergences, estimated after a permutation of the labels, shape
             `(3 * splits, 2)`. There are three permutations for each split.
-        linked: three numbers. The first is the share of rewritten texts for which an attack found
-            the right original text. The other two are the ends of the confidence interval of this
-            share.
+        linked: share of rewritten texts for which an attack found the right original text, followed
+            by the two ends of the confidence interval of this share.
         linked_texts: number of rewritten texts in the attack that searches for originals.
         linked_words: number of words of each text in this attack.
     """
@@ -194,7 +193,7 @@ class _Texts:
 
 @time_run("gensim.models", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Rewrite texts with every word-level DP mechanism at every epsilon, and attack them.
+    """Rewrite texts with every word-level DP mechanism at every epsilon, and attack the results.
 
     Args:
         config: options of the experiment, such as the number of splits.

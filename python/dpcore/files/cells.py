@@ -577,7 +577,7 @@ def describe_number_format(spelling: int) -> str:
 
 
 def plan_reread(tables: Sequence[Table], places: Sequence[Sequence[int]]) -> list[dict[int, Kind]]:
-    """Return, for each table, which columns must be read again, and with which types.
+    """Return which columns of each table must be read again, and with which types.
 
     One table contains outputs on the input x, and the other table contains outputs on x'.
     Corresponding columns of the two tables must have the same type. The result contains one dict

@@ -173,8 +173,9 @@ def select_columns(
         default: numbers of the columns that "*" chooses. None means all columns.
 
     Returns:
-        The outputs, of shape `(size,)` for one column and `(size, columns)` for several columns,
-        and a tuple with the names of the columns for messages.
+        A pair: the outputs and a tuple. The outputs have shape `(size,)` for one column, and
+        `(size, columns)` for several columns. The tuple contains the names of the columns for
+        messages.
 
     Raises:
         TypeError: if `column` has the wrong type.
@@ -185,16 +186,16 @@ def select_columns(
 
 
 def array_and_names(table: Table, places: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
-    """Join columns of a table to one array; return the array and the names of the columns.
+    """Join columns of a table to one array, and return the array with the names of the columns.
 
     Args:
         table: the table.
         places: numbers of the columns.
 
     Returns:
-        An array of shape `(size,)` for one column, and `(size, columns)` for several columns, and a
-        tuple with the names of the columns for messages. The tuple is empty if each column has more
-        than one dimension.
+        A pair: an array and a tuple. The shape of the array is `(size,)` for one column, and
+        `(size, columns)` for several columns. The tuple contains the names of the columns for
+        messages. It is empty if each column has more than one dimension.
 
     Raises:
         ValueError: if the columns have different shapes.
@@ -411,7 +412,7 @@ def columns_with_placeholders(
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """Return a mask that is True for the outputs that were drawn on x, from the labels.
+    """Return True for each output whose label states that it was drawn on the input x.
 
     Args:
         labels: one label per output, shape `(size,)`. A label is a bool, a number or a text that

@@ -41,9 +41,10 @@ class Settings:
     """Settings of a user for reading text files with outputs.
 
     Args:
-        header: "yes" if the first row contains the column names, "no" if it does not, and "auto" if
-            dpcore must detect whether it does.
-        sep: character that separates the cells of a CSV file. None means that dpcore detects it.
+        header: "yes" if the first row contains the column names, and "no" if it does not. With
+            "auto", dpcore detects if the first row contains names.
+        sep: character that separates the cells of a CSV file. None means that dpcore detects the
+            character.
         encoding: character encoding of the file. If `encoding` is None, a byte order mark at the
             beginning of the file determines the encoding. A file without such a mark is read as
             UTF-8.

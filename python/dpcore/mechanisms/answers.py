@@ -130,9 +130,9 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
 
     Returns:
         The dictionary, in the order of the columns. For a Series, the index labels are the keys of
-        the values. If labels repeat or are only row numbers, the values have the one key "values".
-        The dictionary also contains the categories, the names of the index and of the columns, and
-        the index if it is not 0, 1, 2, ...
+        the values. If labels repeat or are only row numbers, "values" is the only key for all
+        values. The dictionary also contains the categories, the names of the index and of the
+        columns, and the index if it is not 0, 1, 2, ...
 
     Example:
         >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
@@ -306,7 +306,7 @@ def answer_rows(
 
     Args:
         name: name of the return value in error messages.
-        answer: the return value: an array, or a sequence of outputs of any type.
+        answer: the return value, which is an array or a sequence of outputs of any type.
         requirement: text for error messages that states what the return value must be.
         shape: shape of an output in other calls, or None if it is not known. If the result is an
             array of objects, its rows get this shape.
@@ -353,7 +353,7 @@ def to_outputs(
 
     Args:
         name: name of the outputs in error messages.
-        answer: return value: an array, a sequence of outputs of any type, or a data frame.
+        answer: return value, which is an array, a sequence of outputs of any type, or a data frame.
         size: requested number of outputs.
         shape: shape of an output in other calls, or None if it is not known.
         fields: field names of the arrays from other calls, or None if they are not known.
@@ -501,7 +501,7 @@ class AnswerKeeper:
 
 
 def refuse_bad_row_types(name: str, rows: Sequence[Any]) -> None:
-    """Raise an error if outputs have a type that cannot be read; the error suggests another type.
+    """Raise an error if dpcore cannot read the type of the outputs, and suggest another type.
 
     Args:
         name: name of the outputs in error messages.

@@ -196,7 +196,7 @@ def explain_failures(
     size: int,
     make_rng: Callable[[int, int], np.random.Generator],
 ) -> Iterator[None]:
-    """Return a context that adds a note to an exception if only one of two inputs causes it.
+    """Return a context that adds a note to an exception that only one of two inputs causes.
 
     In the `with` block, a mechanism is called. If the call raises an exception, the mechanism is
     called on x and on x' until a call fails again. Then the mechanism is called three more times on
@@ -263,8 +263,8 @@ def call_tensor_mechanism(
     """Call a mechanism that returns a tensor, and return its outputs.
 
     If an audit can evaluate its events (sets of outputs) on the device of the tensor, the outputs
-    stay there. Otherwise they become a numpy array. The outputs are not copied. Therefore they must
-    be used before the next call of the mechanism.
+    stay on this device. Otherwise the outputs become a numpy array. The outputs are not copied.
+    Therefore the outputs must be used before the next call of the mechanism.
     """
     tensor = mechanism.tensor(x, size, rng)
     # The name is computed only for messages: the text of a whole model takes longer than a block of
@@ -382,7 +382,7 @@ _USUAL_HOLDER_COUNTS = _count_usual_references()
 
 @dataclass(frozen=True, slots=True, order=True)
 class Raised(Shown):
-    """Output that stands for an exception that the user's function raised instead of returning.
+    """Output that stands for an exception, if the user's function raised it and returned no value.
 
     An audit counts this object like any other output. The message is part of the output, because
     the caller of the function can read the message. Two objects of this class are equal if their
@@ -441,7 +441,7 @@ class Repeated(Shown):
 
     @property
     def reproducible(self) -> bool:
-        """True if the seed of an audit determines the outputs; False if `seeded` is "own"."""
+        """True if the seed of an audit determines the outputs, and False if `seeded` is "own"."""
         return self.seeded != "own"
 
     @property

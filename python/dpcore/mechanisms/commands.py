@@ -67,8 +67,8 @@ class Tool(Shown):
     Args:
         arguments: the program and its arguments. `{x}` stands for the input, and `{size}` for the
             number of outputs.
-        timeout: longest time without output from a run, in seconds. None means 60 seconds plus 0.1
-            seconds for each output.
+        timeout: longest time, in seconds, in which a run may write no output. None means 60 seconds
+            plus 0.1 seconds for each output.
         catch: exit statuses that count as outputs of the mechanism. A negative number stands for
             the signal that ended the run. With `catch`, the command runs once for each output.
     """
@@ -180,8 +180,8 @@ def command(
         arguments: the program and its arguments. dpcore replaces `{x}` in the arguments by the
             input, and `{size}` by the number of outputs. An input that is a text is inserted
             unchanged. Any other input is inserted as JSON.
-        timeout: longest time without output to stdout from a run, in seconds. Defaults to 60
-            seconds, plus 0.1 seconds for each output.
+        timeout: longest time, in seconds, in which a run may write nothing to stdout. Defaults to
+            60 seconds, plus 0.1 seconds for each output.
         catch: one or several exit statuses that count as outputs of the mechanism, such as 3. A
             signal is given as `signal.SIGSEGV` or -11. With `catch`, dpcore runs the command once
             for each output, with 1 for `{size}`. If a run ends with status 3, the output is

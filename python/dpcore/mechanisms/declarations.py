@@ -87,8 +87,8 @@ class MechanismAttributes:
         as_mechanism: `()` -> mechanism to audit, for an object that is not a mechanism itself.
         clean: `(x)` -> vector to which the mechanism adds noise on input x. None if this vector is
             unknown.
-        loss: `(pair, delta)` -> exact privacy loss between the two inputs, if the noise is as the
-            mechanism declares it. None if the loss is unknown.
+        loss: `(pair, delta)` -> exact privacy loss between the two inputs, if the noise has the
+            distribution that the mechanism states. None if the loss is unknown.
         log_ratio: `(outputs, pair)` -> ln P(output|x) - ln P(output|x') for each output.
         notes_on: `(pair)` -> tuple of notes for the reader of a report.
         log_rows: `(start, stop)` -> rows `start` to `stop` - 1 of the table, as natural logarithms
@@ -132,7 +132,7 @@ class MechanismAttributes:
 
 
 def get_or_default(mechanism: Any, name: str) -> Any:
-    """Return an attribute of a mechanism, or the default in `MechanismAttributes` if it is missing.
+    """Return an attribute of a mechanism, or its default in `MechanismAttributes`.
 
     Example:
         >>> get_or_default(print, "delta"), get_or_default(print, "claim")
@@ -203,9 +203,10 @@ def convert_pair(mechanism: Any, pair: Pair) -> Pair:
 class StatedLogRatio(Record, word="StatedLogRatio"):
     """Function that returns the log-likelihood ratio of each output, as a mechanism computes it.
 
-    The ratio is ln P(output|x) - ln P(output|x'). An attack uses the event that the ratio is above
-    a threshold. An audit counts the outputs in this event, on x and on x'. The certified bound
-    depends only on these counts. Therefore the bound holds even if the ratio is wrong.
+    The ratio is ln P(output|x) - ln P(output|x'). An attack uses a threshold. The event of this
+    attack is the set of outputs whose ratio is above the threshold. An audit counts the outputs in
+    this event, on x and on x'. The certified bound depends only on these counts. Therefore the
+    bound holds even if the ratio is wrong.
 
     Args:
         mechanism: object with a method `log_ratio(outputs, pair)`.
@@ -258,8 +259,8 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
 def stated_score_function_or_empty(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
     """Return a tuple with one function that computes the log-likelihood ratio of each output.
 
-    The ratio is ln P(output|x) - ln P(output|x'), from the method `log_ratio` of the mechanism. If
-    the mechanism has no method `log_ratio`, the tuple is empty.
+    The ratio is ln P(output|x) - ln P(output|x'). The function calls the method `log_ratio` of the
+    mechanism. If the mechanism has no method `log_ratio`, the tuple is empty.
 
     Args:
         mechanism: any mechanism.
@@ -299,7 +300,7 @@ def noiseless_outputs(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """Compute the exact privacy loss between two inputs for the noise that a mechanism declares.
+    """Compute the exact privacy loss between two inputs, from the noise that a mechanism states.
 
     The loss comes from the method `loss` of the mechanism. The result is None if the mechanism has
     no method `loss`, or `loss` returns None.

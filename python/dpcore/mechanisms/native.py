@@ -45,7 +45,7 @@ def log_complement(log_p: Any) -> Any:
 
 
 class Cost(NamedTuple):
-    """Privacy loss of a mechanism that adds noise, for all pairs of inputs up to a given distance.
+    """Privacy loss of additive noise, for all pairs of inputs with at most a given distance.
 
     Args:
         epsilon: smallest epsilon that holds with delta 0; inf if no finite epsilon holds.
@@ -115,7 +115,7 @@ def cost_over_scale(distance: float, scale: float, norm: str) -> Cost:
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Return a function that returns an infinite epsilon and the reason for it, as a `Cost`.
+    """Make a function whose result is an infinite epsilon, with the reason, as a `Cost`.
 
     The function is for the field `cost` of a `Law`. `reason` is a text that states why no finite
     epsilon holds for a noise.
@@ -178,7 +178,7 @@ _LAWS: dict[type[Primitive], Law] = {}
 
 
 def register_law(**facts: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
-    """Return a decorator that registers a class of noise in dpcore, with facts about its noise.
+    """Return a decorator that registers a class of noise in dpcore, with facts about this noise.
 
     The arguments are fields of `Law`. Place the decorator above `dataclass`, because `dataclass`
     replaces the class.
@@ -205,7 +205,7 @@ def law_of(noise: Primitive) -> Law:
 
 
 def log_tails(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """Compute the log probabilities that noise reaches each threshold `a`, and that it does not.
+    """Compute the log probabilities that noise is on each side of each threshold `a`.
 
     If `up` is True, the arrays are ln P(noise >= a) and ln P(noise < a). Otherwise they are ln
     P(noise <= a) and ln P(noise > a). The result is None if the distribution of the noise is

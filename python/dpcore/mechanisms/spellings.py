@@ -88,11 +88,11 @@ class SpelledText(Spelled, str):
 
 
 class SpelledList(Spelled, list[Any]):
-    """List that a program wrote as JSON, in another way than Python writes it."""
+    """List that a program wrote as JSON, but not in the way in which Python writes lists."""
 
 
 class SpelledDict(Spelled, dict[Any, Any]):
-    """JSON object that a program wrote in another way than Python writes it."""
+    """JSON object that a program wrote, but not in the way in which Python writes objects."""
 
 
 PLAIN_CLASSES: Final[dict[type, Callable[[Any], Any]]] = {
@@ -129,7 +129,7 @@ def _add_written_form(value: Any, form: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Convert text to a number. If it is written in an unusual way, store a description.
+    """Convert a text to a number, and note an unusual way of writing, such as 1.50 for 1.5.
 
     For an unusual way of writing, such as 1.50 for 1.5, the result has an attribute `form`, a text
     that describes the way of writing. The result is a Decimal if the number has more digits than

@@ -44,15 +44,15 @@ TextsArgument = Literal["text", "texts"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchCheck(Record, word="BatchCheck"):
-    """Result of a check that the vector of a text does not depend on the batch of the encoder.
+    """Result of a check that a text's vector does not depend on the other texts in the batch.
 
     Args:
-        distance: largest distance between two vectors of a text. The first vector comes from a call
-            of the encoder with only this text, and the second from a batch with other texts. The
-            distance is divided by the norm of the vector. NaN if it was not measured.
+        distance: largest distance between two vectors of the same text. The first vector comes from
+            a call of the encoder with only this text, and the second from a batch with other texts.
+            The distance is divided by the norm of the vector. NaN if it was not measured.
         rounding: largest allowed value of `distance`, which rounding may cause.
         texts: number of texts that were checked.
-        reason: reason why the distance was not measured; empty if it was measured.
+        reason: reason why the distance was not measured, or "" if the distance was measured.
     """
 
     distance: float
@@ -71,7 +71,7 @@ class BatchCheck(Record, word="BatchCheck"):
 
 
 class TextFunction:
-    """Encoder of a list of texts. It calls a function of a list of texts, or of one text.
+    """Encoder of a list of texts, made from a function of a list of texts or of one text.
 
     The first call determines if `function` takes a list of texts or one text. `function` counts as
     a function of one text if both conditions hold:
@@ -231,8 +231,8 @@ def compare_batches(
     vector does not protect the other texts.
 
     Args:
-        encode: encoder without randomness: a function from a list of texts to a float64 array of
-            shape `(texts, width)`.
+        encode: encoder without randomness, that is, a function from a list of texts to a float64
+            array of shape `(texts, width)`.
         texts: list of different texts, at least one.
         rounding: largest relative distance at which two vectors count as equal.
         name: name of the encoder in error messages.
@@ -304,8 +304,8 @@ def as_texts(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
 
     Args:
         name: name of the texts in error messages.
-        value: the value: a list of strings, a column of a table, a `text.Corpus` or a similar
-            object. A single string is not allowed.
+        value: a list of strings, a column of a table, a `text.Corpus` or a similar object. A single
+            string is not allowed.
         fewest: smallest allowed number of texts, 0 or 1.
 
     Returns:
@@ -353,14 +353,15 @@ def check_batches(
     restored at the end.
 
     Args:
-        encode: encoder: a function from a list of texts to a float64 array of shape
+        encode: encoder, that is, a function from a list of texts to a float64 array of shape
             `(texts, width)`.
         texts: list of different texts, at least one.
         limit: function without arguments that returns the largest relative distance at which two
             vectors count as equal. This function is called after the texts were encoded, so that it
             may depend on the dtype of the vectors.
         name: name of the encoder in error messages.
-        random: text that states why the encoder is random; empty if it is not known to be random.
+        random: text that states why the encoder is random. The text is empty if the encoder is not
+            known to be random.
         refuse_state: True raises an error if two equal calls give different vectors, although the
             encoder does not draw from the generators above.
         shown: names of the texts in error messages. Defaults to the beginnings of the texts.

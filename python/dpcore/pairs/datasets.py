@@ -20,7 +20,7 @@ from .text_pairs import Texts
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
-    """Set of all datasets that consist of `dim` records, each taken from a list of values.
+    """Set of all datasets with `dim` records, where each record is one of the given values.
 
     A search looks for two neighbouring datasets in this set.
 
@@ -225,7 +225,7 @@ class Replace(_RecordRelation, word="Replace"):
 
 @explain_argument_errors
 class AddRemove(_RecordRelation, word="AddRemove"):
-    """Neighbour relation: one of two datasets is equal to the other with one record added.
+    """Neighbour relation: one dataset becomes the other dataset if one record is added.
 
     The additional record may be at any position. All other records of the two datasets are equal
     and in the same order.
@@ -261,7 +261,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         return add_remove_count(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if two datasets differ by one added record and fit the set `domain`.
+        """Return True if one dataset has one additional record, and both fit the set `domain`.
 
         The longer dataset must be equal to the shorter dataset with one record added at any
         position.

@@ -30,7 +30,7 @@ _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts(Shown):
-    """Set of texts in which a search looks for neighbours: all texts with only words of a corpus.
+    """Set of all texts whose words occur in a corpus; a search looks for neighbours in this set.
 
     Pass this object to `dpcore.pairs.search` as `domain`.
 

@@ -157,7 +157,7 @@ _MAX_COMPARED_PAIRS: Final = 2**17
 
 
 class Counted(NamedTuple):
-    """Frequency of an event among recorded outputs, and information on the choice of the event.
+    """Frequency of an event in the recorded outputs, and how the event was chosen.
 
     An event is a set of outputs. A row contains one output on the input x or on x'. Some rows are
     used to choose an event. The other rows are counted.
@@ -195,7 +195,7 @@ def choose_and_count(
     groups: Sides | None,
     claim: Claim | float | None,
 ) -> Counted:
-    """Choose an event from some of the recorded outputs, and count it among the other outputs.
+    """Choose an event from some outputs, and count how many other outputs are in the event.
 
     An event is a set of outputs. Each row contains one output.
 
@@ -206,7 +206,7 @@ def choose_and_count(
         pair: the two inputs x and x' that are passed to the attack.
         share: fraction of the rows that are counted. None means one half.
         seed: seed for the random order in which the rows are divided.
-        settings: a tuple: the delta and the confidence of the bound.
+        settings: tuple of two numbers, the delta and the confidence of the bound.
         paired: True if row i on x depends on row i on x'. Both rows are then used to choose the
             event, or both rows are counted.
         groups: for the rows on x and on x', the index of the group to which each row belongs,
@@ -727,11 +727,12 @@ def _l1_distances_to_three_anchor_rows(rows: Floats) -> dict[str, Floats]:
 
 
 def cross_side_dependence_doubts(sides: Sides, event: Any) -> tuple[str, ...]:
-    """Check if output i on x and output i on x' depend on each other, for example by equal seeds.
+    """Check if output i on x and output i on x' depend on each other, as with equal seeds.
 
-    The function computes the correlation between the ranks of the outputs on x and on x'. First, it
-    subtracts from each rank on x' the mean rank of the previous and the next output. Therefore
-    outputs in a sorted file, or outputs with a slow trend, do not appear to be dependent.
+    The function computes the correlation between the ranks of the outputs on x and on x'. Before
+    that, the function subtracts the mean rank of the previous and the next output from each rank on
+    x'. Therefore outputs in a sorted file, or outputs with a slow trend, do not appear to be
+    dependent.
 
     Args:
         sides: the outputs on x and the outputs on x', in the order in which they were recorded.

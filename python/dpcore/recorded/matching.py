@@ -184,7 +184,7 @@ def _find_spellings(side: Array, cells: Cells | None, place: int) -> _Written | 
 
 
 def align_fields_and_units(rows: Array, rows_prime: Array) -> tuple[Array, Array, tuple[str, ...]]:
-    """Bring the outputs on x and on x' to the same order of fields and the same unit of time.
+    """Give the outputs on x and on x' the same order of fields and the same unit of time.
 
     Each row is one output. If rows are structured arrays, the fields on x' get the order of the
     fields on x.

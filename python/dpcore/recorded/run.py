@@ -179,8 +179,8 @@ def unfair_coin_doubts(sides: tuple[Sized, Sized]) -> tuple[str, ...]:
 class OutputsOptions(TypedDict, total=False):
     """Types of the keyword arguments of `dpcore.audit_outputs`, for type checkers.
 
-    Functions that pass these arguments on to `audit_outputs` use this class in annotations. The
-    claim is called `epsilon` here.
+    Functions that pass these arguments on to `audit_outputs` use this class in annotations. In this
+    class, the claim is called `epsilon`.
     """
 
     rows: Rows

@@ -133,14 +133,14 @@ def read_and_align(
     equal positions correspond.
 
     Args:
-        values: a mapping with two values: the outputs on x and the outputs on x'. Each value is a
+        values: mapping whose two values are the outputs on x and the outputs on x'. Each value is a
             path, a table or column of pandas, polars or pyarrow, a torch tensor, or another object.
             The keys are names of arguments for error messages. A mapping with one value is also
             allowed.
         request: columns to read from files and data frames. Column numbers refer to the first
             table.
-        group_columns: for each of the values: the name or number of the column of groups, an array
-            with one group per row, or None without groups.
+        group_columns: for each of the values, the name or number of the column of groups, an array
+            with one group per row, or None if there are no groups.
         reader: settings for reading files. The function appends a description of each file and data
             frame to the list `reader.tables`.
 
@@ -318,13 +318,13 @@ def split_outputs_by_label(
     """Divide recorded outputs by their labels into outputs on x and outputs on x'.
 
     Args:
-        outputs: all outputs, on x and on x': a path, a data frame, an array or another object.
+        outputs: all outputs (on x and on x'), as a path, a data frame, an array or another object.
         label: name or number of a column of `outputs`, or an array with one label per row.
         request: columns that hold the outputs.
         label_x: the label that means an output on x. None means that 1, True, "in" and "x" have
             this meaning.
-        groups: name or number of the column of groups, an array with one group per row, or None
-            without groups. Rows of the same group may depend on each other.
+        groups: name or number of the column of groups, an array with one group per row, or None if
+            there are no groups. Rows of the same group may depend on each other.
         reader: settings for reading files. The function appends a description of the file or data
             frame to the list `reader.tables`.
 
@@ -365,7 +365,7 @@ def split_outputs_by_label(
 
 
 def group_labels_to_integers(first: Groups, second: Groups) -> Sides:
-    """Convert the groups of the rows on x, and those of the rows on x', to integers.
+    """Convert the groups of the rows on x, and the groups of the rows on x', to integers.
 
     The result is a pair of arrays, for x and for x'. Each array contains the number of the group of
     each row. In each array, the groups are numbered from 0 in the order of their first rows.

@@ -67,7 +67,7 @@ def make_html_card(name: str, rows: Iterable[Row], refuted: bool | None = None) 
         name: name of the object that the report is about, shown above the rows.
         rows: pairs (label, text). Both are plain text, not HTML.
         refuted: True if the claim was refuted, False if it was not, None if no claim was tested.
-            This determines the colour of the row with the label "verdict".
+            This value determines the colour of the row with the label "verdict".
 
     Returns:
         One HTML element with its own style sheet.

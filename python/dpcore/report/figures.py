@@ -162,7 +162,7 @@ def _close_before_display(figure: Figure) -> None:
 
 
 def cycle_colour(place: int) -> Any:
-    """Return colour number `place` (counted from 0) of the colour cycle of matplotlib's style."""
+    """Return the colour at position `place` (from 0) in the colour cycle of matplotlib's style."""
     from matplotlib import rcParams
 
     cycle = rcParams["axes.prop_cycle"].by_key().get("color", _COLOUR_CYCLE)
@@ -268,5 +268,5 @@ def two_line_title(name: str, verdict: str) -> str:
 def annotate_point(
     axes: Axes, words: str, point: tuple[float, float], offset: tuple[int, int], **style: Any
 ) -> None:
-    """Write text near a point of the axes, moved by `offset` in points (1/72 inch)."""
+    """Write text at a position in the axes, shifted by `offset` (in units of 1/72 inch)."""
     axes.annotate(words, point, offset, textcoords="offset points", **style)

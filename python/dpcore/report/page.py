@@ -108,7 +108,7 @@ def page_of_table(
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],
 ) -> str:
-    """Return an HTML page about a result with a table: answers, a picture, the table and notes.
+    """Return an HTML page about a result: answers, a picture, a table and notes.
 
     Args:
         result: the result. Its method `plot` draws the picture.

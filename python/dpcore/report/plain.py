@@ -408,7 +408,7 @@ def parse_object(text: Any) -> dict[str, Any]:
 
 
 def encode_json(result: PlainResult, indent: int | None) -> str:
-    """Return a result as JSON text, from its method `to_dict`."""
+    """Call the method `to_dict` of a result, and return the dict as JSON text."""
     spaces = None if indent is None else integer("indent", indent, 0, 64)
     return json.dumps(result.to_dict(), allow_nan=False, indent=spaces)
 

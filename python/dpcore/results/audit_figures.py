@@ -162,7 +162,7 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
 
 
 def draw_certified_delta_by_epsilon(audit: Audit, ax: Any = None) -> Figure:
-    """Draw the lower bound on delta that an audit certifies, against epsilon."""
+    """Draw the lower bound on delta that an audit certifies, as a curve over epsilon."""
     axes = axes_of(ax, scale_figure_size(1.0, 0.8))
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance

@@ -61,12 +61,14 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
     Args:
         audit: result of the audit.
-        mechanism: code to write if the mechanism has no Python expression. A lambda is an example.
-        pair: code to write if the two inputs are too long for one line, or are not plain data.
+        mechanism: code that stands for the mechanism if Python code cannot express it. A lambda is
+            an example.
+        pair: code that stands for the two inputs if they are too long for one line, or are not
+            plain data.
 
     Returns:
-        Python code. If the audit counted several separate ranges of trials, the code adds the
-        results of several calls, one for each range. The code gives the same counts, unless
+        Python code. If the audit counted several separate ranges of trials, the code makes one call
+        for each range, and adds the results. The code gives the same counts, unless
         `Audit.randomness` states that a run with the same seed does not give the same draws.
 
     Example:
@@ -121,7 +123,7 @@ def make_script(audit: Audit) -> str:
 
 
 def keyword_code_by_range(audit: Audit) -> list[list[str]]:
-    """Return the keyword arguments, as Python code, with which `dpcore.audit` repeats an audit.
+    """Return Python code of the keyword arguments with which `dpcore.audit` repeats an audit.
 
     An audit can have counted several separate ranges of trials. The result has one list of
     arguments for each range.

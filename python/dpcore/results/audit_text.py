@@ -146,7 +146,7 @@ def _format_plural_count(number: int, what: str) -> str:
 
 
 def describe_next_steps(audit: Audit) -> str:
-    """Return a line on what may help to refute a claim that an audit did not refute.
+    """Return advice, on one line, on how to refute a claim that an audit did not refute.
 
     Args:
         audit: result of the audit.
@@ -294,7 +294,7 @@ def _could_change_more_entries(audit: Audit) -> bool:
 
 
 def refutation_advice(audit: OutputsAudit) -> str:
-    """Return a line on what may help to refute a claim about recorded outputs.
+    """Return advice, on one line, on how to refute a claim about recorded outputs.
 
     Examples are more rows (recorded outputs), another attack, or other canaries (training examples
     that are included by a coin flip).
@@ -402,7 +402,7 @@ def list_report_rows_without_time(audit: Audit) -> list[Row]:
 
 
 def has_nan(audit: Audit) -> bool:
-    """Return True if a counted output of an audit has an entry NaN."""
+    """Return True if a counted output of an audit has an entry that is NaN."""
     return audit.nan + audit.nan_prime > 0
 
 
@@ -478,7 +478,7 @@ def _describe_trials_in_time_budget(audit: Audit) -> str:
 
 
 def joint_confidence_text(audit: Audit | OutputsAudit) -> str:
-    """Return a sentence on the joint confidence of two bounds of an audit.
+    """Return a sentence on the probability that two bounds of an audit hold together.
 
     The first bound is the certified bound. The second bound comes from the last bits of the outputs
     (rounding). The sentence is "" if there is only one bound, or if both bounds decide the verdict.

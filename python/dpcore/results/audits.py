@@ -114,7 +114,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return max(own, bounds.BOUNDS[self.bound](self.floating_point.bound_counts, delta, level))
 
     def with_winner(self) -> Audit:
-        """Return this audit, with the two events exchanged if the second gives a larger bound.
+        """Return this audit, with its two events exchanged if the second one gives a larger bound.
 
         The first event is in the field `event`, and the second event is in the field
         `floating_point`. If `floats` is False, the audit is returned unchanged.
@@ -293,7 +293,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def power(self) -> str:
-        """Sentence on how large a difference between the two inputs this audit would detect.
+        """Sentence that states how large a difference of the inputs this audit would detect.
 
         The sentence is about the probability of the event on one input, divided by its probability
         on the other input. It states how large this ratio must be, so that an audit of this size
@@ -381,7 +381,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """Largest mu (for `GDP`) or rho (for `ZCDP`) that the trials can refute, otherwise None."""
+        """Largest mu (`GDP`) or rho (`ZCDP`) that the trials can refute; None for other claims."""
         return self._with_perfect_event().parameter_lower
 
     @property
@@ -453,7 +453,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def refuted(self) -> bool | None:
-        """True if this audit refutes the claim, False if it does not, None without a verdict.
+        """True if this audit refutes the claim, False if not, None if there is no verdict.
 
         The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `checks` is not empty, so that no bound holds.
@@ -751,13 +751,15 @@ def error_limits_of(counts: Counts, alpha: float) -> tuple[float, float]:
 
 
 def max_refuted_parameter(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
-    """Return the largest parameter up to which all parameters of a fixed grid are refuted.
+    """Return the largest grid value that is refuted together with all smaller grid values.
 
-    The parameter is mu of a `GDP` claim, or rho of a `ZCDP` claim. A claim with this parameter
-    implies a delta at the given epsilon. The parameter is refuted if (epsilon, delta) is refuted.
+    The grid has values of a parameter: mu of a `GDP` claim, or rho of a `ZCDP` claim. A claim with
+    this parameter implies a delta at the given epsilon. The parameter is refuted if (epsilon,
+    delta) is refuted.
 
     Args:
-        claim: `GDP` or `ZCDP` claim of the audit. The parameter of this claim determines the grid.
+        claim: `GDP` or `ZCDP` claim of the audit. The parameter of this claim determines the fixed
+            grid.
         epsilon: epsilon at which all parameters are tested.
         refuted: function that takes a delta. It returns True if (epsilon, delta) is refuted.
     """

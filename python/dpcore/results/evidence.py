@@ -112,7 +112,7 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...], undecided: str
 def choose_less_repeatable(early: str, late: str) -> str:
     """Return the worse of two values of `Audit.randomness`, for the merge of two audits.
 
-    With the worse value, a second run with the same seed gives the same outputs less exactly.
+    A value is worse if a second run with the same seed reproduces the outputs less exactly.
     """
     return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
@@ -205,7 +205,7 @@ class Finding(Record, word="Finding"):
 
     @property
     def bound_counts(self) -> Counts:
-        """Counts of the second event; `k` and `n` are for the input that `direction` names."""
+        """Counts of the second event, with `k` and `n` for the input that `direction` names."""
         return put_numerator_first(self.counts, self.direction)
 
     @property
@@ -216,7 +216,7 @@ class Finding(Record, word="Finding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scored(Record, word="Scored"):
-    """Numbers of outputs whose score is at or above each of several thresholds.
+    """For several thresholds, the numbers of outputs whose score is at or above the threshold.
 
     A score is a function that maps an output to a real number. The thresholds were chosen before
     the counted outputs were drawn.
@@ -257,7 +257,7 @@ class Scored(Record, word="Scored"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice(Record, word="Slice"):
-    """Part of the trials of an audit with early stop, with the event and the counts.
+    """Part of the trials of an audit that may stop early, with the event and its counts.
 
     The audit divides its trials into slices. It tests the claim after each slice, and stops when
     the claim is refuted. The event of a slice is chosen from earlier draws.
@@ -298,7 +298,7 @@ class Slice(Record, word="Slice"):
 
 
 def delta_lower_at_zero(epsilon_lower_at: Callable[[float], float]) -> float:
-    """Return a certified lower bound on delta at epsilon 0, by bisection.
+    """Compute a certified lower bound on delta at epsilon 0 by bisection.
 
     The result is the largest delta at which the certified lower bound on epsilon is above 0. The
     result exceeds the true delta only if the bound on epsilon fails at the true delta.
@@ -395,7 +395,7 @@ def type_check_reader(kind: type) -> Reading:
 
 
 def none_or(read: Reading) -> Reading:
-    """Return a function `(name, value)` that works as `read`, but also accepts None."""
+    """Return a function `(name, value)` that works like `read`, but also accepts None."""
     return lambda name, value: None if value is None else read(name, value)
 
 
@@ -634,9 +634,9 @@ class Evidence(Result):
         confidence: probability with which the certified bound holds.
         seed: seed of the audit. With this seed and `block`, the audit can be repeated.
         block: number of trials that are drawn in one block.
-        route: way in which outputs were drawn: "integer" or "sampled" (by dpcore's compiled core),
-            "callable" (by calls of a function) or "timed" (running times of calls are also
-            recorded).
+        route: how outputs were drawn. "integer" and "sampled" stand for dpcore's compiled core, and
+            "callable" for calls of a function. With "timed", the running times of these calls were
+            also recorded.
         ranges: counted trials, as pairs `(start, stop)`. Each trial is one output on x and one on
             x'.
         end: planned end of the last range. After early stop or Ctrl-C, the last range ends earlier.
@@ -663,9 +663,9 @@ class Evidence(Result):
         notes: notes for the reader that do not change the verdict.
         neighbour: neighbour relation that dpcore checked for x and x', as text, or "" if no
             relation was given.
-        randomness: "seed" if the same seed gives the same outputs again, and "rounding" if it gives
-            the same outputs up to rounding. "own" if the same seed gives other outputs, because the
-            mechanism draws its own randomness. Otherwise "not known".
+        randomness: "seed" if the same seed gives the same outputs again, and "rounding" if the new
+            outputs are equal up to rounding. "own" if the same seed gives other outputs, because
+            the mechanism draws its own randomness. Otherwise "not known".
         runs_on: device and version of torch, which are needed to repeat the outputs of a torch
             mechanism. The text is "" for any other mechanism.
         shape: shape of one output.
@@ -789,5 +789,5 @@ class Evidence(Result):
 
     @property
     def bound_counts(self) -> Counts:
-        """Counts of the event; `k` and `n` are for the input that `direction` names."""
+        """Counts of the event, with `k` and `n` for the input that `direction` names."""
         return put_numerator_first(self.counts, self.direction)

@@ -129,7 +129,7 @@ def _max_refuted_mu_rho(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Compute the number of guesses about canaries that can refute a claimed trade-off curve.
+    """Compute how many guesses about canaries are enough to refute a claimed trade-off curve.
 
     A canary is a training example that is included or left out by a coin flip. All guesses are
     assumed to be right. The result is the smallest sufficient number.

@@ -34,10 +34,10 @@ def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
 
 
 def rounded_fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest whole number that is enough, rounded up to two significant digits.
+    """Return the smallest whole number that passes a test, rounded up to two significant digits.
 
-    `is_enough` takes a number and returns True if it is enough. Every larger number must then be
-    enough too. The result is None if no number below 10^15 is enough.
+    The test is the function `is_enough(number)`. If a number passes, every larger number must pass
+    too. The result is None if no number below 10^15 passes.
     """
     for digits in range(14):
         if is_enough(99 * 10**digits):
@@ -48,7 +48,7 @@ def rounded_fewest(is_enough: Callable[[int], bool]) -> int | None:
 
 
 def draws_needed(frequencies: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Compute the number of trials with which the frequencies of an event refute a claim.
+    """Compute how many trials are needed to refute a claim, from the frequencies of an event.
 
     Each trial is one output on each of the two inputs. The frequencies are assumed to stay the
     same.
@@ -102,7 +102,7 @@ def is_loss_above(frequencies: Counts, claim: float, delta: float) -> bool:
 
 
 def trials_needed(audit: Audit) -> int | None:
-    """Return the number of trials with which the frequencies of an audit refute its claim.
+    """Compute how many trials an audit needs to refute its claim, from its event's frequencies.
 
     Each trial is one output on each of the two inputs. The frequencies are assumed to stay the
     same.
@@ -225,7 +225,7 @@ def is_event_unable_to_refute_claim(audit: Audit) -> bool:
 
 
 def can_swapped_direction_refute(audit: Audit) -> bool:
-    """Return True if an audit should exchange the numerator and the denominator.
+    """Return True if an audit should exchange the numerator and denominator of its ratio.
 
     An audit bounds epsilon by the ratio of the event's probabilities on the two inputs. The result
     is True if the exchange allows the audit to refute the claim with at most ten times as many

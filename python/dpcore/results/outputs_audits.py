@@ -184,7 +184,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def guesses(self) -> int | None:
-        """Number of guesses about canaries, or None for an audit without canaries.
+        """Number of guesses about canaries, or None if the audit has no canaries.
 
         A guess states whether a canary (a training example) was included in the training.
         """
@@ -192,12 +192,12 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def correct(self) -> int | None:
-        """Number of right guesses about canaries, or None for an audit without canaries."""
+        """Number of right guesses about canaries, or None if the audit has no canaries."""
         return self.evidence.correct if isinstance(self.evidence, Guesses) else None
 
     @property
     def canaries(self) -> int | None:
-        """Number of all canaries of the training run, or None for an audit without canaries."""
+        """Number of all canaries of the training run, or None if the audit has no canaries."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
 
     @property
@@ -276,9 +276,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         For an audit without canaries, let p = k/n and p' = k'/n' be the frequencies of the event on
         x and on x'. The estimate is the larger of abs(ln(p/p')) and abs(ln((1-p)/(1-p'))). If
-        `delta` is 0, the estimate is divided by `pair.distance`. It is inf if exactly one of p and
-        p' is 0, or exactly one is 1. For canaries of one training run, the estimate is the log odds
-        of a right guess, at least 0. It is inf if all guesses are right.
+        `delta` is 0, the estimate is divided by `pair.distance`. The estimate is inf if exactly one
+        of p and p' is 0, or exactly one is 1. For canaries of one training run, the estimate is the
+        log odds of a right guess, at least 0. It is inf if all guesses are right.
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
@@ -314,7 +314,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def ceiling(self) -> float:
-        """Largest epsilon that can be certified with as many rows or guesses as in this audit.
+        """Largest epsilon that an audit with this number of rows or guesses can certify.
 
         For canaries of one training run, the value is reached if all guesses are right. Otherwise,
         the value is reached if the event happens in all counted rows on one input, and in no row on
@@ -395,7 +395,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def refuted(self) -> bool | None:
-        """True if this audit refutes the claim, False if it does not, None without a verdict.
+        """True if this audit refutes the claim, False if not, None if there is no verdict.
 
         The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `doubts` is not empty, so that no bound holds.

@@ -45,8 +45,8 @@ class Plan(Result, word="dpcore.plan/1"):
 
     The function `dpcore.plan` returns this object. A plan is for independent draws on two inputs,
     or for one training run with canaries. A canary is a training example that is included or left
-    out by a coin flip. The audit guesses which canaries were included. If a mechanism is given, the
-    plan is computed from pilots. A pilot is a small trial audit of the mechanism.
+    out by a coin flip. The attacker guesses which canaries were included. If a mechanism is given,
+    the plan is computed from pilots. A pilot is a small trial audit of the mechanism.
 
     Attributes:
         claim: claimed epsilon that the audit should refute.
@@ -72,7 +72,7 @@ class Plan(Result, word="dpcore.plan/1"):
             was given.
         pilots: number of pilot draws on each input from which `rates` were computed, or 0 without
             pilots. With pilots, `rates` contains confidence limits for the probabilities.
-        seed: seed that repeats the pilots, or None without a mechanism.
+        seed: seed with which the pilots can be repeated, or None without a mechanism.
         curve: the claim, if it is a trade-off curve. The fields `claim` and `delta` are then the
             epsilon and the delta of a tangent to the curve. None if the claim is not a curve.
         seen: True if the pilots already show that the claim is false.
@@ -137,7 +137,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def mass(self) -> float | None:
-        """Assumed probability of the event on the input on which the event is more likely.
+        """Assumed probability of the event, on the input where the event is more likely.
 
         The value is None for a plan with canaries of one training run.
         """
@@ -145,7 +145,7 @@ class Plan(Result, word="dpcore.plan/1"):
 
     @property
     def mass_prime(self) -> float | None:
-        """Assumed probability of the event on the input on which the event is less likely.
+        """Assumed probability of the event, on the input where the event is less likely.
 
         The value is None for a plan with canaries of one training run.
         """
@@ -318,7 +318,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def draw_power(plan: Plan, ax: Any = None) -> Figure:
-    """Draw the probability that an audit refutes the claim, against the size of the audit.
+    """Plot the probability that an audit refutes the claim, as a function of the audit's size.
 
     The size is the number of trials on each input, or the number of guesses. The picture marks the
     planned size and the requested probability `plan.power`.

@@ -68,14 +68,15 @@ hardly repeats."""
 
 
 class PilotFacts(NamedTuple):
-    """Facts about the pilot (the first outputs of an audit, on which the event is chosen).
+    """Facts about the pilot (the first outputs of an audit, from which the event is chosen).
 
     Args:
         constant: text for the report if all outputs on x and on x' had the same value, otherwise
             "". The text states this fact.
         is_steady: True if all outputs on x were equal, and all outputs on x' were equal.
         notes: texts for the report. A text names a part of the outputs (such as an entry) that was
-            constant. Another text states if outputs on x and on x' had no common value.
+            constant. Another text, if present, states that outputs on x and on x' had no common
+            value.
         seeds: texts for the report. Each text names a part of the outputs that may be a random
             seed.
     """
@@ -101,7 +102,7 @@ class PilotFacts(NamedTuple):
 
 
 def split_by_kind(outputs: Array) -> list[Array]:
-    """Convert outputs of any dtype to two-dimensional arrays with only one kind of value each.
+    """Convert outputs of any dtype to two-dimensional arrays, each with only one kind of value.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
@@ -143,7 +144,7 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
 
 
 def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
-    """Convert outputs to numbers, for a test that the outputs are in random order.
+    """Convert outputs to numbers for a test of whether the outputs are in random order.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
@@ -176,7 +177,7 @@ def ranks_and_codes(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.
 
 
 def few_columns_if_torch_batch(outputs: Array | Batch) -> Array:
-    """Return an array with at most four columns of the outputs, if they are in a torch tensor.
+    """Return an array of at most four columns of outputs that are in a torch tensor.
 
     Outputs that are already an array are returned unchanged, with all columns.
     """
@@ -194,8 +195,8 @@ def _up_to_4_spread_columns(column_count: int) -> list[int]:
 def pilot_anomalies(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: float) -> PilotFacts:
     """Describe what is striking in the pilot (the first outputs of an audit).
 
-    The result states which parts of the outputs were constant, and which parts may be seeds. It
-    also states if outputs on x and on x' had no common value.
+    The result states which parts of the outputs were constant, and which parts may be seeds. If
+    outputs on x and on x' had no common value, the result states this too.
 
     Args:
         sides: pilot outputs on x, and pilot outputs on x', each of shape `(size, ...)`.
@@ -225,7 +226,7 @@ def pilot_anomalies(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: f
 
 
 def describe_constant_outputs(size: int, output: Any) -> str:
-    """Return a text for the report that states that all pilot outputs had the same value.
+    """Return a sentence for the report: all pilot outputs had the same value.
 
     Args:
         size: number of pilot outputs (the first outputs of an audit) on each of x and x'.
@@ -429,7 +430,7 @@ def _codes_counts_ordered(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDAr
 
 
 def rounding_tolerance(format: np.dtype[Any]) -> float:
-    """Return the largest relative difference of two floats that may be due to rounding.
+    """Return the largest relative difference between two floats that rounding may cause.
 
     It is 54 units in the last place for float32, and 8,192 units for float64. If a computation adds
     the same numbers in a different order, the result may differ by about this much.

@@ -122,8 +122,8 @@ class Shard:
     Args:
         first: number of the first trial.
         end: number of the last trial plus 1.
-        sides: a pair, the result on x and the result on x'. Each is the sum of the results of all
-            blocks, or a list with one result for each block.
+        sides: a pair, the result on x and the result on x'. Each result is the sum of the results
+            of all blocks, or a list with one result for each block.
         steps: hashes of those blocks of the shard that are compared with each earlier block. Only
             the first blocks of an audit are compared in this way.
         digests: one item for each later block whose hash is kept. An item has the hash, 0 for x or
@@ -202,7 +202,7 @@ class Done:
 
     @property
     def side_hits_and_nans(self) -> list[tuple[tuple[int, ...], int]]:
-        """For x and for x': the number of outputs in the event, and the number of NaN."""
+        """Number of outputs in the event, and number of NaN, for x and for x'."""
         return [(side.hits, side.nan) for side in self.sides]
 
     @property
@@ -219,7 +219,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Setting to count an event in the compiled core of dpcore, which does not store outputs.
+    """Settings with which the compiled core of dpcore counts an event without storing outputs.
 
     This is possible only for mechanisms that the compiled core draws.
 
@@ -299,10 +299,10 @@ def run_shard(draws: Any, work: Any, task: Task) -> Shard:
     """Draw the blocks of a shard (consecutive trials), and apply `work` to each block.
 
     Args:
-        draws: object that draws the outputs of one block (consecutive trials that one call draws).
-        work: function of two arguments: the outputs of a block on x (or on x'), and the number of
-            the first trial of the block. If `work` has a method `join`, the results of all blocks
-            are added by `join`. Otherwise the returned `Shard` has one result for each block.
+        draws: object that draws the outputs of a block (consecutive trials, drawn by one call).
+        work: function that takes the outputs of a block on x (or on x'), and the number of the
+            first trial of the block. If `work` has a method `join`, the results of all blocks are
+            added by `join`. Otherwise the returned `Shard` has one result for each block.
         task: the task, which states the trials of the shard.
     """
     reseed_a_forked_child()
@@ -388,15 +388,16 @@ class Pace:
         self.longest = max(self.longest, trials)
 
     def shard_trials(self, left: int, workers: int, block: int, travels: bool) -> int:
-        """Compute the number of trials in the next shard, which one worker draws.
+        """Compute how many trials one worker draws next (the length of its next shard).
 
-        The number is a multiple of `block`.
+        The result is a multiple of `block`.
 
         Args:
             left: number of trials that no worker has received yet.
             workers: number of workers.
             block: number of trials in a block.
-            travels: True if workers are other processes. Workers in this process get short shards.
+            travels: True if the shard is sent to another process. Workers in this process get short
+                shards.
         """
         if self.seconds <= 0.0 or self.longest == 0:
             return block
@@ -416,7 +417,7 @@ class Source:
     """Draws the outputs of an audit on x and x', by means of workers.
 
     Args:
-        draws: object that draws the outputs of one block (consecutive trials that one call draws).
+        draws: object that draws the outputs of a block (consecutive trials, drawn by one call).
         threads: number of threads of this process. If the number of workers of `executor` is
             unknown, dpcore assumes `threads` workers.
         end: number of the last counted trial plus 1. If the mechanism is a Python callable, the
@@ -567,7 +568,7 @@ class Source:
             raise replay.make_repeated_block_error(self.name, earlier, here, seeded_by)
 
     def probe_independence(self) -> tuple[str, ...]:
-        """Make a few short calls of the mechanism, and test if their outputs are independent.
+        """Make a few short calls of the mechanism, and test whether their outputs are independent.
 
         The result is a list of texts for the report, one for each test that rejects independence.
         It is empty for mechanisms that the compiled core draws, because they are not tested.
@@ -691,9 +692,10 @@ def run_shards(
 ) -> Iterator[Shard]:
     """Divide trials into shards (consecutive trials), let workers draw them, and yield results.
 
-    Results are checked, and yielded in the order in which they arrive. If a worker dies, its shard
-    is divided into two halves, and workers draw the two halves. If three workers die while they
-    draw the same shard, which has a single block, the function raises a RuntimeError.
+    The function checks each result, and yields the results in the order in which they arrive. If a
+    worker dies, its shard is divided into two halves, and workers draw the two halves. If three
+    workers die while they draw the same shard of a single block, the function raises a
+    RuntimeError.
 
     Args:
         source: object that makes the tasks and checks the results.

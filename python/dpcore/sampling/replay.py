@@ -55,7 +55,7 @@ Where = tuple[int, int, int]
 
 
 class Collisions(NamedTuple):
-    """Number of pairs of outputs that were compared, and number of pairs of equal outputs.
+    """Number of compared pairs of outputs, and number of pairs with equal outputs.
 
     Each output is in at most one pair.
     """
@@ -83,7 +83,7 @@ def _entropy_lower_bound(pairs: int, equal: int) -> float:
 
 
 def is_equality_of_blocks_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
-    """Return True if two independent blocks of outputs are practically never equal.
+    """Return True if two independent blocks of outputs are almost certainly different.
 
     Let s be the probability that two outputs are equal. For B blocks of r outputs, the result is
     True if ``B^2 s^r / 2 < 2^-40``. For one block, it is True if ``s^r < 2^-40``.
@@ -98,11 +98,11 @@ def is_equality_of_blocks_negligible(entropy: float, rows: float, blocks: int = 
 
 
 class Hashes(NamedTuple):
-    """Hashes of the outputs of one call, to detect that later outputs repeat these outputs.
+    """Hashes of the outputs of one call, to detect whether later calls repeat these outputs.
 
     Args:
         rows: number of outputs of the call.
-        digests: dictionary from several numbers n to the hash of the first n outputs.
+        digests: dictionary: a key is a number n, and its value is the hash of the first n outputs.
         collisions: number of pairs of outputs that were compared, and number of equal pairs. Pairs
             are compared only in the first draws of an audit; otherwise both numbers are 0.
     """
@@ -112,9 +112,9 @@ class Hashes(NamedTuple):
     collisions: Collisions
 
     def longest_prefix_hash(self, least_rows: float) -> bytes | None:
-        """Return the hash of the longest hashed series of outputs.
+        """Return the stored hash that covers the largest number of outputs.
 
-        The result is None if this series has fewer than `least_rows` outputs.
+        The result is None if this hash covers fewer than `least_rows` outputs.
 
         Args:
             least_rows: least number of hashed outputs for which equal hashes cannot be due to
@@ -406,7 +406,7 @@ class Replays:
     _collisions: dict[int, Collisions] = field(default_factory=dict)
 
     def rows_needed(self, purpose: int, side: int) -> float:
-        """Compute how many successive outputs must be equal so that chance cannot be the reason.
+        """Compute the number of successive equal outputs that chance cannot explain.
 
         The result is 0 if any number of equal outputs may be due to chance. It is infinite before
         the first outputs were compared.

@@ -206,7 +206,7 @@ def _constant_column_mask(table: Array) -> npt.NDArray[np.bool_]:
 
 @dataclass
 class Calls:
-    """Record of calls of a mechanism. In each call, an entry had one value in all outputs.
+    """Record of those calls of a mechanism in which an entry was equal in all outputs.
 
     Args:
         name: name of the mechanism in error messages.
@@ -219,7 +219,7 @@ class Calls:
     _seen: int = 0
 
     def check_and_add_calls(self, calls: int, comparisons: Sequence[tuple[int, Constants]]) -> None:
-        """Record some calls, and raise an error if two of all recorded calls show repeated noise.
+        """Record some calls; raise an error if any two recorded calls show repeated noise.
 
         Args:
             calls: number of calls.
@@ -388,9 +388,9 @@ def _set_equal_pair_deviations(sums: npt.NDArray[np.float64], codes: npt.NDArray
 
 
 def lag_z_scores(sums: Sums) -> npt.NDArray[np.float64]:
-    """Compute a z-score of the similarity of outputs for each compared quantity and each lag.
+    """Compute z-scores of the similarity of outputs, for each compared quantity and lag.
 
-    A lag is the distance of two outputs. The z-score is 0 if too few pairs are expected.
+    A lag is the distance of two outputs in a call. The z-score is 0 if too few pairs are expected.
     """
     excess, variance, rest = sums * _SUM_UNIT
     # If a share q of n scores is large, the ratio is n q^2, the expected number of their pairs.
@@ -422,16 +422,16 @@ def significant_lag_and_z(sums: Sums) -> tuple[int, float] | None:
 
 @dataclass(slots=True, eq=False)
 class Pieces:
-    """Sums of the hits (outputs in the event) in short and long pieces of the draws.
+    """Sums of the hits (outputs in the event) in short and long ranges of draws, called pieces.
 
     Each block of draws is cut into 16 parts, and the parts of all blocks are numbered. Piece `i` of
-    level `l` consists of the parts from `i 2**l` to `(i + 1) 2**l - 1`.
+    level `l` has `2**l` parts, from `i 2**l` to `(i + 1) 2**l - 1`.
 
     Args:
         sums: for each level and each length of a piece (in trials): the number of pieces, the sum
             of their hits, and the sum of the squares of their hits.
-        single: dict from (level, `i`) to the numbers of trials and hits of a piece whose adjacent
-            piece is not yet known.
+        single: dict for pieces whose adjacent piece is not yet known. A key is (level, `i`), and
+            its value has the numbers of trials and hits of the piece.
     """
 
     sums: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
@@ -455,7 +455,7 @@ class Pieces:
         return pieces
 
     def add(self, level: int, index: int, trials: int, hits: int) -> None:
-        """Add one piece, and each piece of a higher level whose two halves are now known."""
+        """Add one piece (range of draws), and each longer piece whose two halves are now known."""
         self._add_sums(level, trials, (1, hits, hits * hits))
         self._join_half_pieces_into_longer(level, index, trials, hits)
 
@@ -478,8 +478,9 @@ class Pieces:
         return self
 
     def chi_squared(self) -> dict[int, tuple[float, int]]:
-        """Compute Pearson's chi-square statistic and degrees of freedom for each level of pieces.
+        """Compute Pearson's chi-square statistic for the hits in ranges of draws (pieces).
 
+        The result has the statistic and its degrees of freedom for each level (length of pieces).
         Pieces with fewer than 25 expected hits or 25 expected misses are left out.
         """
         trials, hits = (sum(column) for column in zip(*self.single.values(), strict=True))
@@ -502,10 +503,10 @@ class Pieces:
 
 
 def list_piece_edges(rows: int, rows_before: int = 0) -> list[int]:
-    """Return the positions at which the pieces of a block of `rows` draws begin and end.
+    """Return the positions where the pieces (ranges of draws) of a block begin and end.
 
-    Each of the first sixteen blocks has 16 pieces, and each later block has 4. A block with few
-    draws has fewer pieces, so that each piece has at least 64 draws.
+    The block has `rows` draws. Each of the first sixteen blocks has 16 pieces, and each later block
+    has 4. A block with few draws has fewer pieces, so that each piece has at least 64 draws.
     """
     most = _EARLY_SUB_BLOCKS if rows_before < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
     pieces = 1 << (max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS)).bit_length() - 1)
@@ -519,8 +520,7 @@ def rate_change_p_value(pieces_by_event: Sequence[Pieces]) -> float:
     the event. The test is repeated for pieces of 2, 4, ... times the length, to find slow changes.
 
     Args:
-        pieces_by_event: sums of the pieces for each event. An audit may count several events, one
-            after another.
+        pieces_by_event: sums of the pieces for each event that the audit counted.
 
     Returns:
         The smallest p-value of all lengths, or 1 if there are fewer than two long enough pieces.
@@ -537,7 +537,7 @@ def rate_change_p_value(pieces_by_event: Sequence[Pieces]) -> float:
 
 @dataclass(slots=True, eq=False)
 class IndependenceSums:
-    """Sums from which tests decide if outputs on one input are independent, for one event.
+    """Sums for tests of whether outputs on one input are independent, for one event.
 
     Args:
         pieces: numbers of outputs in the event, in short and long pieces of the draws.
@@ -642,13 +642,13 @@ def _read_integer_lists(record: Mapping[str, Any], name: str, width: int) -> lis
 
 
 def list_doubts(sides: Sequence[Sequence[IndependenceSums]]) -> tuple[str, ...]:
-    """Test if all outputs on an input are independent and have the same distribution.
+    """Test whether all outputs on an input are independent and have the same distribution.
 
     Args:
         sides: for x and for x', a list of sums (`IndependenceSums`), one for each counted event.
 
     Returns:
-        A sentence for the report for each test that rejects this assumption.
+        Sentences for the report: one sentence for each test that rejects this assumption.
     """
     doubts = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
@@ -661,13 +661,13 @@ def list_doubts(sides: Sequence[Sequence[IndependenceSums]]) -> tuple[str, ...]:
 
 
 def compare_rates_of_audits(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
-    """Test if an event has the same probability in two or more audits.
+    """Test whether an event has the same probability in two or more audits.
 
     The probabilities on x are tested for equality. The probabilities on x' are tested separately.
     For each rejected test, the result has a sentence for the report.
 
     Args:
-        sides: for x and for x': for each audit, the number of trials and of outputs in the event.
+        sides: for x and for x', the numbers of trials and of outputs in the event in each audit.
     """
     doubts = []
     for side, audits in zip(("x", "x'"), sides, strict=True):
@@ -705,7 +705,7 @@ def probe_calls(
     way_to_draw: str = WAY_TO_DRAW,
     seeded_by: str | None = None,
 ) -> tuple[str, ...]:
-    """Make a few short calls of a mechanism on x and on x', and test if outputs are independent.
+    """Make short calls of a mechanism on x and on x' to test whether outputs are independent.
 
     Args:
         draw: function `(side, index of the call, number of outputs)` that makes one call. The side
@@ -715,10 +715,10 @@ def probe_calls(
         block: number of outputs of a call in the audit. A short call has at most so many outputs.
         way_to_draw: advice in the error message on how to draw independent noise for each output.
         seeded_by: source of randomness that the error message about equal calls names. None means
-            that this function does not test if calls return the same outputs.
+            that this function does not test whether calls return the same outputs.
 
     Returns:
-        A sentence for the report for each test that rejects independence.
+        Sentences for the report: one sentence for each test that rejects independence.
 
     Raises:
         ValueError: if all outputs of one call are equal, all outputs of another call are equal, and

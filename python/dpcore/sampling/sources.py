@@ -132,7 +132,7 @@ def time_calls(
 ) -> Timed:
     """Call a function many times on x or x', and measure the duration of each call.
 
-    A fair coin decides for each call if the input is x or x'.
+    A fair coin decides for each call whether the input is x or x'.
 
     The calls are made one after another in one thread. All random choices are made before the first
     call. The garbage collector is off during all calls. Each output is copied before the next call,
@@ -274,7 +274,8 @@ class Place(NamedTuple):
 class CallableDraws:
     """Draws the outputs of a Python callable on x and x', in blocks of trials.
 
-    By default, one call on x and one call on x' draw a block. Each call gets its own generator.
+    By default, a block is drawn by one call on x and one call on x'. Each call gets its own
+    generator.
 
     Args:
         mechanism: the Python callable.
@@ -287,7 +288,8 @@ class CallableDraws:
         fields: names of the fields, if outputs are structured arrays. None before the first call,
             or for any other outputs.
         in_pieces: True to draw each block by several calls, which alternate between x and x'. This
-            is for a mechanism with its own randomness, whose outputs do not depend on the seed.
+            setting is for a mechanism with its own randomness, whose outputs do not depend on the
+            seed.
         same_bits: True if all machines of the audit must draw outputs with the same bits from the
             same seed.
     """
@@ -345,7 +347,7 @@ class CallableDraws:
         Args:
             purpose: code of the purpose of the draws, such as 2 for counting.
             place: the block and the requested outputs.
-            held: True to leave outputs that are tensors on their device, False to copy them to the
+            held: True to leave output tensors on their device, False to copy these tensors to the
                 CPU.
         """
         with self._explain_failures(purpose, place):
@@ -531,7 +533,8 @@ def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
     0. If `timed` is empty, both estimates are 0.
 
     Args:
-        timed: dictionary from the number of outputs of a call to the time of the call in seconds.
+        timed: dictionary: a key is the number of outputs of a call, and its value is the time of
+            the call in seconds.
     """
     if not timed:
         return 0.0, 0.0
@@ -618,8 +621,9 @@ def sample(
     is not cryptographic: a person who knows the seed can remove the noise.
 
     An audit uses the same code to draw outputs. The result depends on the seed, but not on the
-    number of threads or on the CPU. Two noise distributions with the same seed are computed from
-    the same random bits. Therefore use different seeds for samples that must be independent.
+    number of threads or on the CPU. Draws from two noise distributions with the same seed are
+    computed from the same random bits. Therefore use different seeds for samples that must be
+    independent.
 
     Args:
         mech: a native mechanism (a mechanism that the compiled core of dpcore draws). It is a noise

@@ -47,7 +47,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve(Record, word="Curve"):
-    """Function that counts the outputs whose score is at least a threshold, for many thresholds.
+    """Function that counts, for each of many thresholds, the outputs with a score at or above it.
 
     Args:
         score: function that returns a number (the score) for each output.
@@ -81,7 +81,7 @@ class Curve(Record, word="Curve"):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Function that counts the outputs in an event, apart from the main event of an audit."""
+    """Function that counts the outputs in a second event, besides the main event of an audit."""
 
     event: Event
 
@@ -98,7 +98,7 @@ def count_apart_from_main_event(
     score: Score | None,
     scores: Floats | DeviceScores | None,
 ) -> tuple[int, ...]:
-    """Count outputs with a `Curve` or `Hits`, apart from the main event of an audit.
+    """Count outputs with a `Curve` or `Hits`, in addition to the main event of an audit.
 
     Args:
         tally: the object that counts.

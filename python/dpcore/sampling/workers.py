@@ -93,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """Single worker that is this process itself. A task is done as soon as it is submitted."""
+    """Set of one worker: this process, which does each task as soon as the task is submitted."""
 
     travels = False
     """True for workers outside this process, which get longer shards."""
@@ -156,7 +156,7 @@ class Threads(Workers):
         return _TASKS_PER_WORKER * self.count
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
-        """Let a thread call `function(draws, work, task)`, and return a handle for the result."""
+        """Let a thread call `function(draws, work, task)`; return a handle for the result."""
         return self._executor.submit(function, draws, work, task)
 
     def result(self, handle: Any) -> Any:
@@ -263,7 +263,7 @@ class Processes(Threads):
             raise mistyped("mechanism", need, getattr(part, "mechanism", part)) from error
 
     def result(self, handle: Any) -> Any:
-        """Return the result of a task, or None if the worker lacked an object of the task.
+        """Return the result of a task, or None if the worker lacked an object that the task needs.
 
         Args:
             handle: the task, as the method `submit` returned it.

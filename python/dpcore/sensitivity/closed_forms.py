@@ -236,7 +236,7 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 
 
 def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) -> float:
-    """Return, as a number, a sensitivity that is given as a number or as a `Sensitivity`.
+    """Convert a sensitivity, given as a number or as a `Sensitivity`, to a number.
 
     If `stated` is a `Sensitivity`, it must be measured in the norm `norm`. The argument `name` is
     the name of the argument in the error message.

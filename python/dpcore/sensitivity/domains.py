@@ -168,7 +168,7 @@ class Members(CheckedRecord):
         return member is not None and self._distance_from_set(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """Return x if x is in this set of vectors, otherwise a vector of the set close to x.
+        """Return x if x is in this set of vectors. Otherwise return a vector of the set near x.
 
         Args:
             x: a vector of `dim` finite numbers.

@@ -58,10 +58,10 @@ _MAX_WHOLE_NUMBER: Final = 2**10
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Refutation(Answer, Record, word="Refutation"):
-    """Result of `refute`: the pair of inputs on which a function f changed most in a search.
+    """Result of `refute`: the two neighbouring inputs with the largest change of a function f.
 
     A claimed sensitivity is an upper bound on norm(f(x) - f(x')) for all neighbouring inputs x and
-    x'. The search tries to find a pair that exceeds the claimed sensitivity.
+    x'. The search tries to find a pair with a larger norm than the claimed sensitivity.
 
     Attributes:
         f: name of the function f.
@@ -128,7 +128,7 @@ def refute(
     stop_when_refuted: bool = False,
     catch: search.Catch = (),
 ) -> Refutation:
-    """Search for two neighbouring inputs on which f changes by more than its claimed sensitivity.
+    """Search for two neighbouring inputs whose outputs differ by more than a claimed sensitivity.
 
     The search maximises ``norm(f(x) - f(x'))`` over neighbouring inputs x and x'. The inputs belong
     to a set, the domain. The search tries, in this order:
@@ -153,8 +153,8 @@ def refute(
             None means that two histograms are neighbours if their data differ in one record.
         rows: True if f accepts a matrix of inputs, one per row, and treats each row separately. The
             shapes are then `(size, dim)` for the argument and `(size, ...)` for the result. dpcore
-            cannot detect if f does this, because many functions accept a matrix but do not treat
-            its rows separately.
+            cannot detect whether f does this, because many functions accept a matrix but do not
+            treat its rows separately.
         trials: largest number of inputs on which the search evaluates f, at least 8.
         rng: None, an int seed or a numpy Generator. With the same seed and the same arguments, the
             result is the same.
@@ -326,9 +326,10 @@ def _make_refutation(
 
 
 class SensitivityError(AssertionError):
-    """AssertionError of `assert_sensitivity`: a function f changes by more than the given bound.
+    """AssertionError of `assert_sensitivity`: two outputs of f differ by more than the bound.
 
-    The message shows two neighbouring inputs x and x' on which f changes by more than the bound.
+    The message shows two neighbouring inputs x and x' with norm(f(x) - f(x')) above the given
+    bound.
 
     Attributes:
         pair: the two inputs x and x'.
@@ -360,11 +361,11 @@ def assert_sensitivity(
     derandomize: bool = True,
     catch: search.Catch = (),
 ) -> None:
-    """Raise an error if a search finds two neighbours on which f changes by more than a bound.
+    """Raise an error if a search finds two neighbouring inputs whose outputs differ too much.
 
-    Two neighbours are neighbouring inputs x and x'. The change is norm(f(x) - f(x')).
+    For two neighbouring inputs x and x', the difference norm(f(x) - f(x')) must not exceed a bound.
 
-    First, `dpcore.sensitivity.refute` searches for a pair with a large change. Then the package
+    First, `dpcore.sensitivity.refute` searches for a pair with a large difference. Then the package
     hypothesis tries simple pairs. If a pair exceeds the bound, dpcore simplifies this pair: many
     entries become 0, and numbers get few digits. The error shows the simplest pair. If no error is
     raised, this does not prove the bound.

@@ -133,10 +133,10 @@ class Probe:
 
     @contextlib.contextmanager
     def limit_calls(self, method: str, share: float) -> Iterator[None]:
-        """Return a context manager that limits its block to a fraction of the remaining calls of f.
+        """Return a context manager that limits the number of calls of f in its `with` block.
 
-        The block is one part of a search, named `method`. The block ends if it has used all calls
-        that are allowed.
+        The block is one part of a search, named `method`. It may use a fraction of the remaining
+        calls of f, and ends when it has used them.
         """
         outer, label = self._limit, self.method
         self.method = method
@@ -359,7 +359,7 @@ class Pairs:
         return self._clip is not None and (self.is_any_pair_allowed or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
-        """Return an input near x from the set of inputs, or x if the set has no `clip`."""
+        """Clip x to the set of inputs, or return x unchanged if the set has no method `clip`."""
         return x if self._clip is None else self._clip(x)
 
     def holds(self, x: Any, x_prime: Any) -> bool:

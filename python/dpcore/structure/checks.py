@@ -244,7 +244,7 @@ def run_check(name: str, sample: Sample, level: float) -> Check:
 
 
 def check_one_sided_noise(sample: Sample) -> CheckOutcome:
-    """Check if the noise is never below, or never above, the vector to which it is added.
+    """Check whether the noise is never below, or never above, the vector to which it is added.
 
     The fault is found only if this holds at all tested inputs.
     """
@@ -267,7 +267,7 @@ def check_one_sided_noise(sample: Sample) -> CheckOutcome:
 
 
 def check_off_centre(sample: Sample) -> CheckOutcome:
-    """Check if the median of the noise is not 0.
+    """Check whether the median of the noise is not 0.
 
     The fault is that noise above 0 and noise below 0 are not equally frequent.
     """
@@ -293,9 +293,10 @@ def _one_sided_sign_p_values_by_column(noise: Floats) -> Floats:
 
 
 def check_atom(sample: Sample) -> CheckOutcome:
-    """Check if the noise has one value with positive probability, while other values hardly repeat.
+    """Check whether the noise often has one particular value, while other values hardly repeat.
 
-    The fault is found only if the noise also repeats this value at other inputs of the mechanism.
+    The particular value has a positive probability. The fault is found only if the noise also
+    repeats this value at other inputs of the mechanism.
     """
     noises = sample.noise_by_input()
     n, d = noises[0].shape
@@ -354,7 +355,7 @@ def _is_at_other_inputs(sample: Sample, noises: list[Floats], column: int, value
 
 
 def check_repeated_large_noise(sample: Sample) -> CheckOutcome:
-    """Check if large values of the noise repeat.
+    """Check whether large values of the noise repeat.
 
     Large values repeat, for example, if the noise is computed from a uniform number with few bits.
     """
@@ -416,7 +417,7 @@ def _is_discrete(sample: Sample) -> bool:
 
 
 def check_noise_is_unbounded(sample: Sample) -> CheckOutcome:
-    """Check if the noise has a largest possible absolute value, with many draws near this value."""
+    """Check whether the noise has a largest absolute value, with many draws near this value."""
     noise = np.abs(sample.noise[:, sample.varying]) / sample.half_iqr[sample.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -465,7 +466,7 @@ def _describe_largest_draw_vs_fits(noise: Floats) -> str:
 
 
 def check_coordinates_without_noise(sample: Sample) -> CheckOutcome:
-    """Check if coordinates of the outputs have the same value in all draws of two calls.
+    """Check whether coordinates of the outputs have the same value in all draws of two calls.
 
     If the vector to which the noise is added is known, the value must also be equal to the entry of
     this vector.
@@ -489,7 +490,7 @@ def check_coordinates_without_noise(sample: Sample) -> CheckOutcome:
 
 
 def check_repeats_within_call(sample: Sample) -> CheckOutcome:
-    """Check if outputs of one call are repeated in the call, or depend on earlier outputs."""
+    """Check whether outputs of one call are repeated in the call or depend on earlier outputs."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if check_coordinates_without_noise(sample).flagged:
@@ -531,7 +532,7 @@ def _repeat_lag_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
 
 
 def check_repeats_between_calls(sample: Sample) -> CheckOutcome:
-    """Check if outputs of a second call of the mechanism also occur in the first call."""
+    """Check whether outputs of a second call of the mechanism also occur in the first call."""
     n = len(sample.first)
     if sample.varying.size == 0:
         if not (sample.first[0] == sample.second[0]).all():
@@ -558,7 +559,7 @@ def check_repeats_between_calls(sample: Sample) -> CheckOutcome:
 
 
 def check_rank(sample: Sample) -> CheckOutcome:
-    """Check if the noise spans fewer dimensions than it has coordinates.
+    """Check whether the noise spans fewer dimensions than it has coordinates.
 
     An example is one draw of noise that is added to all coordinates.
     """
@@ -629,12 +630,12 @@ def _error_after_subtracting_row_min(sample: Sample) -> float | None:
 
 
 def check_correlation(sample: Sample) -> CheckOutcome:
-    """Check if the noise of one coordinate is correlated with the noise of another coordinate."""
+    """Check whether the noise is correlated between two coordinates."""
     return _check_correlations(sample, sample.first, "the noise", "")
 
 
 def check_size_correlation(sample: Sample) -> CheckOutcome:
-    """Check if the absolute values of the noise are correlated between coordinates."""
+    """Check whether the absolute values of the noise are correlated between coordinates."""
     values = np.abs(sample.first - np.median(sample.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _check_correlations(sample, values, "the size of the noise", meant)
@@ -649,7 +650,7 @@ def _check_correlations(sample: Sample, columns: Floats, subject: str, meant: st
 
 
 def check_scale_depends_on_input(sample: Sample) -> CheckOutcome:
-    """Check if the scale of the noise depends on the input of the mechanism.
+    """Check whether the scale of the noise depends on the input of the mechanism.
 
     The check compares differences of two outputs, because the vector to which the noise is added
     cancels in a difference.
@@ -674,7 +675,7 @@ def check_scale_depends_on_input(sample: Sample) -> CheckOutcome:
 
 
 def check_column_with_little_noise(sample: Sample) -> CheckOutcome:
-    """Check if a coordinate has less than a tenth of the noise of most other coordinates."""
+    """Check whether a coordinate has less than a tenth of the noise of most other coordinates."""
     columns = sample.varying
     outputs = sample.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
@@ -705,7 +706,7 @@ def _pair_differences(outputs: Floats) -> Floats:
 
 
 def check_train_and_eval(sample: Sample) -> CheckOutcome:
-    """Check if the noise is distributed differently in train mode and in eval mode."""
+    """Check whether the noise is distributed differently in train mode and in eval mode."""
     mode = sample.mode
     if mode is None:
         return CheckOutcome("no train and eval mode")

@@ -71,7 +71,7 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Check if a mechanism adds the same noise in several processes after `os.fork`.
+    """Check whether a mechanism adds the same noise in several processes after `os.fork`.
 
     `os.fork` copies the state of every random generator in memory, such as the global generators of
     numpy and torch. Python seeds the module `random` again in a child, but not other objects of the
@@ -421,10 +421,11 @@ def inspect(
         rng: source of the seed: None, an int seed in [0, 2**63) or a numpy Generator.
         clean: the clean vector, or a function that computes the clean vector from the input. By
             default, the clean vector is x if an output has as many entries as x. A native mechanism
-            may clip x or multiply x by a factor. This is then also done to the clean vector. False
-            means that the clean vector is not known. Then checks that need the clean vector are
-            left out. If x is not the median of the outputs (for example because the mechanism clips
-            x), the checks ``grid`` and ``range`` use an estimated vector instead of x.
+            may clip x or multiply x by a factor. The clean vector is then clipped or multiplied in
+            the same way. False means that the clean vector is not known. Then checks that need the
+            clean vector are left out. If x is not the median of the outputs (for example because
+            the mechanism clips x), the checks ``grid`` and ``range`` use an estimated vector
+            instead of x.
 
             - The first choice is 0, with outputs at the input 0.
             - The second choice is x clipped to an interval, whose ends are estimated from the

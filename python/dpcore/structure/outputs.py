@@ -71,7 +71,7 @@ def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
 
 
 def spearman_test(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if the rows of `first` depend on the rows of `second` with the same index.
+    """Test whether the rows of `first` depend on the rows of `second` with the same index.
 
     For each column, the test computes Spearman's correlation between the two arrays. The result is
     the p-value and the index of the column with the largest correlation.
@@ -81,7 +81,7 @@ def spearman_test(first: Floats, second: Floats, rng: np.random.Generator) -> tu
 
 
 def rank_sum_test(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Test if each column has the same distribution in two sets of rows (Wilcoxon's rank sum).
+    """Test whether each column has the same distribution in two sets of rows (Wilcoxon's rank sum).
 
     The result is the p-value and the index of the column with the largest difference.
     """
@@ -93,15 +93,15 @@ def rank_sum_test(first: Floats, second: Floats, rng: np.random.Generator) -> tu
 
 
 def correlation_test(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
-    """Test if the columns of a matrix are independent of each other.
+    """Test whether the columns of a matrix are independent of each other.
 
     The test uses the rank correlations between all pairs of columns. It has two statistics: the
     largest correlation, and the sum of all squared correlations. The sum has a chi-squared
     distribution and detects many weak correlations (Schott, 2005, Biometrika).
 
     Returns:
-        A tuple of four: the p-value of both statistics together, the correlation with the largest
-        absolute value, the root mean square of all correlations, and the number of pairs of
+        A tuple of four numbers: the p-value of both statistics together, the correlation with the
+        largest absolute value, the root mean square of all correlations, and the number of pairs of
         columns.
     """
     from scipy.special import gammaincc
@@ -126,7 +126,7 @@ def binomial_tail(k: int, n: int, p: float) -> float:
 
 
 def sign_test_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
-    """Compute the p-values of sign tests that check if one sign is too frequent.
+    """Compute the p-values of sign tests that check whether one sign is too frequent.
 
     Each p-value is the probability of at least `hits` heads in `hits + others` tosses of a fair
     coin.
@@ -261,7 +261,7 @@ class Sample:
 
 
 class Layer:
-    """Wrapper of a noisy mechanism. It calls the mechanism, checks outputs and counts calls.
+    """Wrapper that calls a noisy mechanism, checks its outputs and counts the calls.
 
     Args:
         mechanism: the mechanism, as the user gave it.
@@ -366,7 +366,7 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 def collect_outputs(
     layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
 ) -> Sample:
-    """Call a mechanism as often as the checks of its noise need, and return all outputs.
+    """Call a mechanism as often as the checks of its noise require, and return all outputs.
 
     The mechanism is called at x, at other inputs, and after a switch between train and eval mode.
     Checks with a name in `skip` need no outputs.

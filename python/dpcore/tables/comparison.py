@@ -81,8 +81,8 @@ class Neighbours:
     Args:
         name: name of the relation in reports.
         among: function of two ranges of row numbers, each (start, stop). It returns a matrix that
-            is True for each pair of neighbours. An entry for a row with itself is ignored. None
-            means that any two different rows are neighbours.
+            is True for each pair of neighbours. An entry for a pair of a row and itself is ignored.
+            None means that any two different rows are neighbours.
     """
 
     def __init__(

@@ -99,8 +99,8 @@ class Corpus(Shown):
         attributes: private attributes, as a mapping from the name of an attribute to a list of its
             values, one value per text. The values are integers (0 and 1 for "no" and "yes"), other
             numbers such as ages, or strings.
-        split: part of each text: "train", "valid" or "test". None means that the corpus has no
-            split; `dpcore.text.split` adds one.
+        split: the part to which each text belongs, "train", "valid" or "test". None means that the
+            corpus has no split; `dpcore.text.split` adds one.
         origin: text that states where the texts come from, for tables and figures.
         groups: group of each text, such as its author, as an integer or a string.
             `dpcore.text.split` keeps the texts of a group in the same part. None means that the
@@ -308,8 +308,8 @@ def split(
             seed.
         group: group of each text, such as its author: the name of an attribute, or a list with one
             value per text. All texts of a group are in the same part. If two groups share a text,
-            both groups are in the same part. If `group` is None, the groups are those in the field
-            `groups` of the corpus, if the corpus has groups.
+            both groups are in the same part. If `group` is None, the groups come from the field
+            `groups` of the corpus (if this field is not None).
 
     Returns:
         A copy of the corpus with the new split. The order of the texts does not change.

@@ -77,7 +77,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """Score of the attack on the private attribute with its interval, or None without attack.
+        """Score of the attack on the private attribute, with its interval; None without attack.
 
         The score depends on the values of the attribute:
 
@@ -91,7 +91,7 @@ class FrontierCell(Record, word="FrontierCell"):
     def certified(self) -> float:
         """Lower bound on epsilon that the attack on the private attribute certifies.
 
-        The value is NaN if the attack certifies no bound, or there was no attack.
+        The value is NaN if the attack certifies no bound, or if there was no attack.
         """
         return np.nan if self.attack is None else read_certificate(self.attack)
 
@@ -324,13 +324,14 @@ def frontier(
             `public` is a `lm.NextWordModel` that computes the perplexity, or texts on which a
             `lm.NextWordModel` is trained for this purpose. With None, the table for rewriters has
             no perplexity.
-        directions: directions on which the vectors are projected: "principal" for principal
-            directions of the public rows, or "random" for random directions, as a comparison.
+        directions: "principal" to project the vectors on principal directions of the public rows,
+            or "random" to project them on random directions, as a comparison.
         label: name of the attribute that is the main label. None means the labels of the corpus.
         attribute: name of the private attribute. With None, only the utility is measured.
         delta: delta of every claimed (epsilon, delta), in [0, 1).
-        noise: noise of `dpcore.torch.PrivateEncoder`: "best" (the noise with the smallest error,
-            among the noises that support `delta`), "laplace", "l2_laplace" or "gaussian".
+        noise: the noise that `dpcore.torch.PrivateEncoder` adds, one of "best" (the noise with the
+            smallest error, among the noises that support `delta`), "laplace", "l2_laplace" or
+            "gaussian".
         attackers: attackers on the private attribute, in a form that `dpcore.text.inference.infer`
             accepts. For an encoder, the default is all attackers of `dpcore.text.inference.usual`
             and one more: the likelihood attacker. The likelihood attacker knows the distribution of
@@ -484,10 +485,10 @@ def measure_release(
         study: the texts, their labels and attributes, and the attackers.
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds, for the noise, for the classifiers, and for the attackers.
-        farthest: cache that this function fills. The cache is a dictionary from the kind of noise
-            to the vectors (without noise) of the two texts that are farthest apart. These two texts
-            do not depend on epsilon. Therefore calls that differ only in epsilon can use the same
-            dictionary.
+        farthest: cache that this function fills. The cache is a dictionary. A key is the kind of
+            noise, and its value has the vectors (without noise) of the two texts that are farthest
+            apart. These two texts do not depend on epsilon. Therefore calls that differ only in
+            epsilon can use the same dictionary.
         noisy: True adds noise. False measures the vectors without noise.
 
     Returns:

@@ -95,7 +95,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval of the share of outputs for which the attacker is right."""
+        """Confidence interval of `share`, the share of outputs for which the attacker is right."""
         has_parts = bool(((self.shares > 0.0) & (self.shares < 1.0)).any())
         return share_interval(float(self.shares.sum()), self.texts, self.confidence, has_parts)
 

@@ -49,7 +49,7 @@ KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text of a table, with its label, attributes and group, as read from the file.
+    """One text of a table that was read from a file, with its label, attributes and group.
 
     Numbers that are written as strings are not converted. If the row of the table has an empty
     cell, the field `empty` names the cell, such as "line 3 of a.csv, column 'age'". In this case,
@@ -69,7 +69,7 @@ class File:
 
     Args:
         name: name of the file in error messages.
-        origin: text that states where the file comes from; empty if this is not known.
+        origin: text that states where the file comes from. Empty if the source is not known.
         content: content of the file, as bytes.
     """
 
@@ -78,7 +78,7 @@ class File:
     content: bytes
 
     def error(self, line: int, requirement: str, problem: object) -> ValueError:
-        """Return a ValueError that names a line of the file, the requirement and the problem."""
+        """Return a ValueError whose message names a line of the file, and states the problem."""
         return tag_error(ValueError(message(self.place(line), requirement, problem)), "path")
 
     def place(self, line: int) -> str:
@@ -87,7 +87,7 @@ class File:
 
     @property
     def name_and_origin(self) -> str:
-        """Name of the file, followed by its origin (if known) in brackets, for error messages."""
+        """Name of the file for error messages, followed by its origin in brackets (if known)."""
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -142,7 +142,7 @@ def load_text_file(path: Path, origin: str = "") -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """Return an error for a missing file or folder; `requirement` states what the path must be."""
+    """Return the error for a missing file or folder; `requirement` states what the path must be."""
     return tag_error(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
@@ -232,7 +232,7 @@ class Layout:
         text: column of the texts. None means the column "text".
         label: column of the labels. None means the column "label", if it exists.
         attributes: columns of the private attributes.
-        group: column of the groups (such as authors), or None without groups.
+        group: column of the groups (such as authors). None if the texts have no groups.
     """
 
     text: str | int | None = None
@@ -268,7 +268,7 @@ class Layout:
 
 
 def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
-    """Yield the rows of a table in a file, with the text, label, attributes and group of each row.
+    """Yield each row of a table in a file, as a `Row` with text, label, attributes and group.
 
     Args:
         file: content of the file.
@@ -290,7 +290,7 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 def rows_of_cells(
     name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]
 ) -> Iterator[Row]:
-    """Yield the text, label, attributes and group of each row of a table, from its cells.
+    """Yield each row of a table as a `Row` with text, label, attributes and group, from the cells.
 
     Args:
         name: name of the table in error messages.
@@ -389,7 +389,7 @@ def nonblank_lines(file: File) -> Iterator[Row]:
 
 
 def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
-    """Yield the name and the texts of each part of a split, such as "train", from a folder.
+    """Yield the name (such as "train") and the texts of each part of a corpus in a folder.
 
     Args:
         path: a folder with one of three contents:
@@ -462,9 +462,9 @@ def read(
     `read` removes white space at both ends of a text, and skips blank lines. The encoding of a file
     is UTF-8, except if a byte order mark states another encoding. Files may be compressed with
     gzip. The cells of a table may be separated by commas, semicolons or tabs. If all labels are
-    whole numbers, the labels become integers. The same applies to groups and to each attribute. If
-    all values of an attribute are numbers, but some of them are not whole, the values become
-    floats.
+    whole numbers, `read` converts the labels to integers. `read` converts groups, and the values of
+    each attribute, by the same rule. If all values of an attribute are numbers, but some of them
+    are not whole, `read` converts the values to floats.
 
     Args:
         path: path of a file or of a folder, or a pandas data frame.

@@ -46,7 +46,7 @@ _WORD_PATTERN: Final = rf"{re.escape(MASK.lower())}|\w+|[^\w\s]"
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterRow(Record, word="RewriterRow"):
-    """Measurements of one rewriter (a function from text to text) that rewrote every text once.
+    """Measurements of one rewriter (a function from text to text), after it rewrote each text once.
 
     Attributes:
         name: name of the rewriter.
@@ -63,8 +63,8 @@ class RewriterRow(Record, word="RewriterRow"):
         similarity: cosine between the vector of a test text and the vector of its rewrite, averaged
             over the test texts. An encoder of texts computes the vectors.
         perplexity: perplexity of the rewritten test texts under a language model of public texts.
-            None if the user gave neither public texts nor a model, or if the model can predict no
-            word of the texts.
+            None if the user gave neither public texts nor a model, or if the model does not know
+            any word of the texts.
         linkages: results of attacks that look for the original of each rewritten test text among
             all original test texts. There is one result for each method of attack.
         empty: number of texts whose rewrite is empty.
@@ -84,9 +84,10 @@ class RewriterRow(Record, word="RewriterRow"):
 
     @property
     def certified(self) -> float:
-        """Lower bound that an attack certifies for the epsilon of this rewriter, or NaN.
+        """Certified lower bound on the epsilon of this rewriter, from an attack, or NaN.
 
-        The property is NaN if the rewriter claims no epsilon, or if the attack certifies no bound.
+        The property is NaN if the rewriter claims no epsilon, or if no bound can be certified from
+        the attack.
         """
         if self.attack is None or not self.claim:
             return np.nan
@@ -94,14 +95,14 @@ class RewriterRow(Record, word="RewriterRow"):
 
     @property
     def is_refuted(self) -> bool:
-        """True if an attack certifies a lower bound on epsilon above the claimed epsilon."""
+        """True if the certified lower bound on epsilon is above the claimed epsilon."""
         return self.certified > self.claimed
 
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_frontier/1"):
-    """Measurements of several rewriters and of the original texts; created by `frontier`.
+    """Measurements of several rewriters and of the original texts, computed by `frontier`.
 
     A rewriter is a function from text to text. For an object `report` of this class,
     ``report["SanText 4"]`` has the measurements of the rewriter with this name.
@@ -109,7 +110,8 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
 
     Attributes:
         rows: a `RewriterRow` for the original texts, then a `RewriterRow` for each rewriter.
-        attribute: name of the private attribute that attackers infer, or None without an attribute.
+        attribute: name of the private attribute that attackers infer. None if there is no
+            attribute.
         sizes: numbers of training, validation and test texts.
         confidence: confidence level of each single interval and of each single certified lower
             bound.
@@ -216,7 +218,7 @@ class _RewriterSource(NamedTuple):
 
 
 def read_rewriters(value: Any) -> dict[str, Any] | None:
-    """Return a dictionary from names to rewriters (functions from text to text); None for encoders.
+    """Return a dictionary from names to rewriters (functions from text to text), or None.
 
     The argument is a rewriter, a list of rewriters, a dictionary from names to rewriters, or an
     encoder. A function in a list or dictionary counts as a rewriter. A single function counts as an
@@ -464,9 +466,9 @@ class _RewrittenTexts:
 def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     """Compute the BLEU score of texts against their originals, in [0, 1].
 
-    The package sacrebleu computes the score from the words that `words_of` finds in the texts. At
-    the first length n for which no n-gram matches, 1/2 replaces the number of matches. At the
-    second such length, 1/4 replaces the number of matches, and so on.
+    The package sacrebleu computes the score from the words that `words_of` finds in the texts. If
+    no n-gram of a length n matches, the number of matches is set to 1/2 for the first such length,
+    to 1/4 for the second such length, and so on.
 
     Source:
         Papineni et al. (2002), section 2.3; Post (2018) for sacrebleu.

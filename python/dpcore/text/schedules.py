@@ -196,8 +196,8 @@ class _DrawnSchedule(Record):
 class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """Schedule that draws the epsilon of the training noise uniformly from [low, high].
 
-    A new epsilon is drawn for each epoch or each batch. Use this schedule if you do not know,
-    during the training, with which epsilon the model will release outputs.
+    A new epsilon is drawn for each epoch or each batch. Use this schedule if the epsilon with which
+    the model will release outputs is not known during the training.
 
     Args:
         low: smallest epsilon, in (0, 1e300].
@@ -258,7 +258,7 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-    """Return the epsilon that a schedule gives for an epoch of a training.
+    """Return the epsilon that a schedule sets for one epoch of a training with noise.
 
     The function checks that this epsilon is a finite number above 0.
 

@@ -23,7 +23,7 @@ _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the lower bound on epsilon that is certified by an attack, or NaN without a bound."""
+    """Return the certified lower bound on epsilon from an attack, or NaN if there is no bound."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -37,7 +37,8 @@ class Study:
     Args:
         corpus: the texts, their main labels and their attributes.
         labelled: copy of `corpus` whose only attribute is the main label.
-        attribute: name of the private attribute that attackers infer, or None without an attribute.
+        attribute: name of the private attribute that attackers infer. None if there is no
+            attribute.
         attackers: attackers that infer the private attribute.
         confidence: confidence level of each interval.
     """
@@ -113,7 +114,7 @@ def _list_classifiers() -> tuple[Attacker, ...]:
 
 
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
-    """Check a corpus, the names of its label and attribute, and the attackers, for `frontier`.
+    """Check arguments of `frontier`: a corpus, the names of its label and attribute, and attackers.
 
     Args:
         corpus: a `Corpus` with training, validation and test texts.
@@ -148,7 +149,7 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
 
 
 def require_public_texts_not_among(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
-    """Check and return public texts, which must not be in `texts`.
+    """Check that no public text is in `texts`, and return the public texts.
 
     If `public` contains vectors, the result is an empty tuple.
     """

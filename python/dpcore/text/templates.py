@@ -136,7 +136,7 @@ _INTENT_WORDS: Final[Words] = {
 
 
 def draw_timetable_questions(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw random questions about a timetable. The label of a text is the intent of the question.
+    """Draw random questions about a timetable; the label of a text is the intent of the question.
 
     The attributes of a text are `destination` and `day`.
 
@@ -171,7 +171,7 @@ def draw_sentence(topic: str, rng: np.random.Generator) -> str:
 
 
 def draw_by_topic(rows: int, rng: np.random.Generator) -> Drawn:
-    """Draw random texts of two sentences. The label of a text is a topic.
+    """Draw random texts of two sentences; the label of a text is a topic.
 
     The attribute `parent` of a text is 1 with probability .4, and otherwise 0.
 
@@ -236,7 +236,7 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
 
             - "topics": messages of two sentences. The labels are four topics. Phrases reveal the
               attribute `parent` (0 or 1). In 8 % of the texts, the topic of the first sentence
-              differs from the label. In 8 % of the texts, the phrase fits the wrong value of
+              differs from the label. In 8 % of the texts, the phrase reveals the wrong value of
               `parent`. Therefore the accuracy of a classifier of the label or of `parent` cannot be
               much above .92.
             - "intents": questions about a timetable. The labels are six intents. The attributes are

@@ -25,16 +25,16 @@ _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "f
 
 @explain_argument_errors
 class TfidfSVD(Shown):
-    """Encoder of texts: TF-IDF weights of words, projected by a truncated SVD.
+    """Encoder of texts: TF-IDF weights of the words of a text, reduced by a truncated SVD.
 
     Suppose that a word occurs k times in a text, and that m of n training texts contain the word.
     The weight of the word in the text is then ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``. The
-    weights of a text are divided by their L2 norm. Consider the matrix of the divided weights of
-    all training texts, with a row for each text. The weights of a text are projected on the `dim`
-    right singular vectors of this matrix with the largest singular values. Words are defined as in
-    scikit-learn: two or more letters or digits in a row, in lower case. The vector of a text does
-    not depend on the other texts that are encoded in the same call. The encoder is not private,
-    because its words and weights come from the training texts.
+    weights of a text are divided by their L2 norm. The divided weights of all training texts form a
+    matrix, with a row for each text. This matrix has `dim` right singular vectors that belong to
+    its largest singular values. The weights of a text are projected on these vectors. Words are
+    defined as in scikit-learn: two or more letters or digits in a row, in lower case. The vector of
+    a text does not depend on the other texts that are encoded in the same call. The encoder is not
+    private, because its words and weights come from the training texts.
 
     Args:
         dim: number of entries of a vector, at least 1.
@@ -128,7 +128,7 @@ class TfidfSVD(Shown):
         return self
 
     def encode(self, texts: Any) -> Floats:
-        """Compute the vectors of texts. The vector of a text without a known word is zero.
+        """Compute the vectors of texts; the vector of a text without a known word is zero.
 
         Args:
             texts: a list of strings.

@@ -57,7 +57,7 @@ _MISS_PROBABILITY: Final = 0.05
 
 
 class ModelAttributes:
-    """Attributes that dpcore reads from a text encoder (model) or its tokenizer, if they exist.
+    """Optional attributes of a text encoder (model) or its tokenizer that dpcore reads.
 
     In this class, each attribute has the default that dpcore uses if an encoder lacks the
     attribute.
@@ -108,12 +108,12 @@ class Encoder:
 
     @property
     def zeroed(self) -> int:
-        """Number of vectors that the transform of this encoder has replaced by zeros until now."""
+        """Number of vectors so far that the transform of this encoder replaced by zeros."""
         return zeroed_rows(self.transform)
 
     @property
     def modules(self) -> list[Any]:
-        """List with the torch module of this encoder; empty if the encoder is a plain function."""
+        """List with the torch module of this encoder; the list is empty for a plain function."""
         if is_hf_feature_extraction_pipeline(self.model):
             return [self.model.model]
         return [self.model] if isinstance(self.model, torch.nn.Module) else []
@@ -133,7 +133,7 @@ class Encoder:
 
     @property
     def device(self) -> Any:
-        """Torch device of the first parameter of this encoder, or the CPU without parameters."""
+        """Torch device of the first parameter of this encoder; the CPU if it has no parameters."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
@@ -236,7 +236,7 @@ class Encoder:
 
 
 class Lookup(Encoder):
-    """Text encoder that is a dictionary from texts to vectors."""
+    """Text encoder that looks up the vectors of texts in a dictionary."""
 
     kind = "dictionary"
 
@@ -245,7 +245,7 @@ class Lookup(Encoder):
 
 
 class Sentences(Encoder):
-    """Text encoder that is a model from the package sentence-transformers."""
+    """Text encoder that uses a model from the package sentence-transformers."""
 
     kind = "sentence-transformers"
     _longest_name = "max_seq_length"
@@ -407,10 +407,10 @@ class Randomness(Shown):
 
 
 def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
-    """Test if a text encoder is random by encoding copies of one text in several calls.
+    """Test whether a text encoder is random: encode copies of one text in several calls.
 
-    The function also observes if the encoder draws from a random generator of this process, such as
-    a generator of Python, numpy or torch. On a GPU, two encodings of one text may differ by
+    The function also observes whether the encoder draws from a random generator of this process,
+    such as a generator of Python, numpy or torch. On a GPU, two encodings of one text may differ by
     rounding. Such small differences do not count.
 
     Args:
@@ -531,7 +531,7 @@ def _encode_probe_with_error_note(encoder: Encoder, texts: list[str]) -> npt.NDA
 
 
 def check_rowwise_mapping(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
-    """Check that a transform maps each row of a batch independently of the other rows.
+    """Check that a transform computes each row of a batch without using the other rows.
 
     Args:
         encoder: encoder whose vectors of `texts` are the rows.
@@ -551,9 +551,9 @@ def check_rowwise_mapping(encoder: Encoder, transform: Any, texts: Sequence[str]
 
 
 def state_digest(modules: Iterable[Any]) -> str:
-    """Return a SHA-256 digest of the parameters, buffers and train or eval mode of torch modules.
+    """Return a SHA-256 digest of the state of torch modules: parameters, buffers and mode.
 
-    If the digest differs from an earlier digest, a module has changed.
+    The mode is train or eval. If the digest differs from an earlier digest, a module has changed.
 
     Args:
         modules: torch modules. For an empty list, the digest is a constant.

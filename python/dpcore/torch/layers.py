@@ -69,8 +69,8 @@ def move_float64(value: Any, move: Any) -> Any:
 
     Args:
         value: the tensor of float64 to move.
-        move: function that moves or casts a tensor, as in `torch.nn.Module._apply`. A cast by this
-            function does not change the dtype of `value`.
+        move: function that moves or casts a tensor, as in `torch.nn.Module._apply`. If this
+            function casts a tensor to another dtype, the result is still float64.
 
     Returns:
         A tensor of float64.
@@ -263,9 +263,9 @@ class CappedEpsilon(torch.autograd.Function):
     """The function ``min(epsilon, cap)`` for torch, with a gradient for projected gradient descent.
 
     The exact derivative with respect to epsilon is 0 above the cap. With this derivative, training
-    could never lower an epsilon that is above the cap. This function therefore has a different
-    gradient at and above the cap: the incoming gradient if a descent step with it lowers epsilon,
-    and otherwise 0.
+    could never lower an epsilon that is above the cap. Therefore this function has a different
+    gradient at and above the cap. If a descent step with the incoming gradient lowers epsilon, the
+    function uses the incoming gradient, and otherwise 0.
     """
 
     generate_vmap_rule = True
@@ -456,7 +456,7 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def caution(self) -> str:
-        """Warning that epsilon of this layer is learnt, or "" if the scale is fixed."""
+        """Warning that the epsilon of this layer is learnt, or "" if the scale is fixed."""
         if self.epsilon is None:
             return ""
         if self.cap is None:
@@ -513,9 +513,9 @@ class NoiseLayer(torch.nn.Module):
         Raises:
             TypeError: if x is not a tensor of one of these dtypes, or if `generator` is not a
                 `torch.Generator`.
-            ValueError: if `generator` is on a different device; if a learnt epsilon is not a finite
-                number above 0; or if x has no dimensions although the layer draws noise for whole
-                rows.
+            ValueError: if `generator` is on a different device than x; if a learnt epsilon is not a
+                finite number above 0; or if x has no dimensions although the layer draws noise for
+                whole rows.
         """
         device = float64_device(require_float_tensor(x).device)
         if generator is not None:
@@ -690,14 +690,14 @@ def _check_positive_number(name: str, value: Any) -> float:
 
 @explain_argument_errors
 class DPTextNoiseLayer(NoiseLayer):
-    """Layer that adds the published noise of DPText. No finite epsilon holds for this noise.
+    """Layer that adds the published noise of DPText, for which no finite epsilon holds.
 
     Use this layer for audits and experiments, not for releasing data: see `dpcore.sample`.
 
     The formula of the noise is ``-b sgn(r) ln(1 - 2 abs(r))``. This formula gives Laplace noise if
     r is uniform in (-1/2, 1/2). The paper draws r in (0, 1). The noise is then never negative, and
-    the logarithm is undefined for half of the draws. The layer replaces these draws before it
-    computes the logarithm.
+    the logarithm is undefined for half of the draws. The layer replaces these draws before the
+    logarithm is computed.
 
     Args:
         scale: scale b in the formula. Instead of `scale`, you can give `sensitivity`, `epsilon`,

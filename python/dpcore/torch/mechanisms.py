@@ -40,15 +40,15 @@ class EncoderMechanism:
     """Mechanism from a text to noisy vectors: a function `(text, size, rng) -> outputs`.
 
     The function `mechanism` creates such an object. The text is encoded only once, in a batch with
-    no other text, and the noise is drawn `size` times. If the encoder is random, the encoder runs
-    for every output.
+    no other text, and the noise is drawn `size` times. However, a random encoder encodes the text
+    again for every output.
 
-    Before the first output for a text, the object makes two tests. The first test encodes the text
-    64 times, to see if the encoder is random. The second test encodes the text in batches with
-    other texts, to see if the other texts change the vector. The object stores the vectors of at
-    most 10,000 texts. At the start of an audit, the stored vectors are deleted in two cases: if
-    parameters or buffers of the encoder have changed, or if a new encoding of a stored text differs
-    from the stored vector.
+    Before the first output for a text, the object makes two tests. In the first test, the text is
+    encoded 64 times, to see whether the encoder is random. In the second test, the text is encoded
+    in batches with other texts, to see whether the other texts change the vector. The object stores
+    the vectors of at most 10,000 texts. At the start of an audit, the stored vectors are deleted in
+    two cases: if parameters or buffers of the encoder have changed, or if a new encoding of a
+    stored text differs from the stored vector.
 
     Args:
         encoder: encoder from texts to vectors.
@@ -115,7 +115,7 @@ class EncoderMechanism:
 
     @property
     def default_trials(self) -> int | None:
-        """Default number of trials of an audit of this mechanism: 4,000 if the encoder is random.
+        """Default number of trials (outputs per input) of an audit: 4,000 if the encoder is random.
 
         If the encoder is not random, the value is None, which means the usual default of dpcore.
         """
@@ -123,7 +123,7 @@ class EncoderMechanism:
         return _DEFAULT_FORWARD_TRIALS if is_random or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return the default number of trials of an audit on a pair of texts.
+        """Return the default number of trials (outputs per text) of an audit on a pair of texts.
 
         The number is 4,000 if the encoding of one of the two texts is random. Otherwise the result
         is None, which means the usual default of dpcore.
@@ -134,7 +134,7 @@ class EncoderMechanism:
         return any(self.random(check_text("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return this mechanism, and first delete its stored vectors if the encoder has changed.
+        """Delete the stored vectors if the encoder has changed, and return this mechanism.
 
         An audit calls this method once, at its start.
         """
@@ -169,7 +169,7 @@ class EncoderMechanism:
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
-        """Draw `size` noisy vectors of one text. Return a tensor on the device of the encoder."""
+        """Draw `size` noisy vectors of one text, as a tensor on the device of the encoder."""
         text, size = check_text("x", x), check_size(size, 1)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
@@ -249,7 +249,7 @@ class EncoderMechanism:
         return encoders.tensor_to_array(self._encode_and_check_text(check_text("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """Return the exact epsilon between two texts, from their vectors and the noise.
+        """Compute the exact epsilon between two texts from their vectors and the noise.
 
         Args:
             pair: the two texts.

@@ -65,9 +65,9 @@ def copy_value_if_possible(value: Any, memo: dict[int, Any] | None = None) -> An
 
 
 def atomic_values(value: Any) -> list[Any]:
-    """Return a list of all tensors, arrays, numbers and texts inside a (nested) value.
+    """Return a list of all tensors, arrays, numbers and texts inside a value, which may be nested.
 
-    For each container, such as a list or a dict, the list also contains the name of its class.
+    For each container inside the value, such as a dict, the list also has the name of its class.
     """
     leaves: list[Any] = []
     held: dict[int, Any] = {}
@@ -89,7 +89,7 @@ def atomic_values(value: Any) -> list[Any]:
 
 
 def list_tensors(value: Any) -> list[Any]:
-    """Return a list of all tensors inside a value, also inside nested lists and dicts."""
+    """Return a list of all tensors in a value, including tensors in nested lists and dicts."""
     return [leaf for leaf in atomic_values(value) if isinstance(leaf, torch.Tensor)]
 
 
@@ -143,7 +143,7 @@ class Call:
         kwargs: copies of the keyword arguments, made before the call.
         children: records of the calls of other modules inside this call.
         outputs: copy of the return value of the call.
-        written: dict with the tensors and other objects inside the arguments that the call changed
+        written: dict with those tensors and other objects in the arguments which the call changed
             in place. A key is the position of such an object among all objects inside the
             arguments. The value is a copy of the object after the call.
     """
@@ -197,7 +197,7 @@ def module_key_function(module: Any) -> Callable[[Any], Any]:
 def run_and_record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
-    """Run a torch module once, and record every module call in the run.
+    """Run a torch module once, and record every call of a module during the run.
 
     Args:
         module: the module to run, in its present mode (train or eval).
@@ -236,9 +236,9 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
     """Repeat one recorded call of a torch module.
 
     Calls of other modules inside the repeated call (inner calls) do not run, but return their
-    recorded outputs. If the repetition fails in this way, for example because an inner call must
-    also set an attribute, the inner calls run. Each inner call then uses the same seed in every
-    repetition.
+    recorded outputs. Without the inner calls, the repetition may fail, for example because an inner
+    call must set an attribute. Then the inner calls run, too. Each inner call then uses the same
+    seed in every repetition.
 
     Args:
         call: the recorded call.
@@ -276,7 +276,7 @@ def _replay_call(call: Call, key: Key, seed: int, are_children_rerun: bool) -> R
 
 
 def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
-    """Return a dict from the key of a module to the list of all calls of this module, in order."""
+    """Return a dict: a key identifies a module, and the value lists its calls in order."""
     groups: defaultdict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.key].append(call)
@@ -294,7 +294,7 @@ def _return_output_and_repeat_changes(child: Call, args: Any, kwargs: Any) -> An
 
 @contextmanager
 def redirect_module_calls(called: Callable[..., Any]) -> Iterator[None]:
-    """While the `with` block runs, replace every call of a torch module by a call of a function.
+    """While the `with` block runs, call a given function in place of every torch module.
 
     Only calls in this thread are replaced.
 

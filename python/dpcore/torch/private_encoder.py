@@ -88,7 +88,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
 
 @explain_argument_errors
 class PrivateEncoder(Shown):
-    """Text encoder whose noisy vectors are epsilon-private for any two texts.
+    """Text encoder with noise: its vectors satisfy the claimed epsilon for any two texts.
 
     The noisy vector of a text is ``transform(encoder(text)) + noise``. The transform moves every
     vector into a bounded set. The noise is calibrated to the diameter of this set (the largest
@@ -117,7 +117,7 @@ class PrivateEncoder(Shown):
         transform: `Clip`, `MinMax` or `Normalise` from `dpcore.torch` (or from
             `dpcore.sensitivity`), or your own torch module. Your module must have a method
             `range(dim)` that returns the set of possible outputs. A list of transforms is applied
-            in order. `Project` may be in a list, but not as the last transform, as in
+            in order. A list may contain `Project`, but not at its end. An example is
             ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: claimed epsilon, in (0, 1e300].
         delta: claimed delta. It is in (0, 1) for Gaussian noise, and 0 for all other noise.
@@ -128,21 +128,22 @@ class PrivateEncoder(Shown):
             - "l2_laplace": L2 Laplace noise of scale `D / epsilon` for the L2 diameter D;
             - "best": the noise with the smallest expected squared error among these three (see
               `calibration.noise_errors`). The choice does not depend on texts;
-            - a noise layer of `dpcore.torch` with your own scale. dpcore checks if this noise
+            - a noise layer of `dpcore.torch` with your own scale. dpcore checks whether this noise
               satisfies the claim.
         strict: True to raise a ValueError if the noise does not satisfy the claim. With False, the
             noise is accepted, and reports show both the claimed epsilon and the true epsilon.
         probe: texts (or a dictionary with texts as keys) for a test of the encoder. The test checks
             that each text has the same vector in every batch. Defaults to built-in texts of 1 to 40
             words.
-        rounding: largest relative rounding error: the distance between two encodings of one text,
-            divided by the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
+        rounding: largest distance between two encodings of one text that counts as rounding,
+            relative to the norm of the encodings. Defaults to 1e-5, or to .05 for bfloat16 and
             float16.
 
     Attributes:
         batches: result of the test that each text has the same vector in every batch.
-        errors: dict from the name of each noise that "best" considered to the expected squared
-            error of a vector with this noise. Empty if the argument `noise` is not "best".
+        errors: dict for the choice "best". A key is the name of a noise, and the value is the
+            expected squared error of a vector with this noise. Empty if the argument `noise` is not
+            "best".
         counted: dict with two numbers. "texts" is the number of texts that were encoded until now.
             "cut" is the number of these texts that were too long, and were truncated.
         worst: the last pair of texts that the method `worst_pair` returned, with the exact epsilon
@@ -217,7 +218,7 @@ class PrivateEncoder(Shown):
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Names of the transforms that were computed from public rows, with the number of rows."""
+        """Names of the transforms that use public data, each with the number of public rows."""
         steps = ((type(step).__name__, step.public_rows) for step in public_steps(self.transform))
         return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
@@ -325,7 +326,7 @@ class PrivateEncoder(Shown):
         return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """Find the two texts with the largest exact epsilon between them, among the given texts.
+        """Find, among the given texts, the two texts with the largest exact epsilon between them.
 
         The epsilon of a pair is computed from the two vectors and the distribution of the noise,
         without an audit. This epsilon is at most `true_epsilon`.
@@ -403,7 +404,7 @@ class PrivateEncoder(Shown):
 
     @property
     def worst_found(self) -> str:
-        """Text for `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
+        """Text in `repr` with the exact epsilon of the last pair from `worst_pair`, or ""."""
         loss = None if self.worst is None else self.worst[1]
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
@@ -420,7 +421,7 @@ class PrivateEncoder(Shown):
         return list_rows(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Save this encoder to a folder, from which `from_pretrained` can load the encoder again.
+        """Save this encoder to a folder, so that `from_pretrained` can load the encoder again.
 
         Args:
             folder: path of a folder. A missing folder is created. The method writes a file
@@ -494,7 +495,7 @@ def as_torch_module(transform: Any) -> Any:
 
 
 def join_modules(transform: Any) -> Any:
-    """Return one transform, or a list of transforms applied in order, as one torch module."""
+    """Return one torch module that applies a transform, or a list of transforms in order."""
     if type(transform) is Project:
         requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
         raise mistyped("transform", requirement, transform)

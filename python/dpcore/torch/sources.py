@@ -49,7 +49,7 @@ _MAX_TRIED_SEEDS: Final = 32
 
 
 def noised_input_index(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Return the index of the tensor argument to which a recorded module call adds noise.
+    """Return the index of the argument (a tensor) to which a recorded module call adds noise.
 
     The index counts all tensors in the arguments. If no such argument is found, the function
     returns the index of the first floating point tensor. If there is no floating point tensor, the
@@ -122,11 +122,11 @@ class RepeatedCall(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if the result of `clean` for a row differs from the row in size or in dtype."""
+        """True if `clean` returns a vector whose size or dtype differs from the row."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return the first 1,024 numbers of a row `x`: the vector to which the call adds noise."""
+        """Return the first 1,024 numbers of a row `x`, to which the call adds noise."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
@@ -138,10 +138,9 @@ class RepeatedCall(torch.nn.Module):
         return not (self._held[0].children or held)
 
     def is_noise_added_to_main_input(self) -> bool:
-        """Return True if the call adds noise to its main input.
+        """Return True if the call adds noise to its main input (a tensor argument).
 
-        The method tests this by shifting the input. The output must then be shifted by the same
-        amount.
+        The method adds a number to the input. Then the output must change by the same number.
         """
         if not self.x.is_floating_point():
             return False
@@ -268,15 +267,15 @@ class NoiseSource(Shown):
     def inspect(
         self, rng: Rng = None, *, axis: int | None = None, **options: Any
     ) -> structure.Inspection:
-        """Search for faults in the noise that this module call adds to the first row of its input.
+        """Search for faults in the noise which this module call adds to one row of its input.
 
-        The call is repeated many times, on a batch of copies of the first row. If another tensor
-        argument has the length of the batch, the first row of this argument is repeated too. Module
-        calls inside this call (inner calls) also run. An inner call that is random only in train
-        mode runs in eval mode. An inner call that is random in eval mode too returns its recorded
-        outputs. The search uses the first 1,024 random numbers in the return value of the call. If
-        the return value is not random, the search uses the random numbers in the inputs of an inner
-        call.
+        The call is repeated many times, on a batch of copies of the first row of the input. If
+        another tensor argument has the length of the batch, the first row of this argument is
+        repeated too. Module calls inside this call (inner calls) also run. An inner call that is
+        random only in train mode runs in eval mode. An inner call that is random in eval mode too
+        returns its recorded outputs. The search uses the first 1,024 random numbers in the return
+        value of the call. If the return value is not random, the search uses the random numbers in
+        the inputs of an inner call.
 
         The clean vector is the output without noise. If a shift of the input shifts the outputs by
         the same amount, the search uses the input as the clean vector. Otherwise the clean vector
@@ -330,7 +329,7 @@ class NoiseSource(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseSources(Shown, Sequence[NoiseSource]):
-    """Sequence of all random module calls in one run of a torch module, in the order of the run.
+    """All module calls with random outputs in one run of a torch module, in order.
 
     Args:
         sources: the module calls with random outputs.
@@ -377,15 +376,15 @@ class NoiseSources(Shown, Sequence[NoiseSource]):
 
 
 def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
-    """Find the random module calls inside a torch module, and record the inputs of these calls.
+    """Find the calls with random outputs inside a torch module, and record their inputs.
 
     The module runs once, in its present mode and without gradients. The function records every
     module call in this run, with copies of the inputs and outputs. Then the function repeats each
     call on the recorded inputs with two seeds. Module calls inside the repeated call (inner calls)
     return their recorded outputs. The repeated call is a noise source if its outputs, or the inputs
     of its inner calls, differ between the two seeds. Therefore the function also finds a noise
-    source after, or inside, another noise source. If a call draws random numbers but its outputs
-    are equal for the two seeds, the call is repeated with up to 32 seeds.
+    source that runs after, or inside, another noise source. If a call draws random numbers but its
+    outputs are equal for the two seeds, the call is repeated with up to 32 seeds.
 
     The function restores the states of random generators and the buffers of the module. The
     function does not restore other states, such as a counter. If such a state changes the outputs

@@ -155,7 +155,7 @@ class Clip(_FittedTransform):
 
 @explain_argument_errors
 class Project(_FittedTransform):
-    """Torch module that projects rows x onto a few directions: ``directions (x - mean)``.
+    """Torch module that reduces rows x to a few entries: ``directions (x - mean)``.
 
     The noise that privacy requires grows with the number of entries of a row. Therefore a
     projection reduces this noise. By default, the module uses the directions in which the vectors
@@ -295,7 +295,7 @@ class Project(_FittedTransform):
 
 
 def zeroed_rows(transform: Any) -> int:
-    """Return the number of rows that a transform has replaced by zeros until now."""
+    """Return the number of rows so far that a transform replaced by zeros."""
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
@@ -319,7 +319,7 @@ class TransformChain(torch.nn.Sequential):
 
     @property
     def zeroed(self) -> int:
-        """Number of rows that all transforms of this chain have replaced by zeros until now."""
+        """Number of rows so far that a transform of this chain replaced by zeros."""
         return sum(map(zeroed_rows, self))
 
     def __repr__(self) -> str:

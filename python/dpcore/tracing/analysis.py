@@ -32,15 +32,15 @@ _MOVE_GROUPS: Final = 16
 class DrawTrace:
     """Comparison of two runs of a function, on x and on x', with the same random noise.
 
-    A move is a change of the noise in the run on x', after which this run returns the output of the
-    run on x. The privacy loss is the cost of the cheapest move.
+    A move is a change of the noise on x'. With the changed noise, the function returns on x' the
+    output that it returned on x. The privacy loss is the cost of the cheapest move.
 
     Attributes:
         number: number from which the seed of the noise is derived.
-        recorded: record of the run on x, and the output. In this run, each number stores which
-            noise it contains.
-        replayed: record of the run on x' with the same noise, and the output. None if the function
-            did not finish on x'.
+        recorded: record and output of the run on x. In this run, each number stores which noise it
+            contains.
+        replayed: record and output of the run on x' with the same noise. None if the function did
+            not finish on x'.
         rows: linear conditions that a move must satisfy. None if the conditions could not be
             computed.
         table: scale and kind of each random value of the noise.
@@ -48,16 +48,16 @@ class DrawTrace:
         costs: privacy cost of the change of each random value by the move.
         partings: places in the code at which the runs on x and x' differ.
         untraceable: reason why no privacy loss can be computed. Empty if the loss can be computed.
-        unkept: reason why no move leaves the outcomes of all comparisons unchanged. Empty if there
-            is no such reason.
+        unkept: reason why every move changes the outcome of a comparison in the code. Empty if
+            there is no such reason.
         differing: path of the first returned value that differs between the two runs, although it
             contains no noise. None if no value differs.
         checked: True if an ordinary run on x' with the move returned the output of x.
         solved: True if the move was computed from ordinary runs on x', with one run for each random
             value.
         raised: error that the function raised on x' but not on x. None if there was no error.
-        lost: first use, in the run on x, of a random value that was not added to any other value
-            before. None if every random value was added before its use.
+        lost: first use, in the run on x, of a random value that the code did not add to another
+            value before this use. None if there is no such use.
     """
 
     number: int
@@ -78,12 +78,12 @@ class DrawTrace:
 
     @property
     def pure_loss(self) -> float:
-        """Privacy loss of all non-Gaussian noise in this run, at delta 0, in nats."""
+        """Privacy loss, in nats and at delta 0, of all noise in this run that is not Gaussian."""
         return self.pure_cost(self.costs) + self.total_loss_of_formula_calls
 
     @property
     def total_loss_of_formula_calls(self) -> float:
-        """Privacy loss, in nats, of all calls in this run for which a formula gives the loss.
+        """Privacy loss, in nats, of those calls in this run whose loss is given by a formula.
 
         An example is a call of a function that `primitive` declares.
         """
@@ -201,7 +201,7 @@ def _draws_and_steps_missing_in_second_run(draw: DrawTrace) -> list[RunParting]:
 
 
 def mark_read_compared_or_returned(draw: DrawTrace) -> Flags:
-    """Mark the random values of the noise that the traced function uses.
+    """Mark those random values of the noise which the traced function uses.
 
     The result is True for each random value that is part of a number which the code reads, compares
     or returns.
@@ -249,7 +249,7 @@ def _find_read_before_noise_is_added(draw: DrawTrace) -> NoiseUse | None:
 
 
 def replay_noise_on_x_prime(function: TracedFunction, draw: DrawTrace, shift: Floats) -> RunOutput:
-    """Run the function on x' with the noise of the run on x, after `shift` was added to the noise.
+    """Run the function on x'; its noise is the noise of the run on x plus `shift`.
 
     Raises:
         PartedRuns: if the run takes a different branch of the code from the run on x.
@@ -284,7 +284,7 @@ def _compare_with_recorded(function: TracedFunction, draw: DrawTrace, run: Trace
 
 
 def has_larger_loss_when_swapped(draw: DrawTrace) -> bool:
-    """Return True if the privacy loss may be larger with x and x' exchanged."""
+    """Return True if the privacy loss may be larger after x and x' are exchanged."""
     if draw.rows is None or draw.table is None or draw.move is None or draw.solved:
         return False
     if not draw.table.is_upwards.any() and not draw.rows.senses.any():
@@ -308,7 +308,7 @@ def _solve_move_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def move_and_costs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove, Floats] | None:
-    """Compute the cheapest change of the noise after which the run on x' returns the output of x.
+    """Compute the cheapest change of the noise with which the run on x' gives the output of x.
 
     The change is computed from ordinary runs on x'. In each run, one random value of the noise is
     changed. A further run checks the result.
@@ -366,13 +366,14 @@ def _join_numbers(leaves: dict[str, Any], paths: list[str]) -> Floats:
 
 
 def mark_visible_changes(function: TracedFunction, draw: DrawTrace, omitted_share: float) -> Flags:
-    """Mark the changed random values whose change is visible in the output.
+    """Mark those changed values of the noise whose change has an effect on the output.
 
     A move changes some random values of the noise on x', so that the run on x' returns the output
-    of x. For each changed value, the function runs on x' again, but leaves out a share of the
-    change of this value. The change is visible if this run gives a different output. Changes that
-    only keep the outcome of a comparison are not marked. If a move changes more than 64 values, the
-    function tests these values in 16 groups.
+    of x. For each changed value, dpcore runs the traced function on x' again, but with only a part
+    of the change of this value. The change is visible if this run gives a different output. Some
+    changes are only needed because a comparison must have the same outcome on x and x'. Such
+    changes are not marked. If a move changes more than 64 values, dpcore tests these values in 16
+    groups.
 
     Args:
         function: the traced function.
@@ -406,7 +407,7 @@ def _mark_read_or_returned(draw: DrawTrace) -> Flags:
 
 
 def find_loss_rounding_error(draw: DrawTrace) -> float:
-    """Return an upper limit of the relative error in the privacy loss after rounding to float32."""
+    """Return an upper limit of the relative error that float32 causes in the privacy loss."""
     error = 0.0
     for use in draw.replayed.run.uses if draw.replayed is not None else []:
         if use.twin is None or use.number.dtype != np.float32:
@@ -419,7 +420,7 @@ def find_loss_rounding_error(draw: DrawTrace) -> float:
 
 
 def sum_visible_step_losses(function: TracedFunction, draw: DrawTrace) -> float:
-    """Return the total privacy loss of the steps whose output is visible in the returned value.
+    """Return the total privacy loss of the calls (steps) that have an effect on the output.
 
     A step is a call for which a formula gives the loss, such as a call of a function that
     `primitive` declares. The output of a step is visible if a different output of the step would
@@ -453,7 +454,7 @@ def _split_into_limited_group_count(moved: Ints) -> list[Ints]:
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the privacy loss at delta: `pure_loss` plus the epsilon of mu-Gaussian DP at delta."""
+    """Return the privacy loss at delta: `pure_loss` plus the epsilon of all Gaussian noise."""
     if not mu:
         return pure
     if not delta or math.isinf(mu):

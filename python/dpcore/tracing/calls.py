@@ -58,9 +58,9 @@ class RunOutput:
     """Output of one run of a traced function, with the record of the run.
 
     The field `leaves` holds each returned number, array or text, with a path such as "output" as
-    the key. For each returned value with noise, the field `parts` holds the absolute value of the
-    noise plus the absolute value of the part without noise. The field `run` is the record of the
-    run.
+    the key. A returned value with noise is the sum of the noise and a part without noise. The field
+    `parts` holds the sum of the absolute values of these two terms. The field `run` is the record
+    of the run.
     """
 
     leaves: Leaves
@@ -134,7 +134,7 @@ class TracedFunction:
     def run(self, side: int, run: TracedRun) -> RunOutput:
         """Call the function on x (if `side` is 0) or x' (if `side` is 1), and return its output.
 
-        During the call, `run` supplies the noise and records how the function uses the noise.
+        During the call, the object `run` supplies the noise and records how the function uses it.
         """
         self.calls += 1
         with ExitStack() as stack:
@@ -169,7 +169,7 @@ class TracedFunction:
             self.bypassed = True
 
     def make_run(self, mode: Any, draw: int, **settings: Any) -> TracedRun:
-        """Make the record for one new call of the function.
+        """Make an empty record for one new call of the function.
 
         `draw` is the number from which the seed of the noise is derived, and `mode` states how
         numbers are traced. Other settings are passed to `TracedRun`.

@@ -78,7 +78,7 @@ def _find_shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any) -> Any:
     """Draw noise from a distribution with a location and a scale, such as Laplace.
 
-    The result is a traced number or array, which stores the noise that it contains.
+    The result is a number or array that also stores which noise it contains.
     """
     shape = _find_shape(size, loc, scale)
     scale = read_plain(scale, "parameter")
@@ -91,7 +91,7 @@ def draw_centred(run: TracedRun, law: NoiseLaw, loc: Any, scale: Any, size: Any)
 def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
     """Draw exponential noise with the given scale.
 
-    The result is a traced number or array, which stores the noise that it contains.
+    The result is a number or array that also stores which noise it contains.
     """
     shape = _find_shape(size, scale)
     scale = read_plain(scale, "parameter")
@@ -103,7 +103,7 @@ def draw_exponential(run: TracedRun, scale: Any, size: Any) -> Any:
 def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> Any:
     """Draw noise from the distribution `name` (such as "laplace") with the location `loc`.
 
-    The result is a traced number or array, which stores the noise that it contains.
+    The result is a number or array that also stores which noise it contains.
     """
     if name == EXPONENTIAL.name:
         return draw_exponential(run, scale, shape)
@@ -111,9 +111,9 @@ def draw_named(run: TracedRun, name: str, loc: Any, scale: Any, shape: Any) -> A
 
 
 def draw_geometric(run: TracedRun, probability: Any, size: Any) -> Any:
-    """Draw geometric noise. A change of the noise by one costs -ln(1 - probability) of privacy.
+    """Draw geometric noise, for which a change by one has a privacy cost of -ln(1 - probability).
 
-    The result is a traced number or array, which stores the noise that it contains.
+    The result is a number or array that also stores which noise it contains.
     """
     shape = _find_shape(size, probability)
     probability = read_plain(probability, "parameter")
@@ -226,8 +226,8 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 class TracedGenerator(np.random.Generator):
     """A numpy Generator for one traced run, which returns numbers that store their noise.
 
-    Methods that are unknown to the trace return ordinary numbers. The trace records each call of
-    such a method.
+    Methods that dpcore does not trace return ordinary numbers. The trace records each call of such
+    a method.
     """
 
     def __init__(self, run: TracedRun) -> None:
@@ -237,7 +237,7 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of random bits of this generator.
+        """Source of the random bits of this generator.
 
         Numbers that are drawn from the source are not traced. Therefore each use of this property
         is recorded.
@@ -247,7 +247,7 @@ class TracedGenerator(np.random.Generator):
 
     @property
     def has_untraced_draws(self) -> bool:
-        """True if random numbers were drawn by a method that the trace does not know."""
+        """True if random numbers were drawn by a method that dpcore does not trace."""
         return bool(super().bit_generator.state["state"]["state"] != self._first_state)
 
     def __reduce__(self) -> Any:
@@ -474,7 +474,7 @@ def _make_json_default(original: Any) -> Callable[[Any, Any], Any]:
 
 
 def list_patches() -> list[Patch]:
-    """List the functions that are replaced during a trace, with their replacements.
+    """List the functions of other packages that a trace replaces, with their replacements.
 
     These functions draw or use noise. They belong to numpy, `random`, JSON, torch and other
     packages.
@@ -533,7 +533,7 @@ def _install_patches() -> ExitStack:
 
 @contextmanager
 def use_original_sources() -> Iterator[None]:
-    """While the `with` block runs, restore the original random functions during a trace.
+    """In a `with` block during a trace, use the original random functions again.
 
     The functions are not restored if another thread also runs a trace.
     """
@@ -551,7 +551,7 @@ def use_original_sources() -> Iterator[None]:
 
 @contextmanager
 def patch_sources() -> Iterator[None]:
-    """While the `with` block runs, replace all functions that draw noise, to trace the draws.
+    """While the `with` block runs, replace all functions that draw noise by traced functions.
 
     If several threads trace at the same time, they use the same replacements.
     """

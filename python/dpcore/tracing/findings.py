@@ -59,7 +59,7 @@ class Suspicion:
 
 
 def list_definite_findings(draw: DrawTrace) -> list[TraceFinding]:
-    """List the faults that the comparison of two runs proves, without further runs."""
+    """List the faults that follow from the comparison of two runs, without further runs."""
     used = mark_read_compared_or_returned(draw)
     partings = [
         parting
@@ -191,7 +191,7 @@ def _output_entry(owner: Owner, matches: Mapping[float, tuple[str, int]]) -> tup
 
 
 def find_noiseless_combination(rows: Conditions, failures: list[int]) -> list[tuple[int, float]]:
-    """Find a linear combination of noisy values in which the noise cancels, but not the data.
+    """Find a linear combination of noisy values in which the noise cancels but the data remain.
 
     The combination has different values on x and x'.
 
@@ -255,11 +255,11 @@ def _noiseless_svd_weights(
 def confirm_suspicion(
     function: TracedFunction, suspicion: Suspicion, recorded: TracedRun
 ) -> tuple[TraceFinding | None, str, tuple[Term, ...]]:
-    """Confirm by ordinary runs that an output is fixed on x and on x', with different values.
+    """Check by ordinary runs that an output is constant on x and on x', with different values.
 
-    The output may be a combination of outputs. The output must also be fixed in runs with noise of
-    unusual sizes. Without these runs, the output might contain noise that a comparison in the code
-    hides in ordinary runs.
+    The output may be a combination of outputs. The output must also be constant in runs with noise
+    of unusual sizes. These runs are needed because a comparison in the code may hide noise in
+    ordinary runs.
 
     Returns:
         A tuple of three. The first entry is the confirmed fault, or None. The second entry is the

@@ -98,7 +98,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def form(self) -> tuple[Array, Array, Array]:
-        """This value without noise, the indices of its random values, and their coefficients."""
+        """The part without noise, the indices of the random values, and the coefficients."""
         return self._plain, self._ids, self._weights
 
     @property
@@ -495,8 +495,8 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
         left: first operand.
         right: second operand.
         sign: 1 to add the second operand, -1 to subtract it.
-        keeps: matters if broadcasting copies a traced number to which data were added. True returns
-            a traced array in this case, too. By default, the result is then an ordinary array.
+        keeps: for the case that broadcasting copies a traced number to which data were added. True
+            returns a traced array in this case. By default, the result is an ordinary array.
     """
     operator = np.add if sign == 1 else np.subtract
     noisy, other = left if is_noisy_value(left) else right, None
@@ -539,7 +539,7 @@ def add_forms(left: Any, right: Any, sign: int, keeps: bool = False) -> Any:
 
 
 def merge_terms(ids: Array, weights: Array) -> tuple[Array, Array]:
-    """In one traced number, add the coefficients of all terms with the same random value."""
+    """Merge all terms of a traced number that have the same random value into one term."""
     numbers, inverse = np.unique(ids.ravel(), return_inverse=True)
     if len(numbers) == ids.size:
         return ids, weights
@@ -622,7 +622,7 @@ def mean_form(noisy: NoisyValue, axis: Any = None, **other: Any) -> Any:
 
 
 def plain_extreme_index(noisy: Any, name: str, axis: Any = None, **other: Any) -> Any:
-    """Return the index (or indices along `axis`) of the largest or smallest traced entry."""
+    """Return the index of the largest or smallest traced entry (with `axis`: several indices)."""
     if other:
         return getattr(np, name)(noisy.read(f"{name} of rows"), axis=axis, **other)
     if axis is not None and noisy.ndim != 1:
@@ -670,7 +670,7 @@ def clip_form(noisy: Any, low: Any = None, high: Any = None, **other: Any) -> An
 
 
 def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
-    """Multiply a traced vector or matrix with an ordinary one, as `numpy.dot` does."""
+    """Multiply a traced array by an ordinary array, as `numpy.dot` does."""
     if other or (is_noisy_value(left) and is_noisy_value(right)):
         return NotImplemented
     noisy, plain = (left, _to_number(right)) if is_noisy_value(left) else (right, _to_number(left))
@@ -691,7 +691,7 @@ def multiply_matrices(left: Any, right: Any, **other: Any) -> Any:
 
 
 def rearrange_all(function: Any, args: Any, named: Any) -> Any:
-    """Apply a numpy function to arrays, some of them traced; it must only rearrange entries."""
+    """Apply a numpy function that only rearranges entries to arrays, some of them traced."""
     holders: list[NoisyValue] = []
     size = 0
     run = None

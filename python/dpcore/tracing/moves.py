@@ -42,7 +42,7 @@ _TIGHT: Final = 1e-6
 
 
 class Owner(NamedTuple):
-    """A number that the traced code reads, compares or returns.
+    """A noisy number that the traced code reads, compares or returns.
 
     A linear condition on a change of the noise belongs to this number. The fields `use` and `other`
     are the records of this number in the runs on x and x'. If the number is an entry of an array,
@@ -56,7 +56,7 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class Conditions:
-    """Linear conditions on a change s of the noise on x', one condition for each noisy number.
+    """Linear conditions on a change s of the noise on x', one for each noisy number.
 
     Let z be the noise. A noisy number is q + c z in the run on x, and q' + c (z + s) in the run on
     x'. If the code reads or returns the number, the condition is c s = q - q'. If the code compares
@@ -73,7 +73,8 @@ class Conditions:
             and the records of this number on x and on x'.
         uneven: numbers that have no condition, because their coefficients c are different on x and
             x'.
-        undefined: numbers whose part without noise is finite on only one of x and x'.
+        undefined: numbers whose part without noise is finite on only one of the two inputs x and
+            x'.
     """
 
     rows: Ints
@@ -86,14 +87,14 @@ class Conditions:
     undefined: list[tuple[NoiseUse, NoiseUse, int]] = field(default_factory=list)
 
     def find_noisy_number(self, row: int) -> Owner:
-        """Return the noisy number, or the entry of an array, to which a condition belongs."""
+        """Return the noisy number (or entry of a noisy array) to which a condition belongs."""
         first, use, other = max((s for s in self.spans if s[0] <= row), key=lambda s: s[0])
         return Owner(use, other, row - first)
 
 
 @dataclass(slots=True)
 class NoiseMove:
-    """A move: a change of the noise on x', so that the run on x' returns the output of x.
+    """Change of the noise on x' (a move) with which the run on x' gives the output of x.
 
     Attributes:
         shift: for each random value of the noise, the number that the move adds to this value.

@@ -70,14 +70,14 @@ class TraceStep(Record, word="TraceStep"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceFinding(Record, word="TraceFinding"):
-    """A fault in a function that `dpcore.trace` found, but for which it computed no loss.
+    """A fault in a function, found by `dpcore.trace`, for which no privacy loss was computed.
 
     Attributes:
         kind: one of these:
 
             - "data in a noisy value": the data change the coefficient of the noise;
             - "data in a law": the data change a parameter of the noise, such as its scale;
-            - "control flow": the data decide which noise is drawn, or if an error is raised;
+            - "control flow": the data decide which noise is drawn, or whether an error is raised;
             - "no noise": an output contains no noise but differs between x and x';
             - "shared noise": the noise cancels in a combination of outputs;
             - "value": noise is added to a value that is finite on only one of x and x';
@@ -96,7 +96,7 @@ class TraceFinding(Record, word="TraceFinding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace(Result, word="dpcore.trace/1"):
-    """Result of `dpcore.trace`: privacy loss of each line of a function on one pair x, x'.
+    """Result of `dpcore.trace`: the privacy loss of each line of a function on one pair x, x'.
 
     The loss is computed for this pair under the assumptions that the report prints. The loss is not
     certified. The loss is an upper bound for this pair only if the text `covers` begins with "every
@@ -111,8 +111,8 @@ class Trace(Result, word="dpcore.trace/1"):
         loss: privacy loss in nats: the sum of the losses (at delta 0) of all lines without Gaussian
             noise, plus the epsilon at `delta` of all Gaussian noise together. None if no loss could
             be computed.
-        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together; 0 without
-            Gaussian noise.
+        mu: parameter mu of Gaussian differential privacy of all Gaussian noise together. 0 if there
+            is no Gaussian noise.
         steps: the lines of code with a loss above 0, in the traced run with the largest loss.
         findings: faults for which no loss was computed.
         checked: number of traced runs whose loss was confirmed. To confirm a loss, dpcore runs the
@@ -120,7 +120,7 @@ class Trace(Result, word="dpcore.trace/1"):
             output on x.
         draws: number of traced runs on x, each with new noise.
         covers: text that describes the noise for which the loss holds.
-        claim: claimed epsilon with which the loss is compared. None without a claim.
+        claim: claimed epsilon with which the loss is compared. None if no claim was given.
         delta: delta of the claim.
         seed: seed with which the trace can be repeated.
         terms: linear combination of outputs in which the noise cancels. Each term holds the name of
@@ -149,7 +149,7 @@ class Trace(Result, word="dpcore.trace/1"):
 
     @property
     def verdict(self) -> str:
-        """The outcome of this trace as text, followed by the reason if there is one."""
+        """The outcome of this trace as text, followed by the reason (if any)."""
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
 
     @property

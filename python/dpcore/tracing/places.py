@@ -58,7 +58,7 @@ def find_place() -> Place:
 
 
 def make_place(frame: Any, line: int) -> Place:
-    """Return the place of a line: file and function of a Python frame, with the line number."""
+    """Return a `Place` with the file and the function of a Python frame, and a line number."""
     code = frame.f_code
     file = code.co_filename
     name = _FILE_NAMES.get(file) or _FILE_NAMES.setdefault(file, os.path.basename(file))

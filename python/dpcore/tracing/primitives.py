@@ -16,7 +16,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def primitive(
     *, loss: Callable[[Any, Any], Any], value: int = 0, declared: float | None = None
 ) -> Callable[[_Function], _Function]:
-    """Decorate a noisy function with a formula for its privacy loss, which `dpcore.trace` uses.
+    """Decorate a noisy function with a formula, from which `dpcore.trace` takes its privacy loss.
 
     `dpcore.trace` runs code on two inputs x and x', and does not trace the noise inside the
     decorated function. In the run on x', the decorated function returns its output from the run on

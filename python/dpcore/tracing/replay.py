@@ -56,7 +56,7 @@ _ACTIVE: Final = _ThreadState()
 
 
 class PartedRuns(BaseException):
-    """Raised if a run takes a different branch of the code from the run whose noise it reuses.
+    """Error: a run takes a different branch of the code from the run whose noise it reuses.
 
     The class is not a subclass of `Exception`. Therefore ``except Exception`` in the traced
     function does not catch this error.
@@ -64,7 +64,7 @@ class PartedRuns(BaseException):
 
 
 class EndlessRun(PartedRuns):
-    """Raised if the run on x' draws random numbers far more often than the run on x."""
+    """Error: the run on x' draws random numbers far more often than the run on x."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class NoiseDraw:
 
 @dataclass(slots=True)
 class NoiseUse:
-    """Record of one use of a noisy number, which the traced code read, compared or returned.
+    """Record of one use of a noisy number: the traced code read, compared or returned it.
 
     The field `result` holds the value that the code received.
     """
@@ -129,7 +129,7 @@ class NoiseUse:
 
 @dataclass(slots=True)
 class PrimitiveStep:
-    """Record of one call for which a formula gives the loss: inputs, output and loss."""
+    """Record of one call whose privacy loss is given by a formula: inputs, output and loss."""
 
     place: Place
     name: str
@@ -348,7 +348,7 @@ class TracedRun:
             raise PartedRuns(f"{place.short}: {text}")
 
     def count_draw(self) -> None:
-        """Count one call of a random generator in this run.
+        """Count one more call of a random generator in this run.
 
         Raise `EndlessRun` if this run makes far more calls than the run on x.
         """
@@ -377,7 +377,7 @@ class TracedRun:
     # Uses.
 
     def record_use(self, op: str, number: NoisyValue, result: Any, sense: Any = None) -> Any:
-        """Record that the code reads, compares or returns a traced number, with the result.
+        """Record that the code reads, compares or returns a traced number, and return the result.
 
         If a run reuses the noise of the run on x, the method returns the result that was recorded
         on x. Otherwise the method returns `result`.
@@ -432,7 +432,7 @@ class TracedRun:
         find_shown_loss: Callable[[Any, Any, Any], float] | None = None,
         settings: Mapping[str, float] | None = None,
     ) -> Any:
-        """Make a noisy call, and record it as one step whose privacy loss is given by a formula.
+        """Make a noisy call, and record the call as one step with a formula for its privacy loss.
 
         Args:
             name: name of the step in reports.

@@ -122,7 +122,7 @@ def read_leaves_and_record_noise_use(value: Any, run: TracedRun) -> tuple[Leaves
 
 
 def leaves_agree(first: Any, second: Any, tolerance: float, parts: Any = 0.0) -> bool:
-    """Return True if two returned values are equal up to a relative tolerance for each entry.
+    """Return True if each entry of two returned values is equal up to a relative tolerance.
 
     `parts` holds one number for each entry. A difference up to the rounding error of this number is
     also allowed.
@@ -173,7 +173,7 @@ def _texts_agree_up_to_rounding(first: Any, second: Any, tolerance: float) -> bo
 def differing_path(
     first: Leaves, second: Leaves, tolerance: float, parts: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Return the path of the first value that differs between two outputs, or None if all agree."""
+    """Return the path of the first value that differs between two outputs, or None."""
     for path in {**first, **second}:
         if path not in first or path not in second:
             return path

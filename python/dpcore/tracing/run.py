@@ -59,15 +59,16 @@ def trace(
     draws: int = 4,
     rng: Rng = None,
 ) -> Trace:
-    """Compute the privacy loss of each line of a function on one pair, from a few runs.
+    """Compute, from a few runs, the privacy loss of each line of a function on one pair of inputs.
 
     The function runs on x and on x' with the same noise. dpcore follows the noise from the line
     that draws it to the output. The noise may come from the generator that the function receives,
-    from `numpy.random` or from `random`. Then dpcore computes a move: a change of the noise on x'
-    after which the run on x' returns the output of x. The cost of a move is an upper bound on the
-    privacy loss. For Laplace noise of scale b, a change by s costs abs(s) / b. The reported loss is
-    the cost of the cheapest move. An ordinary run of the function checks this move. The loss holds
-    for this pair and is not certified. Use `dpcore.audit` to certify a lower bound on epsilon.
+    from `numpy.random` or from `random`. Then dpcore computes a move: a change of the noise on x'.
+    With the changed noise, the function returns on x' the output that it returned on x. The cost of
+    a move is an upper bound on the privacy loss. For Laplace noise of scale b, a change by s costs
+    abs(s) / b. The reported loss is the cost of the cheapest move. An ordinary run of the function
+    checks this move. The loss holds for this pair and is not certified. Use `dpcore.audit` to
+    certify a lower bound on epsilon.
 
     Args:
         f: function `f(x)`, `f(x, rng)` or `f(x, size, rng)`, or a mechanism that `dpcore.audit`
@@ -436,7 +437,7 @@ def _first_fixed_draw_name(draw: DrawTrace) -> str:
 
 
 def list_steps_by_decreasing_loss(draw: DrawTrace) -> tuple[TraceStep, ...]:
-    """List the lines of code with a privacy loss in one traced run, with the largest loss first."""
+    """List the lines of code that have a privacy loss in one traced run, largest loss first."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for noise in draw.recorded.run.draws:
         span = slice(noise.start, noise.start + noise.noise.size)

@@ -43,7 +43,7 @@ _NO_PROOF_REMARK: Final = (
 
 
 def check_function(name: str, requirement: str, value: Any, arguments: int) -> None:
-    """Check that a value can be called with a given number of arguments.
+    """Check that a value is a function that accepts a given number of arguments.
 
     Args:
         name: name of the value in the error message.
@@ -68,7 +68,7 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
 
 
 def count_records(name: str, records: Any) -> int:
-    """Return the number of records; raise an error for types that the audits cannot handle.
+    """Return the number of training records, or raise an error if their type is not allowed.
 
     An audit must be able to remove a record, and to add records.
 
@@ -132,11 +132,11 @@ def audit_run(
     fit_without_noise: Fit | None = None,
     rng: Rng = None,
 ) -> OutputsAudit:
-    """Train a model once with canaries, and certify a lower bound on epsilon of the training.
+    """Train a model once with canaries, and certify a lower bound on the epsilon of the training.
 
     A canary is a record that is made for the audit. For each canary, the audit throws a separate
-    fair coin to decide if the canary is added to the training records. The training runs once. The
-    score of a canary is minus the loss of the canary under the trained model. The audit guesses
+    fair coin to decide whether the canary is added to the training records. The training runs once.
+    The score of a canary is minus the loss of the canary under the trained model. The audit guesses
     that the canaries with the highest scores were included in the training. For the same number of
     canaries with the lowest scores, the audit guesses that they were not included. The bound
     follows from the number of correct guesses. The number of guesses is fixed before the training,
@@ -151,9 +151,9 @@ def audit_run(
         canaries: records made for the audit, of the same type as `records`. The bound is largest if
             no other record has the same gradient as a canary. Each canary is included with
             probability one half.
-        guesses: for how many canaries the audit makes a guess: a number of canaries, a share of all
-            canaries (a float up to 1.0), or a pair of numbers (guesses "included", guesses "not
-            included").
+        guesses: number of canaries for which the audit makes a guess. The argument is a number, a
+            share of all canaries (a float up to 1.0), or a pair (number of guesses "included",
+            number of guesses "not included").
         claim: claimed epsilon, or a curve of `dpcore.claims`. With None, no claim is tested.
         delta: delta of the claim, in [0, 1).
         bound: theorem for the lower bound: "one_run" (the default) for any claim, or "one_run_fdp"
@@ -454,8 +454,8 @@ def make_pool(
         processes: number of processes. Defaults to the number of cores.
         prepare: function without arguments that prepares a process. For example, `prepare` loads
             data, or makes a model that the training function copies. `prepare` must be importable
-            from a module. Each process of the pool calls `prepare` once, and so does the calling
-            process. None means no function.
+            from a module. Each process of the pool calls `prepare` once. The process that called
+            `make_pool` also calls `prepare` once. None means no function.
 
     Returns:
         The pool, a `ProcessPoolExecutor`. Use the pool in a `with` statement, which closes the

@@ -70,7 +70,7 @@ _PILOT_STREAM_KEY: Final = 0x73746570
 
 @explain_argument_errors
 class OpacusStep:
-    """Function that draws the noisy sum of clipped gradients of one training step with Opacus.
+    """Function that draws the noisy sum of clipped gradients for one training step of Opacus.
 
     The sum is not divided by the batch size. The gradients of a batch are computed only once. Each
     draw clips the gradients and adds new noise with the methods of the optimizer. The optimizer
@@ -262,7 +262,7 @@ class PreparedBatch:
 
     Args:
         step: the `OpacusStep` whose optimizer clips the gradients and adds noise.
-        held: for each tensor, the gradients of all records, or (ghost clipping) their clipped sum.
+        held: for each tensor, the gradients of all records, or with ghost clipping the clipped sum.
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
@@ -382,7 +382,7 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """A few linear functions (columns) of a sum of gradients, after `origin` is subtracted.
+    """A few linear functions (columns) of a sum of gradients minus `origin`.
 
     Args:
         origin: noiseless sum of a batch from which one record was removed, shape `(P,)`.
@@ -500,7 +500,7 @@ def audit_step(
     trials: int | float | str = 10_000,
     rng: Rng = None,
 ) -> Audit:
-    """Audit one noisy step of DP-SGD by random draws from the user's training code.
+    """Audit one noisy step of a DP-SGD training by random draws from the user's training code.
 
     The step is the noisy sum of clipped gradients, before division by the batch size. The two
     inputs are a batch of records (x) and this batch without one record (x'). The audit tests the
@@ -576,7 +576,7 @@ def audit_step(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StepBatch(Record, word="StepBatch"):
-    """Short description that stands for a batch of records in reports and files.
+    """Short description of a batch of records, for reports and files.
 
     Args:
         records: number of records in the batch.
@@ -635,7 +635,7 @@ class NoisySum(Shown):
         return columns.project(columns.origin + columns.line if with_it else columns.origin)
 
     def loss(self, pair: Pair, delta: float) -> float | None:
-        """Compute the exact epsilon of two batches, if the noise is as claimed.
+        """Compute the exact epsilon of two batches under the claimed noise.
 
         Args:
             pair: the two batches.
@@ -698,7 +698,7 @@ def _describe_distance_between_sums(columns: Projections, clip: float, is_clean:
 
 
 class OwnBatch:
-    """Callable object that draws noisy gradient sums of one batch with a function of the user.
+    """Function that draws noisy gradient sums of one batch by the user's own code.
 
     Args:
         step: function `(records, rng) -> sum`. A method `clean`, if any, gives the exact sum.

@@ -159,8 +159,8 @@ def _cdf_of_others(cdf: Floats, i: int) -> Floats:
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
     """Return, for every i, the probability that entry i of x has the largest noisy value.
 
-    The probability is the integral over t of f(t - x_i) times the product of F(t - x_j) over all
-    other j. Here f and F are the density and the distribution function of the noise. The noise is
+    The probability is the integral over t of f(t - x_i) times the product of F(t - x_j) over all j
+    except i. Here f and F are the density and the distribution function of the noise. The noise is
     exponential if `exponential` is True, and otherwise Laplace.
     """
     points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
@@ -183,7 +183,7 @@ def noisy_max_value_loss(
     """Return the exact privacy loss of a mechanism that releases the largest noisy entry.
 
     The noise is exponential if `exponential` is True, and otherwise Laplace. The density of the
-    output at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all other j.
+    output at t is the sum over i of f(t - x_i) times the product of F(t - x_j) over all j except i.
     Here f and F are the density and the distribution function of the noise.
 
     With exponential noise, the density of the output is 0 below the largest entry of the input.

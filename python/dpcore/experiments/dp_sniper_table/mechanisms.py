@@ -515,9 +515,9 @@ class Benchmark(Shown):
         claim: claimed epsilon of the mechanism, from the authors or from a formula.
         supremum: largest exact privacy loss over the pairs. The loss is inf if an output is
             possible for only one input of a pair.
-        oracle_at_1e8: lower bound on epsilon that an audit with the best of all sets of outputs
-            certifies. Except by chance, no audit can certify a larger bound. The bound uses 1e8
-            draws on each input, confidence 0.9 and Clopper-Pearson intervals.
+        oracle_at_1e8: lower bound on epsilon that dpcore certifies if the audit counts the best of
+            all sets of outputs. Except by chance, no audit can certify a larger bound. The bound
+            uses 1e8 draws on each input, confidence 0.9 and Clopper-Pearson intervals.
         dp_sniper: two lower bounds by DP-Sniper, with logistic regression and with a neural
             network. Both have confidence 0.9 and use 2e8 draws on each input.
         dp_sniper_seconds: wall-clock seconds that DP-Sniper took for each bound in `dp_sniper`.

@@ -388,11 +388,12 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 
 def least_epsilon_robust_wins(result: Result, data: str, dim: int) -> float | None:
-    """Return the least tested epsilon from which the variant "robust" beats "not robust".
+    """Return the least tested epsilon from which on the variant "robust" beats "not robust".
 
-    The function compares mean test accuracies. The variant "robust" must be better at the returned
-    epsilon, and at every larger tested epsilon. The result is None if "robust" is not better at the
-    largest epsilon.
+    The variant "robust" is trained with noise, and "not robust" without noise. The function
+    compares mean test accuracies. The variant "robust" must be better at the returned epsilon, and
+    at every larger tested epsilon. The result is None if "robust" is not better at the largest
+    epsilon.
     """
     crossing = None
     for epsilon in reversed(result.config.epsilons):

@@ -315,7 +315,7 @@ def _jobs_of_tests_with_masked_words(first: Any, config: Any) -> Iterator[Job]:
 
 
 class Bench:
-    """Trains and tests text classifiers on one corpus.
+    """Object that trains and tests text classifiers on one corpus.
 
     Args:
         corpus: corpus with training and test texts.

@@ -102,10 +102,10 @@ class Material:
         unseen: one boolean for each test text. It is True for the first copy of a text that is
             neither a training nor a validation text.
         truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
-        extractors: dict from the name of an encoder to the encoder.
-        pairs: dict from the name of an encoder to a pair of training texts. Among all pairs, the
-            vectors of these two texts are farthest apart, for this encoder and after min-max
-            scaling.
+        extractors: dict with the name of each encoder as a key, and the encoder as the value.
+        pairs: dict with the name of each encoder as a key, and a pair of training texts as the
+            value. Among all pairs, these two texts have the largest distance between their vectors,
+            for this encoder and after min-max scaling.
     """
 
     corpus: Corpus
@@ -296,7 +296,7 @@ class Fitted:
 
 
 def fit_system(case: Case, encoder: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
-    """Train one text system (DPNR or a baseline).
+    """Train one text system: DPNR (a published noisy text encoder) or a baseline.
 
     Args:
         case: settings of the system.
@@ -382,8 +382,8 @@ class Run(Shown):
             texts.
         alone: result of an attack that predicts only the first attribute, with a certified lower
             bound on epsilon.
-        discriminator: accuracy of the opponent against which a baseline was trained, averaged over
-            the attributes. None for DPNR.
+        discriminator: accuracy of the opponent (the network against which a baseline was trained),
+            averaged over the attributes. None for DPNR.
     """
 
     seed: int

@@ -97,7 +97,7 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Train the discriminator for one step on a batch.
+        """Train the discriminator (the network that infers attributes) for one step on a batch.
 
         `rows` are the vectors of the training texts with indices `batch`.
         """
@@ -113,8 +113,8 @@ class Opponent:
     def penalty(self, rows: Any, batch: Any) -> Any:
         """Return the penalty in the loss of the encoder.
 
-        The penalty is `strength` times `hiding_penalty(rows, batch)`. It is exactly 0 if `strength`
-        is 0. `rows` are the vectors of the training texts with indices `batch`.
+        The penalty is `strength` times `hiding_penalty(rows, batch)`. The penalty is exactly 0 if
+        `strength` is 0. `rows` are the vectors of the training texts with indices `batch`.
         """
         return self.strength * self.hiding_penalty(rows, batch) if self.strength else 0.0
 
@@ -175,7 +175,8 @@ class Defended(Shown, TextClassifier):
         claim: always None: the encoder claims no epsilon.
         trained: record of the training, or None before `fit`.
         labels: label values that the classifier predicts.
-        values: dict from the name of each attribute to an array of its possible values.
+        values: dict that holds, for the name of each attribute, an array of the possible values of
+            this attribute.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -324,7 +325,7 @@ class Defended(Shown, TextClassifier):
             texts: list of strings that are not empty.
 
         Returns:
-            A dict from the name of each attribute to an array of predicted values, shape
+            A dict that holds, for the name of each attribute, an array of predicted values, shape
             `(len(texts),)`.
 
         Raises:
@@ -349,8 +350,8 @@ class Defended(Shown, TextClassifier):
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dict from the name of each attribute to the share of texts for which the discriminator
-            predicts the value of the attribute correctly.
+            A dict that holds a share of texts for the name of each attribute. For this share of the
+            texts, the discriminator predicts the value of the attribute correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -438,10 +439,10 @@ class Defended(Shown, TextClassifier):
 
 
 class MinMaxOpponent(Opponent):
-    """Opponent for min-max training: the penalty is minus the loss of the discriminator."""
+    """Opponent that trains an encoder so that a network predicts attribute values badly."""
 
     def hiding_penalty(self, rows: Any, batch: Any) -> Any:
-        """Return minus the cross-entropy of the discriminator for the true attributes."""
+        """Return minus the cross-entropy between predicted and true attributes."""
         with freeze_weights(self.discriminator):
             return -self.discriminator.loss(rows, self.true_values(rows, batch))
 
@@ -480,10 +481,10 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """Opponent whose penalty is the loss of the discriminator for wrong attribute values."""
+    """Opponent that trains an encoder so that a network predicts wrong attribute values."""
 
     def hiding_penalty(self, rows: Any, batch: Any) -> Any:
-        """Return the cross-entropy of the discriminator for wrong attribute values.
+        """Return the cross-entropy between the predicted attributes and wrong attribute values.
 
         All wrong values of an attribute have equal weights.
         """
@@ -643,7 +644,7 @@ class Declustering(Defended):
         dim: dimension of the text vectors. Defaults to 32.
         attribute: name of a private attribute of the corpus, or several names.
         strength: factor of L, alpha in the paper, at least 0. Defaults to 1. The paper uses 0.1,
-            but its vectors have a different scale.
+            but the vectors in the paper have a different scale.
 
     Source:
         Coavoux, Narayan and Cohen (2018), section 3.3, and their code.

@@ -184,7 +184,7 @@ class Row(Shown):
 
 @time_run("sklearn.neural_network", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Train DPNR and baselines, infer private attributes from the vectors, and audit the claims.
+    """Train text encoders, infer private attributes from their vectors, and audit the claims.
 
     Args:
         config: options of the experiment.

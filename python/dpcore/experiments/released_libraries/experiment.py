@@ -88,7 +88,7 @@ def read_records(folder: Path) -> tuple[Row, ...]:
 
 @time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
-    """Audit the mechanisms of each package in a separate process.
+    """Audit the mechanisms of all packages, with a separate process for each package.
 
     Args:
         config: options of the experiment, such as the names of the packages.
@@ -158,7 +158,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Texts on mechanisms for which this run and an earlier run have different verdicts."""
+        """Texts about the mechanisms whose verdicts in this run and in an earlier run differ."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"

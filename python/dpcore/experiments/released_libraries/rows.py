@@ -36,8 +36,8 @@ class Row(Facts):
         hits: numbers of outputs in the event, on the first and on the second input. The tuple is
             empty if the audit failed.
         trials: number of outputs drawn on each of the two inputs.
-        rounding: lower bound on epsilon from the last bits of the outputs. None if the audit found
-            no event on these bits in its first draws.
+        rounding: lower bound on epsilon from the last bits of the outputs. None if the audit chose
+            no event (set of outputs) on these bits from its first draws.
         draw_seconds: mean time to draw one output, in seconds, or None if the audit failed.
         traced: outcome of `dpcore.trace` on the mechanism, as text. `dpcore.trace` computes the
             privacy loss of each source line.
@@ -81,7 +81,7 @@ class Row(Facts):
     def verdict(self) -> str:
         """Conclusion from the audit of this mechanism, such as "not refuted" or "violation".
 
-        A refuted claim is not always a violation. If the refuted claim is no violation, the
+        A refuted claim is not always a violation. If the refuted claim is not a violation, the
         conclusion is the text of the field `reading`, such as "known misuse". "failed" means that
         the audit failed. "false by source only" means that the source code shows a fault, but the
         audit does not.

@@ -318,7 +318,7 @@ class Leakage(Record):
         anchors: number of words whose vectors the attacker knew in both embeddings before the
             attack.
         topn: one or several numbers n. A private word is found if it is among the nearest n words.
-        hits: numbers of private words that were found, one for each number in `topn`.
+        hits: how many private words were found, as one count for each number in `topn`.
         centred: True if, before the search, each vector was shifted so that its entries have mean
             0.
         dropped: number of leading principal directions that were removed from each embedding before

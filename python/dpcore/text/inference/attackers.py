@@ -73,8 +73,8 @@ _TREE_TRANSFORM: Final = "rows, call and summaries"
 def encoder_of(encoder: Any) -> Callable[..., Any]:
     """Return the function of an encoder that converts texts to vectors.
 
-    The function is the method `encode` of the encoder, or the encoder if it has no such method. If
-    the encoder is a dictionary from texts to vectors, the function looks up the texts.
+    The function is the method `encode` of the encoder, or the encoder itself if it has no such
+    method. If the encoder is a dictionary from texts to vectors, the function looks up the texts.
 
     Raises:
         TypeError: if the encoder is not a function, not a dictionary, and has no method `encode`.
@@ -268,7 +268,7 @@ def keep_rows(vectors: Vectors) -> Vectors:
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each row from the row. This removes noise equal in all entries."""
+    """Subtract the mean of each row from the row. This removes noise shared by all entries."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
@@ -527,7 +527,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
 
 
 class NearestMean:
-    """Classifier that predicts the attribute value whose mean vector is nearest to a vector."""
+    """Classifier that predicts, for a vector, the attribute value with the nearest mean vector."""
 
     def fit(self, rows: Vectors, truth: Any) -> NearestMean:
         """Compute the mean of the vectors `rows` with each attribute value in `truth`."""

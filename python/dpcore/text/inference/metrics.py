@@ -125,12 +125,13 @@ def find_float_above_maximum(scores: Vectors) -> float:
 
 
 def compare_shares(right: Any, other: Any, tail: float) -> Measured:
-    """Compute the first accuracy minus the second accuracy on the same texts, with its interval.
+    """Compute the difference of two accuracies on the same texts, with its confidence interval.
 
-    Each of the n texts has two predictions, the first answer and the second answer. Let m be the
+    Each of the n texts has two predictions, the first answer and the second answer. The difference
+    is the accuracy of the first answers minus the accuracy of the second answers. Let m be the
     number of texts for which exactly one of the two answers is correct. Let s be the share of these
-    m texts for which the first answer is correct. Then the difference is ``m (2 s - 1) / n``. The
-    interval comes from the exact binomial interval of s, given m (McNemar, 1947).
+    m texts for which the first answer is correct. Then the difference is equal to ``m (2 s - 1) /
+    n``. The interval comes from the exact binomial interval of s, given m (McNemar, 1947).
 
     Args:
         right: mask of the texts whose first answer is correct, shape (n,).
@@ -663,7 +664,7 @@ def main_task(
 def measure_groups(
     target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
-    """Return the accuracy of an attacker separately for the test texts with each attribute value.
+    """Return, for each attribute value, the accuracy of an attacker on test texts with this value.
 
     For several attributes, the result has an entry only for the second (positive) value of each
     attribute.

@@ -148,7 +148,7 @@ class RankFigures(Record, word="RankFigures"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfAttribute(Record, word="OfAttribute"):
-    """Measures for one attribute, if an attacker infers several attributes together.
+    """Measures for one of several attributes that an attacker infers together.
 
     Attributes:
         name: name of the attribute.

@@ -113,8 +113,8 @@ class Inference(Result, word="dpcore.text.inference/4"):
         certified: audit whose field `epsilon_lower` is a certified lower bound on epsilon. If no
             bound is certified, `certified` is a text that states the reason.
         sizes: numbers of training texts, validation texts and test texts that were used.
-        left_out: dictionary from a reason to the number of texts that were not used for this
-            reason.
+        left_out: dictionary: a key is a reason, and its value is the number of texts that were not
+            used for this reason.
         authors: number of groups of test texts. A group, such as the texts of one author, comes
             from the field `groups` of the corpus. The permutations for p-values exchange the values
             of whole groups. None if the corpus has no groups, or if texts of one group have

@@ -91,7 +91,8 @@ class Parts:
             the position of a value in `Target.values`. If the attribute is a number, an entry is
             the number.
         labels: main labels of the used texts, as three arrays. None if the corpus has no labels.
-        left_out: dictionary from a reason to the number of texts that are left out for this reason.
+        left_out: dictionary: a key is a reason, and its value is the number of texts that are left
+            out for this reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
@@ -237,7 +238,7 @@ def _require_two_values(target: Target, truth: tuple[Any, ...], left_out: dict[s
 def floor_answers(
     truth: Ints, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Ints:
-    """Return the best predictions of attributes that use only the cell of each text.
+    """Predict attributes as well as possible from only the cell (a set of texts) of each text.
 
     A cell is a set of texts, for example all texts with the same main label. The predictions are
     learned on the training texts. All texts of a cell get the same prediction:

@@ -141,8 +141,8 @@ class NextWordModel(FitPlan):
         start: "drawn weights", or a description of the model that gave the initial weights.
         partial: True if Ctrl-C stopped the training early.
         seed: seed of the training. None if noise was added, because the seed would reveal it.
-        epsilon: epsilon from Opacus' PRV accountant; inf without noise. `epsilon` and the next five
-            fields are None for training without privacy.
+        epsilon: epsilon that Opacus' PRV accountant computes; inf if the training had no noise.
+            `epsilon` and the next five fields are None for training without privacy.
         epsilon_rdp: epsilon from Opacus' RDP accountant.
         delta: delta of `epsilon` and `epsilon_rdp`.
         sigma: noise multiplier: standard deviation of the noise divided by `clip`.
@@ -189,7 +189,7 @@ class NextWordModel(FitPlan):
 
     @property
     def claim(self) -> Claim | None:
-        """Privacy guarantee of the training from Opacus' PRV accountant, or None without noise."""
+        """Privacy guarantee by Opacus' PRV accountant; None if the training had no noise."""
         if not self.sigma:
             return None
         with ignore_rdp_order_warnings():
@@ -514,9 +514,9 @@ def fit(
     of 256 texts on average, learning rate 2 and 15 epochs. The weights of the last epoch are kept.
 
     Neighbouring training sets differ by one text, added or removed. The number of texts is public.
-    Epsilon does not cover `valid`, a vocabulary that is created from the texts, or a choice among
-    several settings. Epsilon also assumes noise without rounding, and perfect random numbers. The
-    random generator of torch is not cryptographic.
+    The guarantee (epsilon) does not cover `valid`, a vocabulary that is created from the texts, or
+    a choice among several settings. Epsilon also assumes noise without rounding, and perfect random
+    numbers. The random generator of torch is not cryptographic.
 
     Args:
         texts: training texts: a list of strings, or a `Corpus`, whose training part is used.

@@ -79,7 +79,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return self.decoder(self.dropout(self.states(ids, sizes)))
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """Compute the states of the last LSTM layer after each word of each text.
+        """Compute the output of the last LSTM layer (the state) after each word of each text.
 
         `ids` has the word numbers of n texts, padded to the longest text. `sizes` has the number of
         words of each text, in descending order. The result has shape `(n, longest, hidden)`.
@@ -103,8 +103,9 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
         Yields:
             For each text, a pair: the LSTM states, shape `(contexts, hidden)`, and the natural
-            logarithms of the probabilities, shape `(contexts, V)`. A context is a beginning of the
-            text that is not the whole text. V is the number of words that the network can predict.
+            logarithms of the probabilities, shape `(contexts, V)`. A context is the first k words
+            of a text, for each k that is smaller than the length of the text. V is the number of
+            words that the network can predict.
         """
         self.eval()
         for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
@@ -138,9 +139,9 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def word_losses(self, rows: Rows) -> list[Floats]:
-        """Compute the loss (in nats) of each word to predict, as one array per text.
+        """Compute the loss (in nats) of each word that the network predicts, as one array per text.
 
-        The words to predict are all words except the first word of a text and masked words.
+        The network predicts all words except the first word of a text and masked words.
         """
         losses = []
         for row, (_, states) in zip(rows, self.states_of(rows), strict=True):
@@ -150,7 +151,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 
 
 def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
-    """Return a new next-word network with the sizes that a training plan states.
+    """Return a new next-word network with the sizes in `plan`, the settings of a training.
 
     Args:
         words: number of words that the network can predict.
@@ -199,7 +200,7 @@ def draw_weights(network: Network, rng: Generator) -> None:
 
 
 def record_losses(model: Any, rows: Rows, words: int) -> Any:
-    """Compute the loss of each text: the mean loss (in nats) over its words to predict.
+    """Compute the loss of each text: the mean loss (in nats) over the predicted words.
 
     Args:
         model: a `Network`, or Opacus' wrapper of a `Network`.
@@ -378,9 +379,10 @@ def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, e
 
 
 def mean_loss(network: Network, rows: Rows) -> float:
-    """Return the loss of a text under the network, in nats, averaged over the texts.
+    """Return the mean loss, in nats, of the texts under the network.
 
-    The loss of a text is the mean loss over its words to predict.
+    The loss of a text is the mean loss over all words that the network predicts: all words except
+    the first word and masked words.
     """
     network.eval()
     parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)

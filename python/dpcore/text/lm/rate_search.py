@@ -28,9 +28,9 @@ _MAX_SEARCH_SETTINGS: Final = 24
 
 
 def check_public_texts(rate: Any, public: Any, epsilon: Any) -> tuple[str, ...]:
-    """Check the public texts for a search of training settings, and return them as a tuple.
+    """Check the public texts on which training settings are searched, and return a tuple of them.
 
-    If `rate` is "fixed", settings are not searched, and the result is ().
+    If `rate` is "fixed", no settings are searched, and the result is ().
     """
     if choice("rate", rate, ("fixed", "searched")) == "fixed":
         if public is not None:
@@ -52,7 +52,7 @@ def search_rate_and_clip(
     public: Sequence[str], texts: int, plan: FitPlan, start: Any, rows: TextRows,
     device: Any, seed: Any, progress: bool | None,
 ) -> tuple[FitPlan, dict[str, int]]:  # fmt: skip
-    """Choose the learning rate and clipping norm of private training by trials on public texts.
+    """Choose the learning rate and clipping norm of private training by test runs on public texts.
 
     Args:
         public: public texts on which the search trains and compares settings.

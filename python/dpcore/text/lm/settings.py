@@ -70,7 +70,7 @@ class TextRows(Shown):
                 yield number - first if number >= first else self.size
 
     def count_words_to_predict(self, rows: Rows) -> Ids:
-        """Count how often each word is a word to predict, in texts that are given as word numbers.
+        """Count how often the model must predict each word, in texts given as word numbers.
 
         Returns:
             Counts, shape `(V,)`, one per word that the model can predict. The first word of each
@@ -80,7 +80,7 @@ class TextRows(Shown):
         return np.bincount(targets[targets < self.size], minlength=self.size)
 
     def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
-        """Return the loss (in nats) of each word to predict, if words are predicted by frequency.
+        """Return the loss (in nats) of each word if words are predicted only by their frequency.
 
         The result is one array per text. The probability of a word is proportional to its count in
         `counts`, plus 1 (Laplace smoothing).
@@ -100,7 +100,7 @@ def repeated_words_without_mask(texts: Sequence[str], mask_token: str) -> Vocabu
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FitPlan(Shown):
-    """Settings for training a next-word model: epochs, batch size, learning rate, layers and noise.
+    """Settings of the training of a next-word model: epochs, batch size, learning rate, noise.
 
     Args:
         optimiser: "sgd" or "adam".
@@ -136,7 +136,7 @@ class FitPlan(Shown):
 
 
 def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
-    """Return an Opacus privacy accountant that has recorded a number of training steps.
+    """Return a privacy accountant of Opacus that has recorded `steps` training steps.
 
     Args:
         plan: plan with the noise multiplier `sigma` and the sampling rate `rate`.

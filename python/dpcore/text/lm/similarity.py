@@ -37,7 +37,7 @@ _BASELINE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distances(Record):
-    """Three distances between two arrays of representations: CKA, PWCCA and Procrustes.
+    """Three distances between two arrays of vectors (representations): CKA, PWCCA and Procrustes.
 
     Attributes:
         cka: 1 - linear CKA, from 0 to 1. This distance does not change if an array is multiplied by
@@ -49,8 +49,8 @@ class Distances(Record):
             not change if an array is multiplied by a number. The distance also does not change if
             the same vector is added to all rows of an array.
         procrustes: squared Frobenius distance between the normalised arrays, from 0 to 2, after one
-            array is multiplied by the best orthogonal matrix. The changes of an array that do not
-            change `cka` do not change this distance either.
+            array is multiplied by the best orthogonal matrix. This distance does not change in all
+            cases in which `cka` does not change.
         rows: number of rows of each array.
         columns: number of columns of the first array, and number of columns of the second array.
         directions: for each array, the number of singular directions that PWCCA uses. PWCCA uses a
@@ -82,9 +82,9 @@ class Closeness(Record):
             word of the vocabulary.
         states: distances between the hidden states of the two models. The arrays have one row per
             context (beginning of a text). None if the models were compared without texts.
-        kl: two means over all contexts, in nats: of KL(a || b), and of KL(b || a). Here a and b are
-            the next-word distributions of the first and the second model. None if the models were
-            compared without texts.
+        kl: the mean of KL(a || b) over all contexts, and the mean of KL(b || a) over all contexts,
+            in nats. Here a and b are the next-word distributions of the first and the second model.
+            None if the models were compared without texts.
     """
 
     decoder: Distances
@@ -109,7 +109,7 @@ class Closeness(Record):
 
 @explain_argument_errors
 def representation_distances(a: Any, b: Any) -> Distances:
-    """Compute three distances between two arrays of representations: CKA, PWCCA and Procrustes.
+    """Compute three distances between two arrays of vectors (representations) of the same words.
 
     First the columns of each array are centred, and the array is divided by its Frobenius norm. Let
     ``u_a`` and ``u_b`` be the left singular vectors of the arrays, and let ``|.|`` be the Frobenius

@@ -109,11 +109,12 @@ def count_char_ngrams(texts: Sequence[str]) -> Any:
 
 
 def count_masks_and_kept_words_by_position(texts: Sequence[str]) -> Any:
-    """Count masks and kept words in each text by their positions, with one row per text.
+    """Count masks and words without a mask at each position of each text, with one row per text.
 
-    Positions are counted from both ends of the text. Other columns count runs of adjacent masks (or
-    of adjacent kept words) by their length. The last columns have the numbers of masks, of kept
-    words and of all words. The result is a sparse matrix.
+    Positions are counted from both ends of the text. Other columns count runs of adjacent masks,
+    and runs of adjacent words without a mask, by their length. The last columns have the number of
+    masks, the number of words without a mask, and the number of all words. The result is a sparse
+    matrix.
     """
     words = [[word == MASK for word in split_words(text)] for text in texts]
     lengths = np.array(list(map(len, words)))
@@ -189,7 +190,7 @@ class NGramRegression:
     """
 
     def fit(self, texts: Sequence[str], truth: npt.NDArray[Any]) -> NGramRegression:
-        """Fit the TF-IDF weights and the regression of this attacker on redacted texts.
+        """Fit this attacker (the TF-IDF weights and the regression) to redacted texts.
 
         Args:
             texts: redacted texts.
@@ -239,7 +240,7 @@ def _make_regression() -> Any:
 
 
 class TextEstimator:
-    """Wrapper with which `infer` can fit an estimator on texts in place of vectors.
+    """Wrapper of an estimator for texts, with which `infer` can use texts in place of vectors.
 
     `infer` passes an array to the wrapper. Each row of the array has one number: the position of a
     text in the list `texts`. The wrapper passes the texts at these positions to the estimator.
@@ -257,7 +258,7 @@ class TextEstimator:
         return TextEstimator(copy.deepcopy(self._model, memo), self._texts)
 
     def fit(self, rows: _Floats, truth: npt.NDArray[Any]) -> None:
-        """Fit the estimator on those texts of the list whose positions are in `rows`."""
+        """Fit the estimator on the texts at the positions `rows` of the list `texts`."""
         self._model.fit(self._texts_at(rows), truth)
 
     def __getattr__(self, name: str) -> Any:

@@ -61,7 +61,7 @@ def split_words(text: str) -> list[str]:
 
 
 def spread_levels(words: int) -> Levels:
-    """Return the levels ``(rank + 1/2) / words`` for the ranks 0, 1, ..., `words` - 1.
+    """Return one number (level) per word: ``(rank + 1/2) / words`` for the ranks 0 to `words` - 1.
 
     A redaction at level p masks each word whose level is at most p. If the words of a text have the
     levels from this function, exactly ``floor(p words + 1/2)`` words are masked.
@@ -74,15 +74,15 @@ def spread_levels(words: int) -> Levels:
 
 
 class PolicyAttributes:
-    """Optional attributes of a redaction policy, with their default values.
+    """Optional attributes of a redaction policy (a rule that selects words to mask), with defaults.
 
     A policy is a function that selects words of texts to mask. A policy gives each word a number,
     the level of the word.
 
     Attributes:
         name: name of the policy in tables. With None, tables show the name of the function.
-        needs_fit: True if the method `fit(sensitive, safe, rng=)` of the policy must be called on
-            texts before the policy is used.
+        needs_fit: True if the user must call the method `fit(sensitive, safe, rng=)` of the policy
+            before the policy is used.
         is_fitted: True if the policy was fitted on texts, or does not need a fit.
         fitted_on: fingerprints (hashes) of the texts on which the policy was fitted.
         is_random: True if the levels of the words depend on the random generator.
@@ -97,7 +97,7 @@ class PolicyAttributes:
 
 
 def getattr_or_default(policy: Any, name: str) -> Any:
-    """Return an optional attribute of a redaction policy, or the default if it is missing."""
+    """Return an optional attribute of a redaction policy, or the default if the policy lacks it."""
     return get_attribute(PolicyAttributes, policy, name)
 
 
@@ -111,7 +111,7 @@ def policy_name(policy: Any) -> str:
 
 @explain_argument_errors
 def policy_mask_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
-    """Call a redaction policy on texts, check the level of each word, and return the levels.
+    """Call a redaction policy, which gives each word a number (the level), and check the levels.
 
     A redaction at level p masks the words whose level is at most p.
 
@@ -159,7 +159,7 @@ def _check_levels(name: str, stated: Any, words: int) -> Levels:
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
-    """Mask each word whose level is at most `level`, and return the masked texts.
+    """Mask each word whose number in `levels` is at most `level`, and return the masked texts.
 
     Args:
         texts: list of texts.
@@ -209,19 +209,19 @@ def _join_words(words: list[str], masked: list[bool], style: Style) -> str:
 def hash_texts(texts: Sequence[str]) -> frozenset[int]:
     """Return the set of the hashes of texts.
 
-    The amount of white space between words does not matter. The hashes are the same in every Python
-    process.
+    Texts that differ only in the white space between words have the same hash. The hashes are the
+    same in every Python process.
     """
     joined = (" ".join(split_words(text)).encode("utf-8", "surrogatepass") for text in texts)
     return frozenset(int.from_bytes(blake2b(text, digest_size=8).digest()) for text in joined)
 
 
 def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) -> int:
-    """Count the texts in `texts` on which a redaction policy was fitted; warn if there are any.
+    """Count the texts on which a redaction policy was fitted, and warn if the number is above 0.
 
     Args:
         policy: a redaction policy. Its attribute `fitted_on` has the hashes of the texts on which
-            it was fitted. A policy without this attribute counts as not fitted.
+            it was fitted. If the policy lacks this attribute, the count is 0.
         texts: texts that the policy redacts.
         stacklevel: argument `stacklevel` of `warnings.warn`.
 
@@ -364,7 +364,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @explain_argument_errors
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """Mechanism from a list of texts to the masks that a redaction policy puts on words.
+    """Mechanism for audits: the input is a list of texts, the output is the masks of their words.
 
     The function `policy_mechanism` creates mechanisms of this class.
 
@@ -450,7 +450,7 @@ class PolicyMechanism(Shown):
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
-    """Return a mechanism for audits: from a list of texts to the masks that a policy puts on words.
+    """Return a mechanism for audits, from a list of texts to the masks that a policy puts on words.
 
     If a policy is fitted on private texts, the masks of one text depend on the *other* texts of the
     list, and disclose information about them. An audit of this mechanism can show such a
@@ -516,7 +516,7 @@ def link_redacted(
     by: _LinkageMethod = "places",
     confidence: float = 0.95,
 ) -> Linkage:
-    """Link each redacted text to an original that matches it, and count the correct links.
+    """Link each redacted text to an original text that matches it, and count the correct links.
 
     The attacker knows all originals and one redacted text. An original matches if it contains the
     words that were not masked. If t originals match, the attacker draws one of them, each with
@@ -541,9 +541,9 @@ def link_redacted(
 
     Returns:
         The number of correct links, with a confidence interval for the share of correct links. The
-        result also has a baseline, which is printed as "floor". The baseline is the share of
-        correct links of an attacker who always names the most frequent original. The field `words`
-        is the mean number of words that were not masked, rounded to a whole number.
+        result also has a baseline, which is printed as "floor". The baseline is a share of correct
+        links: an attacker reaches this share by always naming the most frequent original. The field
+        `words` is the mean number of words that were not masked, rounded to a whole number.
 
     Raises:
         TypeError: if an argument has a wrong type.
@@ -586,7 +586,7 @@ def link_redacted(
 def all_matching_rows_function(
     words_of_originals: Sequence[Sequence[str]], by: str
 ) -> Callable[[Sequence[str]], npt.NDArray[np.int64]]:
-    """Return a function that finds the originals that match a redacted text.
+    """Return a function that finds the original texts which match a redacted text.
 
     The argument of the function is the list of the words of a redacted text. The result is an array
     with the positions of the matching originals.

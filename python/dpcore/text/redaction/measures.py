@@ -46,8 +46,8 @@ _MAX_EXPOSED_WORDS: Final = 5
 class Parts(NamedTuple):
     """Row numbers of the texts in the four parts of one random split of the texts.
 
-    The part `policy` fits the redaction policy, `fit` fits the attackers, `choose` chooses among
-    the attackers, and `test` tests the chosen attacker.
+    The redaction policy is fitted on the part `policy`, and the attackers are fitted on the part
+    `fit`. One attacker is chosen on the part `choose`, and tested on the part `test`.
     """
 
     policy: Ints
@@ -57,10 +57,10 @@ class Parts(NamedTuple):
 
     @property
     def non_policy_rows(self) -> Ints:
-        """Row numbers of all texts in the split except the texts that fit the policy.
+        """Row numbers of all texts in the split, without the texts on which the policy is fitted.
 
-        The texts that fit the attackers come first, then the texts that choose an attacker, then
-        the test texts.
+        The texts for fitting the attackers come first, then the texts for choosing an attacker,
+        then the test texts.
         """
         return np.concatenate(self[1:])
 
@@ -127,7 +127,7 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
-    """A redacted test document for which the attack infers the correct set (sensitive or safe).
+    """A redacted test document whose set (sensitive or safe) the attack infers correctly.
 
     Args:
         row: position of the document, counted from 0, in the list of sensitive texts or of safe
@@ -135,8 +135,8 @@ class ExposedDocument(Shown):
         is_sensitive: True if the document belongs to the sensitive set, False for the safe set.
         score: number that the attacker gives to the document. A higher score means that the
             attacker considers the sensitive set more likely.
-        words: words of the redacted text that are the strongest evidence for the set of the
-            document, by a classifier. The word with the strongest evidence is first.
+        words: words of the redacted text that a classifier uses as the strongest evidence for the
+            set of the document. The word with the strongest evidence is first.
         redacted: redacted text that the attacker received.
     """
 
@@ -176,7 +176,7 @@ def compute_features(
     the vectors. `TfidfSVD` is fitted only on the `background` texts. Divergences are estimated only
     from texts that are not background texts. A vector is zero if each word of the text occurs in
     fewer than two background texts. The TF-IDF weights are fitted on the background texts and on
-    the redacted texts that fit the attackers.
+    the redacted texts on which the attackers are fitted.
     """
     # A full stop replaces an empty text, because `TfidfSVD` does not accept empty texts.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
@@ -305,7 +305,7 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
 def measure_figures(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], nulls: int, seed: int
 ) -> tuple[Figures, Inference]:
-    """Measure the attacks, the utility and the divergences of redacted texts in one split.
+    """Measure attacks, utility and divergences for redacted texts, in one split of the texts.
 
     The split divides the texts into four parts. The divergences are between the redacted texts of
     the sensitive set and of the safe set.
@@ -370,7 +370,7 @@ def sensitive_safe_divergence(study: Study, parts: Parts, vectors: Floats, seed:
     """Estimate Renyi divergences between the vectors of sensitive and of safe texts.
 
     The estimates have error bars, certified lower bounds, and a rating of their reliability. The
-    estimates use only the vectors of texts that did not fit the policy.
+    estimates use only the vectors of texts on which the policy was not fitted.
     """
     return _estimate_held_out_divergences(
         parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
@@ -398,13 +398,14 @@ def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tu
 def find_correctly_inferred(
     study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
 ) -> tuple[ExposedDocument, ...]:
-    """Return the documents whose set the attack infers correctly, the clearest document first.
+    """Return the documents whose set the attack infers correctly, with the clearest document first.
 
     For a sensitive document, the function computes the share of safe test texts whose score is at
     least the score of the document. For a safe document, the function computes the share of
     sensitive test texts whose score is at most the score of the document. The document with the
-    smallest share comes first. For each document, the result lists the words that contribute most
-    to the correct inference by a logistic regression on words.
+    smallest share comes first. A logistic regression on words also infers the set. For each
+    document, the result lists the words that contribute most to the correct inference by this
+    regression.
     """
     model = _make_logistic_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.non_policy_rows[attack.scored.rows], attack.scored.scores[:, 0]

@@ -124,7 +124,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
-    """Policy that first masks the words that best distinguish a sensitive set from a safe set.
+    """Policy that first masks the words which best distinguish sensitive texts from safe texts.
 
     `fit` fits a logistic regression (inverse penalty 10) that distinguishes the two sets. The
     inputs of the regression are TF-IDF weights of the words that occur in two texts or more. The
@@ -241,7 +241,7 @@ def require_fitted(policy: Any) -> None:
 
 
 def descending_rank_levels(scores: Levels) -> Levels:
-    """Convert the scores of the words of a document to levels at which the words are masked.
+    """Convert the scores of the words of a document to one number (level) for each word.
 
     A redaction at level p (from 0 to 1) masks the words whose level is at most p. The word with the
     highest score gets the lowest level. Among words with equal scores, the first word in the
@@ -302,7 +302,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
-    """Policy that masks the names of a list if they are capitalised ("Will", but not "will").
+    """Policy that masks each name of a list if the name is capitalised ("Will", but not "will").
 
     The policy ignores the ending 's. It also ignores punctuation at the start and end of words. In
     a name of several words, only the first word must be capitalised. The first word of a sentence
@@ -463,18 +463,19 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
-    """Policy that first masks the words to which a trained neural network gives the highest rank.
+    """Policy that first masks the words with the highest rank, which a neural network computes.
 
-    The network computes a rank from the vector of a word. The training chooses ranks such that two
-    sets of texts become similar if the words with the highest ranks are masked. The network has
-    four linear layers, with tanh after the first three layers and a sigmoid after the last layer.
-    During the training, `fit` multiplies the vectors of the words with the highest ranks by weights
-    near 0. Then `fit` computes the mean vector of each text, and minimises a divergence between the
-    mean vectors of the two sets.
+    The network computes a rank from the vector of a word. The training chooses the ranks for this
+    purpose: if the words with the highest ranks are masked, two sets of texts become similar. The
+    network has four linear layers, with tanh after the first three layers and a sigmoid after the
+    last layer. During the training, `fit` multiplies the vectors of the words with the highest
+    ranks by weights near 0. Then `fit` computes the mean vector of each text, and minimises a
+    divergence between the mean vectors of the two sets.
 
     The training may end in a poor minimum. For example, in a test, one word revealed the set of
     each text. With one of ten seeds, the trained policy masked this word last. A word without a
-    vector is masked last. Even if the divergence is small, an attack may succeed.
+    vector is also masked last. Even if the divergence after the training is small, an attack may
+    succeed.
 
     Args:
         vectors: words in lower case, with their vectors.

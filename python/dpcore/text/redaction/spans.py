@@ -35,13 +35,13 @@ class SpanScore(Record, word="SpanScore"):
 
     A span is a part of a text, given by the position of its first character and the position after
     its last character. The properties `precision` and `overlap_precision` are NaN if no span is
-    predicted. The properties `recall` and `overlap_recall` are NaN without true spans.
+    predicted. The properties `recall` and `overlap_recall` are NaN if there is no true span.
 
     Args:
         type: entity type.
         predicted: number of predicted spans of this type.
         gold: number of true spans of this type.
-        exact: number of predicted spans with the same start, end and type as a true span.
+        exact: number of predicted spans that have the same start, end and type as a true span.
         overlapping: number of predicted spans that share a character with a true span of this type.
         reached: number of true spans that share a character with a predicted span of this type.
     """
@@ -94,7 +94,7 @@ class SpanScore(Record, word="SpanScore"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
-    """Precision and recall of spans by entity type; created by `score_spans`.
+    """Precision and recall of predicted spans for each entity type, computed by `score_spans`.
 
     For an object `report` of this class, ``report["PERSON"]`` is the `SpanScore` of the entity type
     "PERSON". ``report["any type"]`` is the `SpanScore` of all spans if their types are ignored.

@@ -74,15 +74,15 @@ class SweepPoint(Record, word="SweepPoint"):
     """Measurements of one redaction policy at one level (requested share of masked words).
 
     There are two sets of texts: a sensitive set and a safe set. The texts are split at random
-    several times into training and test texts, and each measurement is repeated for each split. The
-    methods `mean`, `sd` and `values` take the name of one of these measurements:
+    several times into training and test texts, and each measurement is made once for each split.
+    The methods `mean`, `sd` and `values` take the name of one of these measurements:
 
     - "masked": share of masked words;
     - "accuracy", "auc" and "true_positive_rate" (at 5 % false positives): success of the main
       attack. This attack infers from a redacted text whether the text is from the sensitive or the
       safe set;
-    - "boosted_trees": accuracy of scikit-learn's boosted trees, which infer the set from the
-      vectors of the texts;
+    - "boosted_trees": accuracy of an attacker (boosted trees of scikit-learn) that infers the set
+      from the vectors of the texts;
     - "counts_only": accuracy of an attacker that infers the set only from the numbers of masks and
       words of a text. The attacker is one of two classifiers, chosen on validation texts;
     - "utility": macro-F1 of a classifier that predicts the labels of safe texts; NaN without
@@ -116,9 +116,9 @@ class SweepPoint(Record, word="SweepPoint"):
             second result exists.
         empty: number of redacted texts without any word. Such texts exist only if masked words are
             deleted (style "drop").
-        documents: test documents for which the attack infers the correct set, with the surest
-            inference first. dpcore does not write these documents to files, and ignores them if it
-            compares two objects.
+        documents: test documents whose set the attack infers correctly. The document with the
+            surest inference comes first. dpcore does not write these documents to files, and
+            ignores them if it compares two objects.
     """
 
     policy: str
@@ -161,7 +161,7 @@ class SweepPoint(Record, word="SweepPoint"):
         return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
     def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
-        """Return redacted test documents for which the attack infers the correct set.
+        """Return redacted test documents whose set (sensitive or safe) the attack infers correctly.
 
         Each document is returned with the words that reveal its set (sensitive or safe).
 
@@ -182,7 +182,7 @@ class SweepPoint(Record, word="SweepPoint"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
-    """Measurements of redaction for several policies and levels; created by `sweep`.
+    """Measurements of several redaction policies at several levels, computed by `sweep`.
 
     For an object `sweep` of this class, ``sweep["ranked", 0.5]`` has the measurements of the policy
     "ranked" at level 0.5. A level is the requested share of masked words. ``sweep["keywords"]`` has
@@ -202,7 +202,8 @@ class Sweep(figure_tables.FigureTable, word="dpcore.text.redaction.sweep/2"):
         delta: the delta of (epsilon, delta)-DP at which epsilon is estimated.
         confidence: confidence level of each single interval and of each single certified lower
             bound.
-        seed: seed of the sweep. If you pass the seed to `sweep` as `rng`, the results are the same.
+        seed: seed of the sweep. If you pass the seed to `sweep` as `rng`, you get the same results
+            again.
         partial: True if Ctrl-C stopped the sweep after some of its splits.
         seconds: run time in seconds; comparisons of two sweeps ignore it.
     """
@@ -365,8 +366,8 @@ def sweep(
             the splits.
         nulls: number of random assignments of the texts to the two sets. For each assignment, the
             divergences are estimated again. These estimates show how large an estimate can be if
-            the two sets do not differ. The number of assignments is for all splits together, and is
-            rounded up to a multiple of `splits`.
+            the two sets do not differ. `nulls` is the total number for all splits, and is rounded
+            up to a multiple of `splits`.
         style: style of the masks: "mask" (a token for each masked word), "collapse" (one token for
             each run of masked words) or "drop" (no token).
         attackers: an attacker, "usual", or a list of these, used in addition to the default

@@ -113,7 +113,7 @@ def _make_lstm_with_forget_bias_one(width: int, hidden: int) -> Any:
 
 
 class Encoder(torch.nn.Module):
-    """Encoder from texts to vectors. The vector of a text is the last state ``(h, c)`` of an LSTM.
+    """Encoder from texts to vectors: the vector of a text is the last state ``(h, c)`` of an LSTM.
 
     Args:
         words: converter from texts to word numbers.
@@ -171,13 +171,14 @@ class Decoder(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
-        """Compute the scores (logits) of every word of the vocabulary at each position in texts.
+        """Compute a score (logit) of every word of the vocabulary at each position in each text.
 
         The decoder receives the true previous word at each position (teacher forcing).
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
-            ids: number of the word before each position in the text, shape `(n, places)`.
+            ids: vocabulary number of the previous word for each position in a text, an array of
+                shape `(n, places)`.
 
         Returns:
             The scores, shape `(n, places, words)`, with one entry for each word of the vocabulary.
@@ -187,7 +188,7 @@ class Decoder(torch.nn.Module):
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
-        """Decode vectors to texts. At each step, the word with the highest score is written.
+        """Decode vectors to texts; at each step, write the word with the highest score.
 
         Args:
             vectors: vectors of the texts, shape `(n, width)`.
@@ -305,12 +306,12 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
 
 
 class ADePTModel(TextSystem):
-    """Auto-encoder that rewrites texts with noise on their vectors; the published claim is false.
+    """Model that rewrites texts with noise on their vectors (ADePT); the published claim is false.
 
     The encoder is an LSTM. The vector z of a text is the last state ``(h, c)`` of this LSTM,
     clipped to norm C. The model adds noise to z. A second LSTM receives the noisy vector at every
     step, and writes a text. At every step, the second LSTM writes the word with the highest score.
-    As in the paper, the model is trained with clipped vectors and without noise.
+    As in the paper, the vectors are clipped in the training, but no noise is added.
 
     The paper clips z in the L2 norm, and adds Laplace noise of scale ``2C/epsilon``. However,
     Laplace noise must be calibrated to the L1 distance. Therefore the true epsilon for any two
@@ -466,7 +467,7 @@ class ADePTModel(TextSystem):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Words that this model knows, as data that `save_pretrained` can write to a file."""
+        """Words that this model knows, in a form that `save_pretrained` can write to a file."""
         return {"words": list(self.encoder.words.vocabulary.words)}
 
     @property
@@ -475,7 +476,7 @@ class ADePTModel(TextSystem):
         return {"encoder": self.encoder, "decoder": self.decoder}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create the encoder and the decoder of this model for the known words in saved data.
+        """Create the encoder and the decoder of this model; the saved data contain the known words.
 
         This method does not load the weights.
 
@@ -495,7 +496,7 @@ class ADePTModel(TextSystem):
         self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
 
     def protect(self) -> None:
-        """Set the attribute `private` to the fitted encoder, followed by clipping and noise."""
+        """Set the attribute `private` to the fitted encoder with clipping and noise."""
         self.encoder.eval()
         self.decoder.eval()
         noise: Any = "gaussian" if self.variant == "gaussian" else "laplace"
@@ -511,7 +512,7 @@ class ADePTModel(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePTModel:
-        """Return a new model with the fitted weights of this model, but with different noise.
+        """Return a new model that has the fitted weights of this model, but different noise.
 
         Args:
             epsilon: claimed epsilon of the new model, in (0, 1e300].
@@ -548,7 +549,7 @@ class ADePTModel(TextSystem):
         return changed_model
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
-        """Decode each vector to a text. At every step, the word with the highest score is written.
+        """Decode each vector to a text; at every step, write the word with the highest score.
 
         Args:
             vectors: vectors of texts, shape `(n, 2 hidden)`, with noise (the result of `encode`) or
@@ -598,6 +599,6 @@ class ADePTModel(TextSystem):
 
     @property
     def rewriter(self) -> Rewriter:
-        """Mechanism, from a text to the rewritten text, for an audit of this model."""
+        """Mechanism for an audit of this model; it maps a text to the rewritten text."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)

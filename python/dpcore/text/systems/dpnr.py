@@ -169,7 +169,7 @@ class TextClassifier(Labelling, SavableModel):
         return texts
 
     def prepare(self, corpus: Any) -> Prepared:
-        """Convert the training texts to words and word pairs once, for several calls of `fit`.
+        """Convert the training texts to words and word pairs, once for several calls of `fit`.
 
         Pass the result to `fit` in place of the corpus. The fitted model is the same, but `fit` is
         faster. Use this method if you fit several models to one corpus, for example with different
@@ -181,8 +181,8 @@ class TextClassifier(Labelling, SavableModel):
 
         Returns:
             The converted texts. The `fit` of another model also accepts these texts if the model
-            has the same `unknown` and `min_count` as this model. In addition, both models or
-            neither model must have a `WordDropout` with `mask="zero_id"`.
+            has the same `unknown` and `min_count` as this model. In addition, if one of the two
+            models has a `WordDropout` with `mask="zero_id"`, the other model must have one too.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -218,7 +218,7 @@ class TextClassifier(Labelling, SavableModel):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The data of this model that config.json stores.
+        """Data of this model that are stored in the file config.json.
 
         The data are the kind of the extractor, the number of entries of a vector, the known words
         of a `Bag`, and the labels.
@@ -238,9 +238,9 @@ class TextClassifier(Labelling, SavableModel):
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Torch modules of this model whose weights are saved, by name.
+        """Dictionary from names to the torch modules of this model whose weights are saved.
 
-        They are the linear classifier and, if the extractor is a `Bag`, the word vectors.
+        These modules are the linear classifier and, if the extractor is a `Bag`, the word vectors.
         """
         bag = {"bag": self.extractor.embedding} if isinstance(self.extractor, Bag) else {}
         return {"head": self.head, **bag}
@@ -276,7 +276,7 @@ class TextClassifier(Labelling, SavableModel):
         Args:
             folder: a local folder.
             device: device of the model. None means the CPU.
-            extractor: your own function or module, if the saved model had one as its `extractor`.
+            extractor: your own function or module, if the saved model used it as `extractor`.
                 dpcore does not save the code of a function or module. For any other model, pass
                 None.
 
@@ -295,7 +295,7 @@ class TextClassifier(Labelling, SavableModel):
     def from_arguments(
         cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **passed: Any
     ) -> Self:
-        """Create a model of this class that is not fitted, from saved constructor arguments.
+        """Create a model of this class from saved constructor arguments, without fitting the model.
 
         Args:
             arguments: saved constructor arguments.
@@ -383,7 +383,7 @@ class TextClassifier(Labelling, SavableModel):
 
 
 class DPNR(TextSystem, TextClassifier):
-    """Differentially private neural representation, as published; its claim is false.
+    """DPNR, a published model that adds noise to the vectors of texts; its claim is false.
 
     The model computes ``encode(text) = m(f(text)) + r``. The extractor f maps a text to a vector
     with d entries. The transform m (min-max) shifts and scales each vector so that its smallest
@@ -392,8 +392,8 @@ class DPNR(TextSystem, TextClassifier):
 
     The paper uses b = 1/epsilon, because one entry changes by at most 1. However, all d entries may
     change. Therefore the true epsilon for any two texts is ``epsilon d``. The claim holds in two
-    repaired versions: with ``scale="sound"`` (b is d/epsilon), or with a `Clip` in place of
-    min-max.
+    repaired versions. The first version has ``scale="sound"`` (b is d/epsilon). The second version
+    has a `Clip` in place of min-max.
 
     The claimed epsilon is for one encoding of one text by a fitted model. Neighbours are any two
     texts. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on
@@ -410,15 +410,15 @@ class DPNR(TextSystem, TextClassifier):
             `scale` must be "sound" or None.
         noise: "iid" adds independent noise to every entry of a vector, as in the paper. "shared"
             adds the same number to all entries of a vector, as in the released code of the paper.
-            With "shared" and min-max, anyone can recover the vector without noise: it is the noisy
-            vector minus its smallest entry.
+            With "shared" and min-max, anyone can recover the vector without noise by subtracting
+            the smallest entry from all entries.
         scale: scale b of the noise. "published" means 1/epsilon. "sound" means a scale for which
             the claim holds. None means "published" with min-max, and "sound" with another
             transform.
-        dropout: `WordDropout`, which masks random words of each text in `encode`. If a schedule
-            adds noise to the training, words are also masked in the training. With dropout, the
-            exact privacy loss of two texts is not computed. Dropout does not decrease the true
-            epsilon for any two texts. None masks no words.
+        dropout: `WordDropout`, which masks random words of each text in `encode`. Words are also
+            masked in the training if the training has noise (see `schedule` in `fit`). With
+            dropout, the exact privacy loss of two texts is not computed. Dropout does not decrease
+            the true epsilon for any two texts. None masks no words.
         unknown: "drop" ignores unknown words. With "token", all unknown words have the same vector,
             which is not trained, as in Zouhri and Abecidan (2021).
         min_count: a word or word pair is known if it occurs at least `min_count` times in the
@@ -548,7 +548,7 @@ class DPNR(TextSystem, TextClassifier):
         return arguments_of_model
 
     def protect(self) -> None:
-        """Set the attribute `private` to the fitted extractor, followed by transform and noise."""
+        """Set the attribute `private` to the fitted extractor with transform and noise."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # While the width is determined, masks would draw from the user's generator, so they are
         # turned off.
@@ -584,7 +584,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon of one encoding by this model for any two texts, and its derivation.
+        """True epsilon of one encoding by this model for any two texts, with the derivation.
 
         The property is None if the noise is "shared" or the number of entries of a vector is not
         known yet.
@@ -662,7 +662,7 @@ class DPNR(TextSystem, TextClassifier):
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
     def details(self) -> dict[str, str]:
-        """Return additional rows for `print` of this model: training, labels and dropout.
+        """Return additional rows that `print` shows for this model: training, labels and dropout.
 
         The keys of the dictionary are the titles of the rows.
         """

@@ -62,7 +62,7 @@ class BagCoder:
     Attributes:
         encoder: module from texts to vectors.
         decoder: module from noisy vectors to scores (logits) of words.
-        sparse: True, because the gradients of the encoder are sparse.
+        sparse: True. This value states that the gradients of the encoder are sparse.
         rows: function that converts texts to word numbers.
         vectors: function that converts the word numbers of a batch of texts to the vectors of the
             texts.
@@ -105,7 +105,7 @@ class BagCoder:
 
 
 class LSTMCoder:
-    """Pair of encoder and decoder as in ADePT.
+    """Pair of an encoder and a decoder, both LSTMs, as in the published model ADePT.
 
     The encoder is an LSTM from texts to vectors. The decoder is an LSTM from vectors to texts.
 
@@ -161,7 +161,7 @@ CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 
 
 def unique_values(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """Return the sorted different values of each named attribute in the texts of `part`.
+    """Return, for each named attribute, the sorted different values in the texts of `part`.
 
     Raises:
         ValueError: if the corpus lacks an attribute, or an attribute has only one value.
@@ -260,7 +260,7 @@ class Discriminator(torch.nn.Module):
 
 
 def descend_loss(loss: Any, *optimisers: Any) -> None:
-    """Compute the gradients of a loss, and take one step of each optimiser."""
+    """Compute the gradients of a loss, and let each optimiser take one step."""
     for optimiser in optimisers:
         optimiser.zero_grad()
     loss.backward()
@@ -355,7 +355,7 @@ def train_tracking_epsilon_until_interrupt(
 
 
 def learnt_epsilon_or_none(noise: Any) -> float | None:
-    """Return the current epsilon of a noise layer that learns epsilon.
+    """Return the current epsilon of a noise layer that learns epsilon, or None.
 
     The result is None if the layer does not learn epsilon.
     """
@@ -406,7 +406,7 @@ def _adversarial_step_label_loss(
 
 
 class DPTextModel(TextSystem, Labelling):
-    """Encoder of texts with a published noise formula, for which no finite epsilon holds.
+    """Encoder that adds the published noise of DPText to vectors of texts; no finite epsilon holds.
 
     The model computes ``encode(text) = clip(f(text)) + s``. The function f computes the mean over
     the word vectors of the text. The mean is clipped to L1 norm C. The noise s has scale
@@ -432,8 +432,8 @@ class DPTextModel(TextSystem, Labelling):
     - The discriminator has two hidden layers of 128 units.
     - Every training step draws new noise.
     - Adam trains all parts. The learning rate of epsilon (if epsilon is learned) is ten times the
-      learning rate of the weights. A learned epsilon is at least .001, or at least the initial
-      value if that is smaller.
+      learning rate of the weights. A learned epsilon is at least .001. If the initial value is
+      below .001, the smallest possible value is the initial value.
     - Vectors are clipped in the L1 norm.
 
     Args:
@@ -629,7 +629,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The data of this model that config.json stores.
+        """Data of this model that are stored in the file config.json.
 
         The data are the current epsilon, the known words, the labels, and the values of the private
         attribute.
@@ -648,7 +648,7 @@ class DPTextModel(TextSystem, Labelling):
         return {name: module for name, module in self.modules.items() if name != "noise"}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Create all modules of this model for saved data, without their weights.
+        """Create all modules of this model from saved data, without loading weights.
 
         Args:
             state: saved data, as the property `state` returns them.
@@ -660,7 +660,7 @@ class DPTextModel(TextSystem, Labelling):
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
-        """Set the attribute `private` to the fitted encoder, followed by clipping and noise."""
+        """Set the attribute `private` to the fitted encoder with clipping and noise."""
         assert self.parts is not None
         for module in self.modules.values():
             module.eval()
@@ -685,7 +685,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def caution(self) -> str:
-        """Warning for reports: epsilon is learned from the training texts.
+        """Warning for reports that epsilon is learned from the training texts, or "".
 
         The text is "" if epsilon is fixed.
         """
@@ -734,7 +734,7 @@ class DPTextModel(TextSystem, Labelling):
         return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
-        """Return additional rows for `print` of this model: epsilon, training and labels.
+        """Return additional rows that `print` shows for this model: epsilon, training and labels.
 
         The keys of the dictionary are the titles of the rows.
         """
@@ -752,7 +752,7 @@ class DPTextModel(TextSystem, Labelling):
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return a mechanism for an audit: its input is a text, and its output is the noisy vector.
+        """Return a mechanism for an audit: the input is a text, and the output is the noisy vector.
 
         The mechanism claims the epsilon of this model. If epsilon is learned, the mechanism claims
         no epsilon.

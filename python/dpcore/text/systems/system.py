@@ -157,7 +157,7 @@ class SavableModel:
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Torch modules of this model with weights to save, as a dict from names to modules."""
+        """Dictionary from names to the torch modules of this model whose weights are saved."""
         raise NotImplementedError
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ class SavableModel:
         return place
 
     def write_parts(self, place: Path) -> None:
-        """Write the parts of this model that are saved in subfolders of the folder `place`.
+        """Save additional parts of this model in subfolders of the folder `place`.
 
         The default implementation does not write any file.
         """
@@ -319,7 +319,7 @@ class Labelling:
 
 
 class TextSystem(SavableModel, Shown):
-    """Base class of models that are fitted to texts, and then release noisy vectors of texts.
+    """Base class of models that are fitted to texts, and that then release noisy vectors of texts.
 
     A subclass defines `fit`, `protect`, `state`, `saved_modules` and `restore`. All other methods
     have a default implementation. A model that rewrites texts also has the attribute `rewriter`.
@@ -340,7 +340,7 @@ class TextSystem(SavableModel, Shown):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """True epsilon of this model for any two texts, with its derivation.
+        """True epsilon of this model for any two texts, with the derivation.
 
         The property is None if the true epsilon is not known.
         """
@@ -432,7 +432,7 @@ class TextSystem(SavableModel, Shown):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def details(self) -> dict[str, str]:
-        """Return additional rows for `print` of this model: the training, and the labels if any.
+        """Return additional rows that `print` shows for this model: the training, and any labels.
 
         The keys of the dictionary are the titles of the rows.
         """
@@ -442,7 +442,7 @@ class TextSystem(SavableModel, Shown):
         return rows
 
     def as_mechanism(self) -> EncoderMechanism:
-        """Return a mechanism for an audit: its input is a text, and its output the noisy vector."""
+        """Return a mechanism for an audit: the input is a text, the output is the noisy vector."""
         made = self.require_private("is audited").as_mechanism()
         made.name = self.name
         return made

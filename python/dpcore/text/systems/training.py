@@ -56,7 +56,7 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
-    """Setting that masks random words of a text before a `Bag` computes the vector of the text.
+    """Setting for a `Bag` (an encoder of texts): mask random words before computing the vector.
 
     The vector of the text is the mean over the vectors of its words and word pairs.
 
@@ -124,7 +124,7 @@ class WordDropout(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Units(Shown):
-    """Words and word pairs (here called units) of several texts as numbers.
+    """Numbers of the words and word pairs (together called units) of several texts.
 
     The units of all texts are joined in one array, in the order of the texts.
 
@@ -146,7 +146,7 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: torch.Tensor) -> Units:
-        """Return the words and word pairs of only some of the texts, as numbers.
+        """Return the numbers of the words and word pairs for only some of the texts.
 
         Args:
             rows: positions of the texts to return, in the order of the result. A position may
@@ -234,7 +234,7 @@ class Bag(torch.nn.Module):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Return a context manager. Inside its `with` block, this encoder masks no words."""
+        """Return a context manager: in a `with` block, this encoder masks no words."""
         kept, self.dropout = self.dropout, None
         try:
             yield
@@ -318,7 +318,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Settings of the training of a model. A setting is None if the model does not use it.
+    """Settings of the training of a model, each of them None if the model does not use it.
 
     Attributes:
         epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
@@ -433,9 +433,9 @@ class Trained(Recipe):
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Return a context manager. Inside its `with` block, torch uses only one thread.
+    """Return a context manager: in a `with` block, torch uses only one thread.
 
-    Therefore results do not depend on the number of threads that torch uses otherwise.
+    Therefore results do not depend on the number of threads that torch uses outside of the block.
     """
     return set_torch_threads(1)
 
@@ -491,15 +491,15 @@ def run_epochs(
 
 
 def refuse_divergence(is_small: bool, lr: float, epoch: int, strength: float | None = None) -> None:
-    """Raise an error about a training that diverges, unless `is_small` is True.
+    """Raise an error if a training diverges (the loss or the weights are not small enough).
 
     Args:
-        is_small: True if the loss or the weights are small enough. Then the function raises no
-            error.
+        is_small: True if the loss or the weights are small enough, and False if the training
+            diverges.
         lr: learning rate, for the error message.
         epoch: number of the epoch, for the error message.
-        strength: weight of the loss of an adversary, for the error message, or None without
-            adversary.
+        strength: weight of the loss of an adversary, for the error message. None if the training
+            has no adversary.
     """
     if not is_small:
         also = f", as the strength must, {strength:g}" if strength else ""
@@ -535,10 +535,10 @@ def train_classifier_until_interrupt(
             noise in an epoch. None means training without noise.
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
-        adversary: object that is trained against the extractor, or None to train without such an
-            object. The attribute `weights` of the adversary contains the tensors to train. The
-            method `step(rows, batch)` takes a training step of the adversary. `rows` are vectors,
-            and `batch` has the row numbers of the texts with these vectors. The method
+        adversary: object that works against the extractor and is trained too. None to train without
+            such an object. The attribute `weights` of the adversary contains the tensors to train.
+            The method `step(rows, batch)` takes a training step of the adversary. `rows` are
+            vectors, and `batch` has the row numbers of the texts with these vectors. The method
             `penalty(rows, batch)` returns a number that is added to the loss of the classifier.
             `penalty` must not change the extractor or the classifier. The attribute `strength` is
             the weight of the penalty, for error messages.
@@ -646,7 +646,7 @@ def training_part(corpus: Any) -> Corpus:
 
 
 def classes_and_codes(part: Corpus) -> tuple[Any, torch.Tensor]:
-    """Return the different labels of texts, and an integer code of the label of each text.
+    """Return the distinct labels of texts, and an integer code for the label of each text.
 
     The labels are sorted. The codes are an int64 tensor. The code of a text is the position of its
     label in the sorted labels.

@@ -152,8 +152,8 @@ class Embedding(Record):
         words: the words, without repetition.
         vectors: finite numbers, shape `(words, dim)`; stored as float64.
         origin: text for reports that states the source of the vectors, such as the name of a file.
-        claimed: epsilon that was claimed for the noise that was added to the vectors. None if no
-            noise was added.
+        claimed: claimed epsilon of the noise that was added to the vectors. None if no noise was
+            added.
         real: true epsilon, for any two words, of the noise that was added to the vectors. None if
             no noise was added.
 
@@ -270,7 +270,7 @@ class Embedding(Record):
         return made
 
     def require_distinct(self, name: str) -> None:
-        """Check that no two words of this embedding have the same vector.
+        """Check that all words of this embedding have different vectors.
 
         Args:
             name: name that the error message gives to the vectors.

@@ -48,19 +48,19 @@ _COMPARISON_HEADER: Final = (
 
 
 class MetricExponential(MetricMechanism, TableMechanism):
-    """Exponential mechanism on words: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x) for a metric m.
+    """Exponential mechanism that replaces a word: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
 
-    The mechanism replaces a word x of a text by a random word y. Z(x) normalises the probabilities.
-    The privacy loss of x against another word x' at the output y is ``ln(P(y | x)/P(y | x'))``. By
-    the triangle inequality, the privacy loss is largest at the output y = x. At this output, the
-    loss is ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
+    The mechanism replaces a word x of a text by a random word y. Here m is a metric, and Z(x)
+    normalises the probabilities. The privacy loss of x against another word x' at the output y is
+    ``ln(P(y | x)/P(y | x'))``. By the triangle inequality, the privacy loss is largest at the
+    output y = x. At this output, the loss is ``epsilon m(x, x')/2 + ln Z(x') - ln Z(x)``.
     """
 
     @property
     def gamma(self) -> float:
         """Distance from a word x beyond which all words are equally probable replacements of x.
 
-        The value is infinite for a mechanism without such a distance.
+        The value is infinite if the mechanism has no such distance.
         """
         return math.inf
 
@@ -136,7 +136,7 @@ def _log_sums(scores: Floats) -> Floats:
 @explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class SanText(MetricExponential):
-    """SanText: replaces x by y with probability proportional to exp(-epsilon d(x, y)/2).
+    """SanText: replaces a word x by y with probability proportional to exp(-epsilon d(x, y)/2).
 
     Here x is a word of a text, y is a word with a vector, and d is the Euclidean distance between
     the vectors of x and y. Each word of a text is replaced independently.
@@ -218,7 +218,7 @@ class TEM(MetricExponential):
 @explain_argument_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class SanTextPlus(MetricMechanism, TableMechanism):
-    """SanText+: always replaces sensitive words, and replaces other words with probability p.
+    """SanText+: always replaces sensitive words, and replaces any other word with probability p.
 
     Every replacement is a sensitive word. The claimed epsilon holds only for two sensitive words. A
     word that is not sensitive may remain unchanged. The output then reveals this word. Therefore
@@ -229,9 +229,9 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         epsilon: privacy parameter per unit of Euclidean distance, above 0.
         sensitive: the sensitive words. Words that are not in `vectors` are ignored.
         p: probability that a word that is not sensitive is replaced, in (0, 1].
-        from_texts: True if the list `sensitive` was computed from private texts. The claimed
-            epsilon then does not cover what the list reveals about these texts, and reports state
-            this limit.
+        from_texts: True if the list `sensitive` was computed from private texts. The list may then
+            reveal information on these texts. The claimed epsilon does not cover this disclosure,
+            and reports state this limit.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -337,10 +337,10 @@ class CusText(TableMechanism):
         epsilon: claimed epsilon for two words with the same list, above 0.
         k: number of words in a list, from 1 to V.
         mapping: "conservative" splits the words into clusters of k words. The list of a word is its
-            cluster. Clusters are formed one after another, from words that are not yet in a
-            cluster. Each cluster consists of the first of these words and the k - 1 of these words
-            that are nearest to this first word. The last cluster may be smaller. "aggressive" gives
-            each word the list of its k nearest words, including the word itself.
+            cluster. Clusters are formed one after another, from the remaining words (words that are
+            not yet in a cluster). Each cluster consists of the first remaining word, and the k - 1
+            remaining words nearest to this word. The last cluster may be smaller. "aggressive"
+            gives each word the list of its k nearest words, including the word itself.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -378,7 +378,7 @@ class CusText(TableMechanism):
 
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:
-        """Boolean matrix, shape `(V, V)`: True for two words with the same list of replacements.
+        """Boolean matrix, shape `(V, V)`; an entry is True if two words have the same list.
 
         The claimed epsilon holds only for two words with the same list.
         """
@@ -439,8 +439,8 @@ class WordCalibration(Record):
     Args:
         mechanism: the mechanism, with the epsilon that `calibrate` found.
         loss: largest privacy loss between any two words, in nats.
-        is_exact: True if `loss` is exact. False if `loss` is an upper bound. The bound is the
-            privacy loss of the noisy vector from which the mechanism chooses a word.
+        is_exact: True if `loss` is exact. False if `loss` is an upper bound: the privacy loss of
+            the noisy vector from which the mechanism chooses a word.
     """
 
     mechanism: WordMechanism
@@ -455,7 +455,7 @@ class WordCalibration(Record):
 
 @explain_argument_errors
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
-    """Find the epsilon for which `loss` is the largest loss of a word mechanism for two words.
+    """Find the epsilon at which a word mechanism has the given largest loss between two words.
 
     Args:
         kind: class of the mechanism. For `SanText` and `TEM`, the mechanism has exactly the given
@@ -521,15 +521,15 @@ class WordFigures(Record):
         epsilon: claimed epsilon of the mechanism, per unit of distance between two words.
         loss: largest privacy loss between any two words, in nats.
         is_exact: True if `loss` is exact. False if `loss` is an upper bound.
-        ratio: largest quotient, over all pairs of words, of the privacy loss and the claimed loss
-            of the two words. A ratio above 1 refutes the claim. None if the probabilities of the
+        ratio: the privacy loss of two words divided by their claimed loss; the maximum over all
+            pairs of words. A ratio above 1 refutes the claim. None if the probabilities of the
             outputs are not known.
         infinite_share: share of the ordered pairs of words whose privacy loss is infinite.
         delta: smallest delta for which the claimed epsilon holds for every pair of words. This
             delta is 0 if the claim is not refuted.
         kept: probability that a word is not changed, averaged over the words.
-        support: smallest number of outputs of a word that together have probability .95 or more;
-            the median over all words.
+        support: for one word, the smallest number of outputs that together have probability .95 or
+            more. `support` is the median of this number over all words.
         is_counted: True if `kept` and `support` are estimated from 1,000 random outputs for each of
             at most 100 words. False if `kept` and `support` are exact.
         words_per_second: number of words that the mechanism replaces in one second on this machine.
@@ -589,12 +589,12 @@ class WordComparison(Record):
 def compare(
     vectors: Any, loss: float, *, rng: Rng = None, progress: bool | None = None
 ) -> WordComparison:
-    """Compare mechanisms that replace words, at the same largest privacy loss between two words.
+    """Compare mechanisms that replace words and have the same largest privacy loss.
 
     `SanText` and `TEM` have exactly the largest loss `loss`. `MetricLaplace` and `Vickrey` have at
     most this loss. For `CusText`, words with different lists have an infinite loss. Therefore
-    `compare` sets the epsilon of `CusText` to the number `loss`. `SanTextPlus` is not compared,
-    because it needs a list of sensitive words.
+    `compare` cannot give `CusText` the largest loss `loss`, and uses the number `loss` as the
+    epsilon of `CusText`. `SanTextPlus` is not compared, because it needs a list of sensitive words.
 
     Args:
         vectors: the words and their vectors.

@@ -64,14 +64,13 @@ class TextLoss(Record):
             texts differ at a position where a word has no vector, because the claim does not cover
             such words.
         one_word: largest loss between the two words at one position.
-        whole: loss between the whole texts, which is the sum of the losses at all positions. This
-            sum is computed in both directions, and `whole` is the larger sum.
+        whole: loss between the whole texts. The losses at all positions are added, once in each
+            direction, and `whole` is the larger of the two sums.
         delta: the delta for which `at_delta` and `one_word_at_delta` are computed.
         at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the whole texts. This
             bound is never above `whole`.
-        one_word_at_delta: upper bound on the epsilon of (epsilon, delta)-DP between the two words
-            at one position, for the position with the largest value. This bound is never above
-            `one_word`.
+        one_word_at_delta: upper bound on the same epsilon for the two words at one position; the
+            largest value over all positions. This bound is never above `one_word`.
         is_exact: True if `one_word` and `whole` are exact. False if these two numbers are upper
             bounds. The bounds are the losses of the noisy vectors from which the mechanism chooses
             words.
@@ -130,7 +129,7 @@ class WordReport(Record, word="WordReport"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
-    """Report on one text: which words a mechanism leaves unchanged, and the largest privacy loss.
+    """Report on one text: how a mechanism changes its words, and the largest privacy loss.
 
     Args:
         mechanism: name of the mechanism: its constructor call as text. The text states the number
@@ -314,7 +313,7 @@ def _losses_and_renyi(
 def kept_shares_and_support_sizes(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Measure how a mechanism replaces each of n words.
+    """Measure, for each of n words, how often a mechanism changes the word, and to how many words.
 
     If the probabilities of outputs are known, the measurements are exact. Otherwise they are
     estimated from `draws` random outputs of each word.
@@ -378,7 +377,7 @@ def split_rows(rows: int, width: int) -> list[slice]:
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
-    """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S.
+    """Return the smallest epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all sets S.
 
     Args:
         log_p: logarithms of the probabilities of all outputs under P.

@@ -39,7 +39,7 @@ _MAX_LINKED_TEXTS: Final = 2**53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordMechanism(Record):
-    """Base class of mechanisms that replace words at random, `(x, size, rng) -> word numbers`.
+    """Base class of mechanisms that replace words at random: `(x, size, rng) -> word numbers`.
 
     A mechanism is called with an input, a number of outputs and a numpy Generator. Each word has a
     vector. The number of a word is its row in `vectors`. An input x is a word, the number of a
@@ -273,7 +273,7 @@ class WordMechanism(Record):
     def text_report(
         self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
     ) -> TextReport:
-        """Report, for each word of a text, the probability of no change and the privacy loss.
+        """Report, for each word of a text, the privacy loss and the probability of no change.
 
         The report has three numbers for each word:
 
@@ -471,12 +471,12 @@ class TableMechanism(WordMechanism):
         return float(sums.max())
 
     def add_unknown_row(self) -> TableWithUnknown:
-        """Return the table of output probabilities, with one more row for a word without a vector.
+        """Return the table of output probabilities, plus one row for words without a vector.
 
         `rewrite(..., unknown="uniform")` replaces a word without a vector by any word that has a
         vector, with equal probability. The claim does not cover a word without a vector, because
-        its distance to another word is not defined. Therefore `dpcore.audit_table` computes losses
-        in nats for any two input words of this table, without dividing the losses by distances.
+        its distance to another word is not defined. Therefore `dpcore.audit_table` does not divide
+        the losses of two input words by their distance.
 
         Returns:
             A table for `dpcore.audit_table`, without distances and without a claim. It has V + 1
@@ -494,7 +494,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute the log probabilities of all outputs for n words (uniform for unknown words)."""
+        """Compute the log probabilities of all outputs for n words (equal for unknown words)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
@@ -566,7 +566,7 @@ class TableWithUnknown:
 
 
 class MetricMechanism(WordMechanism):
-    """Base class of mechanisms whose claimed epsilon is per unit of Euclidean distance."""
+    """Base class of mechanisms that claim epsilon per unit of Euclidean distance of words."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
         """Compute the Euclidean distances from several successive words to all V words.
@@ -585,7 +585,7 @@ class MetricMechanism(WordMechanism):
 
 
 def require_rows(words: int, start: int, stop: int) -> Ints:
-    """Return the integers from `start` to `stop - 1`, or raise an error.
+    """Return the row numbers from `start` to `stop - 1`, or raise an error.
 
     The function raises a ValueError unless ``0 <= start <= stop <= words``.
     """
@@ -596,7 +596,7 @@ def require_rows(words: int, start: int, stop: int) -> Ints:
 def nearest_squared(
     rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
 ) -> tuple[Ints, Floats]:
-    """Return the points that are nearest to each query vector, and their squared distances.
+    """Return, for each query vector, the nearest points and their squared distances.
 
     If several points are equally near, the first of these points are returned.
 
@@ -687,11 +687,11 @@ def link(
 
     The attacker knows the mechanism, all original texts, and one rewritten text. If the
     probabilities of outputs are known, the attacker ranks the originals by likelihood, and no
-    attacker can do better. Otherwise the attacker ranks the originals by a distance: the sum, over
-    all positions, of the distances between the original word and the rewritten word. All texts are
-    cut to the length of the shortest text, because different lengths would identify the originals.
-    If k originals are equally likely and the correct original is one of them, the text counts as
-    1/k correct answers. The sum of these counts is rounded.
+    attacker can do better. Otherwise the attacker ranks the originals by the distances between the
+    original word and the rewritten word, added over all positions. All texts are cut to the length
+    of the shortest text, because different lengths would identify the originals. If k originals are
+    equally likely and the correct original is one of them, the text counts as 1/k correct answers.
+    The sum of these counts is rounded.
 
     Args:
         mechanism: a word mechanism of dpcore, such as `SanText`.
@@ -768,7 +768,7 @@ def look_up_word_numbers(
 def text_likelihood_score_matrix(
     mechanism: Any, originals: Ints, outputs: Ints, by_table: bool | None = None
 ) -> Floats:
-    """Return a score of each original text for each rewritten text: higher means more likely.
+    """Return, for each rewritten text, a score of each original text: higher means more likely.
 
     The score is the log likelihood, or the negative sum of the distances between words.
 

@@ -35,10 +35,10 @@ _QUADRATURE_WEIGHTS: Final = (
 
 
 class NoisyMechanism(MetricMechanism):
-    """Base class of mechanisms that add noise to the vector of a word and output a word near it.
+    """Base class of mechanisms that add noise to a word vector and output a word near the result.
 
     The noise z has a density proportional to ``exp(-epsilon norm2(z))``. The noisy vector satisfies
-    the claim. The choice of a word near the noisy vector can only lower the privacy loss. If
+    the claim. The choice of a word near the noisy vector cannot increase the privacy loss. If
     vectors have more than one dimension, the output probabilities are not known. Reports on texts
     then show upper bounds that are computed from the noise, or estimates from random outputs. For
     one-dimensional vectors, the constructor returns an instance of a subclass whose output
