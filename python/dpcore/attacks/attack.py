@@ -68,7 +68,7 @@ _MAX_PILOT_DRAWS: Final = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What an audit should certify: the number of draws, the claim and the confidence.
+    """Aim of an audit: the claim, the number of draws and the confidence of the bound.
 
     Args:
         trials: number of outputs on x, and also on x', that the audit will count.
@@ -495,7 +495,7 @@ class Pilot(Protocol):
 
     @property
     def goal(self) -> Goal:
-        """What the audit should certify: the number of draws, the claim and the confidence."""
+        """Aim of the audit: the claim, the number of draws and the confidence of the bound."""
 
     @property
     def size(self) -> int:

@@ -138,7 +138,7 @@ class Part(Record, word="Part"):
 
     @property
     def difficulty(self) -> int:
-        """How difficult the number of this rule is for readers of a report; 0 is the easiest.
+        """Difficulty of the number of this rule for readers of a report; 0 is the easiest.
 
         The result is 0 if the number is the whole output, and 1 if it is the value of a key or
         column. It is 2 for a word, 3 for a letter, and 4 for a derived number such as a length.

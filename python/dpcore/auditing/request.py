@@ -260,7 +260,7 @@ class Request(UnsettledRequest):
         return stated_score_function_or_empty(self.mechanism, self.pair) if takes_them else ()
 
     def with_best_tangent(self, counts: Counts) -> Request:
-        """If the claim is a curve, choose the tangent (epsilon, delta) that is easiest to refute.
+        """Choose the tangent (epsilon, delta) of a claimed curve that is easiest to refute.
 
         Args:
             counts: counts of the event in draws that are not part of the audit's result. The input

@@ -224,7 +224,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _audit_or_attack(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
-    """If `number` is None, audit a claim; otherwise train a system with this seed and attack it."""
+    """Audit a claim if `number` is None; otherwise train a system with this seed, and attack it."""
     if number is None:
         key = f"claim/{case.encoder}/{case.system}/{case.claim}"
         return attacks.audit_claim(case, made, cell_seed(config.seed, key), config)
