@@ -99,7 +99,7 @@ def advise_on_attribute(cls: type, name: str) -> str:
 
     The user expects the attribute `name`, because it is common in other packages. The advice names
     the attributes of `cls` with the same meaning. Replace the text "{}" in the advice by the
-    object. The result is "" if there is no advice.
+    object. The result is "" if no advice applies.
 
     Example:
         >>> advise_on_attribute(complex, "eps")

@@ -691,7 +691,7 @@ class NumericAttack(ScoreAttack):
     """Scores of an attack that finds no difference; a constant score certifies the bound 0."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return scores that are fitted on first draws, or `fallback` if there are no scores.
+        """Return scores that are fitted on first draws, or `fallback` if no score was made.
 
         The tuple is empty if the outputs are not rows of at least `least_columns` numbers.
         """

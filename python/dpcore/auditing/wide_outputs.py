@@ -368,7 +368,7 @@ def split_learned_and_fixed(attack: Any) -> tuple[ScoreAttack | None, tuple[Thre
         attack: an attack that makes scores.
 
     Returns:
-        A pair. Its first entry is the attack of the first kind, or None if there is no such attack.
+        A pair. Its first entry is the attack of the first kind, or None without such an attack.
         Its second entry is a tuple of the attacks of the second kind. If the given attack is not
         from dpcore, the result is None instead of a pair, because this attack must read whole
         outputs.

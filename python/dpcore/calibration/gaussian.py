@@ -40,7 +40,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
         true_delta: smallest delta for which this noise is (epsilon, delta)-DP. This number is at
             most the claimed `delta`.
         formula: formula from which sigma was computed, "classical" or "analytic".
-        note: remark on the formula, or an empty string if there is no remark.
+        note: remark on the formula, or an empty string without a remark.
 
     Raises:
         TypeError: if a field has the wrong type.

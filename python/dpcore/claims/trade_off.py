@@ -207,7 +207,7 @@ class Claim(Record):
 
         mu is the sensitivity divided by the standard deviation of the noise. The method tests only
         the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of these pairs
-        has delta 0. The result is infinite if there are no pairs.
+        has delta 0. The result is infinite without such a pair.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((largest_gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)

@@ -329,11 +329,10 @@ def _subsample_rows(
     rows = order[np.argsort(number[order], kind="stable")]
     number = number[rows]
     start = np.searchsorted(number, number)
-    kept = np.arange(row_count) - start < _MAX_GROUP_ROWS
-    rows, number = rows[kept], number[kept]
-    ends = np.searchsorted(number, number, "right")
-    kept = ends <= ENERGY_ROWS
-    return rows[kept], number[kept]
+    is_early = np.arange(row_count) - start < _MAX_GROUP_ROWS
+    rows, number = rows[is_early], number[is_early]
+    is_whole = np.searchsorted(number, number, "right") <= ENERGY_ROWS
+    return rows[is_whole], number[is_whole]
 
 
 def pairwise_distances(rows: Floats) -> Floats:

@@ -75,8 +75,8 @@ class Row(Shown):
 
     Args:
         variant: variant of the noise, or "no noise".
-        claimed: claimed epsilon; inf if there is no noise.
-        true: true epsilon of the noise, valid for any two texts; inf if there is no noise.
+        claimed: claimed epsilon; inf without noise.
+        true: true epsilon of the noise, valid for any two texts; inf without noise.
         vector: results if the attacker sees the noisy vectors. The candidates are ranked in two
             ways: by the likelihood of the noisy vector, and by the distance between the noisy
             vector and the vector of the candidate.

@@ -226,8 +226,8 @@ class _JsonColumns:
     def add(self, name: str, items: list[Any], rows_before: int) -> None:
         """Add a slice of a column, whose first row comes after `rows_before` rows of the file."""
         # A new name was missing in all earlier rows.
-        nothing = [to_object_array([None] * rows_before)] if rows_before else []
-        pieces = self._pieces.setdefault(name, nothing)
+        missing = [to_object_array([None] * rows_before)] if rows_before else []
+        pieces = self._pieces.setdefault(name, missing)
         types = set(map(type, items))
         pieces.append(to_object_array(items) if self.is_exact else _as_column(items, types))
         column = pieces[-1]

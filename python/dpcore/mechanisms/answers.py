@@ -94,7 +94,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     Args:
         frame: a table like a pandas DataFrame.
         fields: field names of the arrays from other calls of the same mechanism. () means that
-            these arrays had no fields. None means that nothing is known about other calls.
+            these arrays had no fields. None means that the other calls are unknown.
 
     Returns:
         An array of shape `(size, columns)` if all columns contain numbers of one kind and the index

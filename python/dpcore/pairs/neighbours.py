@@ -96,9 +96,9 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     Args:
         dim: number of entries of each input, at least 1.
         which: "one" if neighbouring inputs differ in one entry, "all" if neighbouring inputs may
-            differ in every entry. There is no default, because the right value depends on the
-            claim. If a claim protects only one entry, an audit on the pairs of "all" may refute the
-            claim although it is true.
+            differ in every entry. The argument has no default, because the right value depends on
+            the claim. If a claim protects only one entry, an audit on the pairs of "all" may refute
+            the claim although it is true.
 
     Returns:
         The pairs, as float64 vectors: 2 pairs for "one", and at most 8 pairs for "all".

@@ -214,7 +214,7 @@ def choose_and_count(
             group are used to choose the event, or one row of the group is counted. None means that
             all rows are independent.
         claim: claimed epsilon for the pair, or a claimed curve. If the claim is a curve, the attack
-            chooses an event that should refute the curve. None means that there is no claim.
+            chooses an event that should refute the curve. None means that no claim is tested.
 
     Returns:
         The counts, the event, and information on how the event was chosen.

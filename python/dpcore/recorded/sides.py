@@ -109,8 +109,8 @@ class ReadSide(NamedTuple):
     Args:
         rows: the outputs. Files, data frames and tensors are converted to arrays. Other values are
             unchanged.
-        titles: names of the columns for messages. The tuple is empty if there are no columns.
-        groups: group of each row, or None if there are no groups. Rows of the same group may depend
+        titles: names of the columns for messages. The tuple is empty without columns.
+        groups: group of each row, or None without groups. Rows of the same group may depend
             on each other.
         labels: label of each row (x or x'), or None if the labels are not in a column.
         cells: for each column, how its numbers are written (such as 1.5 or 1.50), or None if the

@@ -453,7 +453,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
 
     @property
     def refuted(self) -> bool | None:
-        """True if this audit refutes the claim, False if not, None if there is no verdict.
+        """True if this audit refutes the claim, False if not, and None without a verdict.
 
         The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `checks` is not empty, so that no bound holds.

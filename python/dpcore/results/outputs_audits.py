@@ -395,7 +395,7 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
     @property
     def refuted(self) -> bool | None:
-        """True if this audit refutes the claim, False if not, None if there is no verdict.
+        """True if this audit refutes the claim, False if not, and None without a verdict.
 
         The value is None in three cases: if there is no claim, if the claim was not tested (see
         `undecided`), or if `doubts` is not empty, so that no bound holds.

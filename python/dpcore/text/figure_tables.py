@@ -75,7 +75,7 @@ def format_attack_score(attack: Inference | None) -> tuple[str, str]:
     """Return two strings for a table: the score of an attack, and the interval of the score.
 
     If the attack beats all baselines (guesses that do not use the vectors), "!" follows the score.
-    If there is no score, both strings are "-".
+    Without a score, both strings are "-".
     """
     if attack is None:
         return "-", "-"

@@ -199,10 +199,10 @@ def corpus_from_rows(
     "drop" leaves the rows out.
     """
     every = [(name, row) for name, part_rows in parts for row in part_rows]
-    kept = _drop_or_reject_rows_with_empty_cells(every, missing, origin)
-    if not kept:
+    complete = _drop_or_reject_rows_with_empty_cells(every, missing, origin)
+    if not complete:
         raise invalid("path", "a file with at least one text", origin)
-    split, rows = zip(*kept, strict=True)
+    split, rows = zip(*complete, strict=True)
     labels = [row.label for row in rows]
     if 0 < labels.count(None) < len(labels):
         lacking = f"texts without one from row {labels.index(None):,} on"

@@ -110,7 +110,7 @@ class RewriterFrontier(figure_tables.FigureTable, word="dpcore.text.rewriter_fro
 
     Attributes:
         rows: a `RewriterRow` for the original texts, then a `RewriterRow` for each rewriter.
-        attribute: name of the private attribute that attackers infer. None if there is no
+        attribute: name of the private attribute that attackers infer. None without an
             attribute.
         sizes: numbers of training, validation and test texts.
         confidence: confidence level of each single interval and of each single certified lower

@@ -23,7 +23,7 @@ _MAIN_LABEL_NAME: Final = "main label"
 
 
 def read_certificate(attack: Inference) -> float:
-    """Return the certified lower bound on epsilon from an attack, or NaN if there is no bound."""
+    """Return the certified lower bound on epsilon from an attack, or NaN without a bound."""
     audit = attack.certified
     if isinstance(audit, str) or audit.counts is None or audit.doubts:
         return np.nan
@@ -37,7 +37,7 @@ class Study:
     Args:
         corpus: the texts, their main labels and their attributes.
         labelled: copy of `corpus` whose only attribute is the main label.
-        attribute: name of the private attribute that attackers infer. None if there is no
+        attribute: name of the private attribute that attackers infer. None without an
             attribute.
         attackers: attackers that infer the private attribute.
         confidence: confidence level of each interval.

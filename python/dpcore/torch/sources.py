@@ -52,7 +52,7 @@ def noised_input_index(call: Call, key: Key, kinds: dict[int, str], varying: Var
     """Return the index of the argument (a tensor) to which a recorded module call adds noise.
 
     The index counts all tensors in the arguments. If no such argument is found, the function
-    returns the index of the first floating point tensor. If there is no floating point tensor, the
+    returns the index of the first floating point tensor. If no tensor is of this type, the
     function returns the index of the first tensor, or None if the call has no tensor argument.
     """
     tensors = list_tensors((call.args, call.kwargs))

@@ -49,15 +49,15 @@ class DrawTrace:
         partings: places in the code at which the runs on x and x' differ.
         untraceable: reason why no privacy loss can be computed. Empty if the loss can be computed.
         unkept: reason why every move changes the outcome of a comparison in the code. Empty if
-            there is no such reason.
+            one move keeps all outcomes.
         differing: path of the first returned value that differs between the two runs, although it
             contains no noise. None if no value differs.
         checked: True if an ordinary run on x' with the move returned the output of x.
         solved: True if the move was computed from ordinary runs on x', with one run for each random
             value.
-        raised: error that the function raised on x' but not on x. None if there was no error.
+        raised: error that the function raised on x' but not on x. None if it raised no error.
         lost: first use, in the run on x, of a random value that the code did not add to another
-            value before this use. None if there is no such use.
+            value before this use. None if no use is of this kind.
     """
 
     number: int

@@ -255,7 +255,7 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return a list with `n_children` entries, each of which is this generator itself."""
+        """Return a list with `n_children` entries, and every entry is this generator."""
         return [self] * n_children
 
 

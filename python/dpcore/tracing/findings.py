@@ -201,7 +201,7 @@ def find_noiseless_combination(rows: Conditions, failures: list[int]) -> list[tu
 
     Returns:
         A list of pairs: the index of a condition, and the coefficient of its value. The list is
-        empty if there is no such combination.
+        empty if no combination qualifies.
     """
     equal = [row for row in failures if rows.senses[row] == 0]
     terms = _map_row_terms(rows, equal)

@@ -113,7 +113,7 @@ def _gaussian_sigma(*arguments: float) -> float:
     return float(import_object("diffpriv_pure:gaussian_sigma")(*arguments))
 
 
-def _eeprivacy_maker(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
+def _eeprivacy_build(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
     """Return a function that builds an operation of eeprivacy.
 
     The output is converted to floats.
@@ -189,7 +189,7 @@ def _build_query(
     return build
 
 
-def _make_group_lister() -> Callable[[Any], tuple[Any, ...]]:
+def _make_group_name_function() -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns the group names of a table of dwork."""
     schema = import_object("dwork.dataschema:DataSchema")
     dataset = import_object("dwork.dataset.pandas:PandasDataset")
@@ -197,7 +197,9 @@ def _make_group_lister() -> Callable[[Any], tuple[Any, ...]]:
     return lambda x: tuple(dataset(schema, frame({"A": x})).group_by(by="A").groups)
 
 
-def _obfuscation_maker(path: str, words: Mapping[str, tuple[float, ...]], **options: Any) -> _Build:
+def _obfuscation_builder(
+    path: str, words: Mapping[str, tuple[float, ...]], **options: Any
+) -> _Build:
     """Return a function that builds a mechanism of pypantera with a small vocabulary."""
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -350,7 +352,7 @@ CASES: tuple[Case, ...] = (
           relation=_REPLACE, stated=_PURE_SUM, trials=100_000,
           true_loss=_gaussian_loss(0.5 / math.sqrt(2 * math.log(1.25e6)), 1e-6)),
     _pure(name="gaussian_noise(gaussian_sigma(1, epsilon=8, delta=0.1))", pair=_ZERO_ONE,
-          build=lambda: _noise_adder_builder("diffpriv_pure:gaussian_noise", 
+          build=lambda: _noise_adder_builder("diffpriv_pure:gaussian_noise",
           sigma=_gaussian_sigma(1.0, 8.0, 0.1))(), claim=8.0, delta=0.1, relation=_DISTANCE,
           stated="README, public API: analytic sigma", true_loss=_gaussian_loss(8 / math.sqrt(2 *
           math.log(12.5)), 0.1), trials=4 * 10**6,
@@ -449,62 +451,62 @@ CASES: tuple[Case, ...] = (
             true_loss=_gaussian_loss(8 / math.sqrt(2 * math.log(12.5)), 0.1),
             cause="a formula for epsilon below 1 is used for any epsilon (mechanisms.py:83)"),
     _energy(name="PrivateClampedSum(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-          build=_eeprivacy_maker("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedSum", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:29, docstring", trials=50_000),
     _energy(name="PrivateClampedSum(5, 6), epsilon=1, one value added", pair=_LONGER, claim=1.0,
-          build=_eeprivacy_maker("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedSum", "values", {"lower_bound": 5, "upper_bound":
           6}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(29), true_loss=6.0,
           trials=50_000, reading="relation unclear",
           cause="the sensitivity is the upper less the lower bound (operations.py:39)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, no value", pair=([], [1.0]), claim=1.0,
-          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_ADD, stated=_ENERGY_ADD.format(71), trials=20_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1", pair=_LISTS, claim=1.0, true_loss=1.0,
-          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), relation=_REPLACE, stated="operations.py:71, docstring", trials=50_000),
     _energy(name="PrivateClampedMean(0, 1), epsilon=0.1, one value added", claim=0.1,
-          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=0.1), pair=([0.0], [0.0, 1.0]), relation=_ADD, stated=_ENERGY_ADD.format(71),
           trials=100_000, true_loss=math.log(2) + 0.05, reading="relation unclear",
           cause="the scale of the noise shows the number of values (operations.py:98)"),
     _energy(name="PrivateClampedMean(0, 1), epsilon=1, a value of 100", claim=1.0,
-          build=_eeprivacy_maker("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
+          build=_eeprivacy_build("PrivateClampedMean", "values", {"lower_bound": 0, "upper_bound":
           1}, epsilon=1.0), pair=([0.0] * 10, [0.0] * 9 + [100.0]), relation=_REPLACE,
           true_loss=100.0,
           stated="operations.py:62 and 71, docstrings: clamping bounds the sensitivity",
           cause="the mean is clamped, but not the values (operations.py:82)", trials=50_000),
     _energy(name="PrivateVectorClampedMeanGaussian(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-          build=_eeprivacy_maker("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01,
+          build=_eeprivacy_build("PrivateVectorClampedMeanGaussian", "vectors", delta=0.01,
           epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
           0.0]] * 2, [[0.0, 0.0], [1.0, 1.0]]), delta=0.01, trials=20_000,
           relation="one vector is replaced", stated="operations.py:135 and 164, docstrings",
           true_loss=_gaussian_loss(1 / math.sqrt(2 * math.log(125)), 0.01)),
     _energy(name="PrivateVectorClampedMeanLaplace(0, 1, k=2, N=2), epsilon=1", claim=1.0,
-          build=_eeprivacy_maker("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0,
+          build=_eeprivacy_build("PrivateVectorClampedMeanLaplace", "vectors", delta=0.0,
           epsilon=1.0, options={"lower_bound": 0, "upper_bound": 1, "k": 2, "N": 2}), pair=([[0.0,
           0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]]), true_loss=math.inf, trials=20_000,
           relation="one vector is replaced", stated="operations.py:214 and 241, docstrings",
           cause="one number is drawn for all entries (operations.py:256, mechanisms.py:26)"),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value added", claim=1.0,
-          build=_eeprivacy_maker("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          build=_eeprivacy_build("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
           pair=([0.0] * 9, [0.0] * 9 + [1.0]), relation=_ADD, true_loss=1.0, trials=10_000,
           stated=_ENERGY_ADD.format(295)),
     _energy(name="PrivateHistogram([0, 0.5, 1]), epsilon=1, one value replaced", pair=_LISTS,
-          build=_eeprivacy_maker("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
+          build=_eeprivacy_build("PrivateHistogram", "values", {"bins": [0, 0.5, 1]}, epsilon=1.0),
           claim=1.0, relation=_REPLACE, stated="operations.py:295, docstring", true_loss=2.0,
           trials=20_000, reading="relation unclear",
           cause="a replaced value changes two bins (operations.py:302)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5", claim=1.0, trials=50_000,
-          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_build("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.5), pair=([0.0] * 2 + [1.0] * 6, [0.0] * 2 + [1.0] * 6 + [2.0]),
           relation=_ADD, stated=_ENERGY_ADD.format(335)),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.9", claim=1.0,
-          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_build("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.9), trials=200_000, true_loss=1.8 + math.log(7.2 / 9), pair=([0.0] * 2 + [1.0]
           * 7, [0.0] * 2 + [1.0] * 7 + [2.0]), relation=_ADD, stated=_ENERGY_ADD.format(335),
           cause="the noise is that for scores which all rise or all fall (operations.py:357)"),
     _energy(name="PrivateQuantile([0.5, 1.5]), epsilon=1, quantile=0.5, one value replaced",
-          build=_eeprivacy_maker("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
+          build=_eeprivacy_build("PrivateQuantile", "values", {"options": [0.5, 1.5]}, epsilon=1.0,
           quantile=0.5), trials=200_000, true_loss=2 + math.log(5 / 7), pair=([0.0] + [1.0] * 5 +
           [2.0] * 4, [1.0] * 5 + [2.0] * 5), relation=_REPLACE, claim=1.0,
           stated="operations.py:335, docstring",
@@ -567,52 +569,53 @@ CASES: tuple[Case, ...] = (
           trials=5_000, pair=([80, 90], [80, 91]), relation="one row is replaced", stated=_DWORK,
           cause="the noise is a multiple of a number computed from the data "
           "(language/types.py:197, language/operators.py:71)"),
-    _dwork(name='group_by(by="A").groups', build=_make_group_lister, claim=0.3, true_loss=math.inf,
-           pair=([1, 1, 2], [1, 1, 3]), relation="one row is replaced", trials=2_000,
+    _dwork(name='group_by(by="A").groups', build=_make_group_name_function, claim=0.3,
+           pair=([1, 1, 2], [1, 1, 3]), true_loss=math.inf,
+           relation="one row is replaced", trials=2_000,
            stated="dataset/pandas.py:176, docstring: epsilon of the count of rows of a group",
            reading="release unclear",
            cause="threshold and epsilon are not used (dataset/pandas.py:198)"),
-    _text(name="CMP(epsilon=1)", build=_obfuscation_maker(_CMP, _LINE_OF_WORDS, epsilon=1.0),
+    _text(name="CMP(epsilon=1)", build=_obfuscation_builder(_CMP, _LINE_OF_WORDS, epsilon=1.0),
           pair=_PETS, claim=1.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), true_loss=1.0,
           trials=50_000),
-    _text(name="CMP(epsilon=5)", build=_obfuscation_maker(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
+    _text(name="CMP(epsilon=5)", build=_obfuscation_builder(_CMP, _PLANE, epsilon=5.0), pair=_PETS,
           claim=5.0, relation=_WORDS, stated=_TEXT.format("cmp.py:25"), trials=50_000),
     _text(name="Mahalanobis(epsilon=1, lam=1)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscation_maker(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
+          build=_obfuscation_builder(_MAHALANOBIS, _PLANE, epsilon=1.0, lam=1.0), trials=50_000,
           attack=lambda: import_object("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("mahalanobis.py:29"),
           cause="the noise is scaled to length 1 again after the covariance is applied "
           "(mahalanobis.py:85)"),
     _text(name="VickreyCMP(epsilon=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscation_maker(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
+          build=_obfuscation_builder(f"{_VICKREY}CMP", _LINE_OF_WORDS, epsilon=1.0, t=0.75),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="VickreyMhl(epsilon=1, lam=1, t=0.75)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscation_maker(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
+          build=_obfuscation_builder(f"{_VICKREY}Mhl", _PLANE, epsilon=1.0, lam=1.0, t=0.75),
           attack=lambda: import_object("dpcore.attacks:Threshold")(score=count_cats),
           stated=_TEXT.format("vickrey.py:35"), trials=20_000),
     _text(name="CusText(epsilon=4, k=4, distance=euclidean), 4 words", pair=("low", "high"),
-          build=_obfuscation_maker(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
+          build=_obfuscation_builder(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(4), k=4,
                            distance="euclidean"),
           claim=4.0, relation="words with the same k neighbours", trials=50_000, true_loss=2.0,
           stated="README: epsilon-DP; custext.py:19"),
     _text(name="CusText(epsilon=1, k=2, distance=euclidean), 4 words", pair=("cat", "high"),
-          build=_obfuscation_maker(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
+          build=_obfuscation_builder(_CUSTEXT, _LINE_OF_WORDS, epsilon=_DOUBLE(1), k=2,
                            distance="euclidean"), claim=1.0, relation="any two words",
           true_loss=math.inf, stated="README: epsilon-DP; custext.py:19", trials=10_000,
           reading="relation unclear",
           cause="a word is replaced by one of its own k neighbours (custext.py:84)"),
     _text(name="CusText(epsilon=4, k=8, distance=cosine), 8 words", pair=("left", "dog"),
-          build=_obfuscation_maker(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
+          build=_obfuscation_builder(_CUSTEXT, _CIRCLE, epsilon=_DOUBLE(4), k=8, distance="cosine"),
           claim=4.0, relation="words with the same k neighbours", trials=20_000,
           stated="README: epsilon-DP; custext.py:19"),
-    _text(name="SanText(epsilon=1)", build=_obfuscation_maker(_SANTEXT, _LINE_OF_WORDS,
+    _text(name="SanText(epsilon=1)", build=_obfuscation_builder(_SANTEXT, _LINE_OF_WORDS,
           epsilon=1.0), pair=_PETS, claim=1.0, relation=_WORDS, trials=50_000,
           stated="README: epsilon-DP; santext.py:19"),
     _text(name="TEM(epsilon=1, beta=0.001)", pair=_PETS, claim=1.0, relation=_WORDS,
-          build=_obfuscation_maker(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
+          build=_obfuscation_builder(_TEM, _LINE_OF_WORDS, epsilon=1.0, beta=0.001), trials=20_000,
           stated=_TEXT.format("tem.py:21")),
     _text(name="TEM(epsilon=0.1, beta=0.5), 100 words", pair=_PETS, claim=0.1, relation=_WORDS,
-          build=_obfuscation_maker(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
+          build=_obfuscation_builder(_TEM, _FAR_WORDS, epsilon=0.1, beta=0.5), trials=10_000,
           stated=_TEXT.format("tem.py:21"), true_loss=0.05 + math.log(1 + 98 / 99),
           cause="in place of a distant word the word itself is returned, because the choice among "
           "vectors raises an error that is caught (tem.py:125)"),

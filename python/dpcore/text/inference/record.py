@@ -250,7 +250,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
         """True if the attacker beats every baseline significantly, by at least one measure.
 
         A baseline is the best inference that does not use the vectors. The first baseline is
-        "majority". The second baseline, if there is one, is "majority given the main label". If the
+        "majority". The second baseline, if it exists, is "majority given the main label". If the
         field `certified` shows a leak, the attacker also counts as better than "majority".
         """
         return not self.floors_left
@@ -262,9 +262,9 @@ class Inference(Result, word="dpcore.text.inference/4"):
         A baseline is the best inference that does not use the vectors. If there are three measures,
         the result is for the measure with the fewest baselines that are not beaten.
         """
-        left = [self._list_unbeaten_floor_names(self.floors)]
-        left += [self._list_unbeaten_floor_names(measure.floors) for measure in self.measures]
-        return min(left, key=len)
+        names = [self._list_unbeaten_floor_names(self.floors)]
+        names += [self._list_unbeaten_floor_names(measure.floors) for measure in self.measures]
+        return min(names, key=len)
 
     @property
     def measures_above(self) -> tuple[str, ...]:

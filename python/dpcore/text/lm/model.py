@@ -242,13 +242,13 @@ class NextWordModel(FitPlan):
         level, seed = confidence_level(confidence), to_seed(rng)
         given_texts = as_texts("texts", texts)
         without = self.known if exclude is None else hash_texts(as_texts("exclude", exclude))
-        kept = [text for text in given_texts if not hash_texts([text]) <= (without or frozenset())]
-        if not kept:
+        fresh = [text for text in given_texts if not hash_texts([text]) <= (without or frozenset())]
+        if not fresh:
             raise invalid(
                 "texts", "texts that are not training texts", f"{len(given_texts):,} of them"
             )
-        left_out = None if without is None else len(given_texts) - len(kept)
-        rows, _ = self.rows.encode(kept)
+        left_out = None if without is None else len(given_texts) - len(fresh)
+        rows, _ = self.rows.encode(fresh)
         losses = self.network.word_losses(rows)
         sums, sizes = (np.array([*map(measure, losses)]) for measure in (np.sum, np.size))
         if not sizes.sum():

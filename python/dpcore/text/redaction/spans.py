@@ -35,7 +35,7 @@ class SpanScore(Record, word="SpanScore"):
 
     A span is a part of a text, given by the position of its first character and the position after
     its last character. The properties `precision` and `overlap_precision` are NaN if no span is
-    predicted. The properties `recall` and `overlap_recall` are NaN if there is no true span.
+    predicted. The properties `recall` and `overlap_recall` are NaN without a true span.
 
     Args:
         type: entity type.
