@@ -29,7 +29,8 @@ FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "x": ("pair",),
     "x_prime": ("pair",),
 }
-"""Argument names of other packages, each with its names in dpcore; the first that fits is used."""
+"""Argument names of other packages, each with names in dpcore. dpcore suggests the first of these
+names that the called function has."""
 
 SUGGESTED_FORMS: Final = {
     ("alpha", "confidence"): "confidence = 1 - alpha",
@@ -58,7 +59,8 @@ ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
         for name in ("epsilon", "sensitivity", "delta")
     ),
 )
-"""Triples: foreign argument, an argument of the functions that lack it, and the advice."""
+"""Triples: an argument of another package, an argument that the called function must have, and the
+advice."""
 
 MISSING_ADVICE: Final[tuple[tuple[str, str], ...]] = (
     ("1 required positional argument: 'x_prime'", "two inputs are two arguments: Pair(x, x_prime)"),
@@ -98,8 +100,8 @@ def advise_on_attribute(cls: type, name: str) -> str:
     """Return advice for a user who reads an attribute `name` that the class `cls` does not have.
 
     The user expects the attribute `name`, because it is common in other packages. The advice names
-    the attributes of `cls` with the same meaning. Replace the text "{}" in the advice by the
-    object. The result is "" if no advice applies.
+    the attributes of `cls` with the same meaning. The caller must replace the text "{}" in the
+    advice by the name of the object. The result is "" if no advice applies.
 
     Example:
         >>> advise_on_attribute(complex, "eps")

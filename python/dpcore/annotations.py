@@ -18,7 +18,7 @@ _SCALARS: Final[dict[Any, tuple[type, ...]]] = {
     int: (int, np.integer),
     bool: (bool, np.bool_),
 }
-"""Types of the values that an annotation as a number accepts."""
+"""For each annotation of a scalar, the types of the values that fit the annotation."""
 
 _SCALAR_NAMES: Final[dict[Any, str]] = {
     float: "a number that float64 holds",

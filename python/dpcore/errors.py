@@ -105,8 +105,8 @@ def mistyped(name: str, requirement: str, value: object) -> TypeError:
 def tag_error(error: _Error, argument: str) -> _Error:
     """Store in an exception the name of the argument that caused the error.
 
-    The command-line program uses different names for some arguments. To show its own name in the
-    message, this program reads the attribute `argument` of the exception.
+    The command-line program uses different names for some arguments. This program reads the
+    attribute `argument` of the exception, to show the different name in the message.
 
     Args:
         error: the exception. The function sets the attribute `argument` of this exception.

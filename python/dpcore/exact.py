@@ -1,11 +1,11 @@
 """Exact majority-vote probabilities of native mechanisms, and reasons for infinite privacy losses.
 
 From one output, the majority vote guesses whether the input was x or x'. Entry i of the output
-votes for x' if it is nearer to x'_i than to x_i, and otherwise for x. A native mechanism is one
+votes for x if it is nearer to x_i than to x'_i, and otherwise for x'. A native mechanism is one
 whose outputs the compiled core of dpcore draws, such as `dpcore.Laplace`.
 
-An audit prints these values in addition to the bound that it certifies. The values are computed in
-real numbers, from the distribution that the mechanism is meant to have. Therefore the values do not
+An audit prints exact values in addition to the bound that it certifies. These values are computed
+in real numbers, from the distribution that the mechanism is meant to have. Therefore they do not
 show errors in the code of the mechanism.
 """
 
@@ -36,14 +36,14 @@ def __dir__() -> list[str]:
 
 
 _MAX_UNEQUAL_ENTRIES = 4096
-"""Largest number of voting entries with unequal probabilities. The computation needs a time that is
-quadratic in this number, 0.3 s for 4096 entries."""
+"""Largest number of voting entries, if their probabilities are not all equal. The time of the
+computation is quadratic in this number: 0.3 s for 4096 entries."""
 
 _MAX_EXACT_BINOMIAL = 4096
-"""Largest n for which binomial coefficients are exact. Above it, Stirling's series is used."""
+"""Largest n for which binomial coefficients are exact. For larger n, Stirling's series is used."""
 
 _CLIP_ROUNDING: Final = 1e-12
-"""Distance by which rounding may move a clipped input, divided by the radius of the clipping."""
+"""Largest rounding error of a clipped input, divided by the radius of the clipping."""
 
 
 @explain_argument_errors
@@ -53,8 +53,8 @@ class VoteLaw(Shown):
 
     From one output, the majority vote guesses whether the input of the mechanism was x or x'.
 
-    Entry i of the output votes for x' if the entry is nearer to x'_i than to x_i, and otherwise for
-    x. The result of the vote is x or x'.
+    Entry i of the output votes for x if the entry is nearer to x_i than to x'_i, and otherwise for
+    x'. The result of the vote is x or x'.
 
     Args:
         log_p: ln P(result is x' | input x).
@@ -75,8 +75,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
 
     From one output, the majority vote guesses whether the input of the mechanism was x or x'.
 
-    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x' if
-    the entry is nearer to x'_i than to x_i, and otherwise for x. The result of the vote is x' if
+    Entry i of an output takes part in the vote if x_i and x'_i differ. The entry votes for x if
+    the entry is nearer to x_i than to x'_i, and otherwise for x'. The result of the vote is x' if
     more than half of the voting entries vote for x', and otherwise x.
 
     The entries vote independently. Entry i votes for x' with a probability p_i that has a closed
@@ -153,9 +153,10 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute the exact privacy loss of the majority vote between two inputs x and x'.
 
     From one output, the majority vote guesses whether the input was x or x'. Entry i of the output
-    votes for x' if the entry is nearer to x'_i than to x_i, and otherwise for x. Entries with x_i
-    equal to x'_i do not vote. The result of the vote is the input with more votes. The loss is the
-    larger value of ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
+    votes for x if the entry is nearer to x_i than to x'_i, and otherwise for x'. Entries with x_i
+    equal to x'_i do not vote. The result of the vote is the input with more votes, and x if both
+    have equally many votes. The loss is the larger value of
+    ``abs(ln P(result|x) - ln P(result|x'))`` for the two results.
 
     Args:
         mechanism: a mechanism, such as `dpcore.Laplace`. A mechanism is native if the compiled core

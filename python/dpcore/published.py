@@ -47,14 +47,14 @@ def __dir__() -> list[str]:
 def noise_scale(shown_formula: str, numerator: float, epsilon: float) -> float:
     """Compute the scale of noise as numerator / epsilon, and check that it is in (0, 1e300].
 
-    The argument `shown_formula` is the formula of the scale for the error message.
+    The error message shows the scale as the formula `shown_formula`.
     """
     name = f"noise scale {shown_formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
 def _entry_of_constant_vector(norm: Norm, radius: float, dim: int, norm_of_ones: float) -> float:
-    """Compute the entry of a constant vector whose norm is `radius`, up to rounding.
+    """Compute the number c for which the vector (c, ..., c) has the norm `radius`, up to rounding.
 
     The norm of the vector is never above `radius`, so that clipping to `radius` does not change the
     vector.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     class _TestArguments(Arguments):
         """Arguments of `dpcore.audit` in a test; `seconds` is not among them.
 
-        A number of trials chosen by time would depend on the load of the machine.
+        With `seconds`, the number of trials would depend on the load of the machine.
         """
 
         seconds: None = None
@@ -144,11 +144,11 @@ class Settings:
 _SETTING_READERS: dict[str, Callable[[str, Any], Any]] = {
     setting.name: setting.metadata["read"] for setting in fields(Settings)
 }
-"""Readers of the settings by name, for options, the ini file and keywords of the marker."""
+"""For each setting, the function that checks a value from an option, the ini file or a marker."""
 
 _DEFAULT_TRIALS = 10**5
 _MIN_CERTIFIED_SHARE = 0.5
-"""Certified divided by claimed epsilon, below which the end of the run reports an audit."""
+"""After the tests, pytest reports audits whose certified / claimed epsilon is below this number."""
 
 _FoundAudit = TypeVar("_FoundAudit", "Audit", "OutputsAudit")
 _AnyAudit = TypeVar("_AnyAudit", "Audit", "OutputsAudit", "TableAudit")
@@ -308,8 +308,8 @@ class DPAudit:
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two inputs that are neighbours under the claim. Defaults to the mechanism's own
-                pair.
+            pair: two inputs that are neighbours under the claim. Defaults to the pair that the
+                mechanism proposes.
             claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`. Defaults to the
                 claim that the mechanism states. For an OpenDP measurement, it defaults to the claim
                 that OpenDP computes from `neighbour`.
@@ -584,7 +584,7 @@ class DPAudit:
         return self._add_to_properties(audit, remark)
 
     def _complete_options(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
-        """Return the keywords of a call, with missing ones taken from the settings.
+        """Return the keyword arguments of a call; missing arguments are taken from the settings.
 
         The settings named in `apart` are not added.
         """
@@ -612,13 +612,13 @@ class DPAudit:
         return record_command(audit, f"pytest {self._node.nodeid}")
 
     def _add_property(self, name: str, text: str) -> None:
-        """Add a property to the test, which `pytest -v` and JUnit's XML show."""
+        """Add a property to the test. `pytest -v` and JUnit's XML show the property."""
         self._node.user_properties.append((name, make_visible(text)))
 
     def _warn_of_own_randomness(self, audit: Audit) -> None:
         """Warn once per run of pytest if a mechanism draws its own randomness.
 
-        The seed of the test does not repeat the outcome of such an audit.
+        A second audit of such a mechanism with the same seed may have another outcome.
         """
         stash = self._node.config.stash
         if audit.randomness == "own" and not stash.get(_WARNED_KEY, False):
@@ -633,7 +633,8 @@ class DPAudit:
     def _require_passed(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit; let the test fail if the claim is refuted, untested or weakly tested.
 
-        A claim is weakly tested if the audit certifies less than the setting `min_share`.
+        A claim is weakly tested if the ratio of the certified epsilon to the claimed epsilon is
+        below the setting `min_share`.
         """
         if audit.checks or audit.undecided:
             self._fail(audit, "was not tested")
@@ -675,7 +676,7 @@ class DPAudit:
 
 
 def _claim_or_epsilon_argument(claim: Any, options: Mapping[str, Any]) -> Any:
-    """Return the argument `claim`, or `epsilon`, its other name, or None if neither is given."""
+    """Return the claim, given by the argument `claim` or `epsilon`, or None without a claim."""
     from .claims.trade_off import Claim
 
     other = options.get("epsilon")
@@ -711,7 +712,10 @@ def seed_of_test(nodeid: str, number: int, base: int = 0) -> int:
 
 
 def _rerun_command(node: pytest.Item) -> str:
-    """Format the command that repeats a test, from the directory where pytest was started."""
+    """Format the command that repeats a test.
+
+    The command must be run in the directory where pytest was started.
+    """
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
     for name in _SETTING_READERS:
@@ -741,7 +745,7 @@ def _format_claim_value(claim: Any, delta: float) -> str:
 
 
 def _describe_trace(trace: Trace) -> str:
-    """Describe the verdict of a trace, and its privacy loss or else its first finding."""
+    """Describe a trace by its verdict and its loss (if it has no loss, by its first finding)."""
     if trace.loss is not None:
         size = "infinite" if math.isinf(trace.loss) else f"{trace.loss:.6g}"
         return f"{trace.verdict}, computed loss {size}"
@@ -751,7 +755,7 @@ def _describe_trace(trace: Trace) -> str:
 def _certified_share(audit: Audit | OutputsAudit) -> float:
     """Compute the certified epsilon divided by the claimed epsilon.
 
-    The result is 1 for a claim of 0, and 0 if the audit's checks failed and no bound holds.
+    The result is 1 for a claim of 0. It is 0 if checks failed, because no bound holds then.
     """
     if audit.checks:
         return 0.0

@@ -111,7 +111,7 @@ class Record(Shown):
 
 
 class Answer(Shown):
-    """Base class of reports; `bool(report)` raises an error, since a report has no truth value."""
+    """Base class of reports. A report has no truth value; `bool(report)` raises an error."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Result(Answer, Record):
         return {}
 
     def _require_consistency(self) -> None:
-        """Raise an error if fields that a reported number depends on contradict each other."""
+        """Raise an error if fields that determine a reported number contradict each other."""
 
     def _repr_html_(self) -> str:
         return make_html_card(self._title, self._lines(), getattr(self, "refuted", None))
@@ -261,8 +261,8 @@ class Result(Answer, Record):
 
         Raises:
             TypeError: if `text` is not a string.
-            ValueError: if the text is not JSON of this form, or if its fields contradict its
-                verdict.
+            ValueError: if the text does not have the form that `to_json` returns, or if its
+                fields contradict its verdict.
 
         Example:
             >>> import dpcore

@@ -1,7 +1,7 @@
 """Audits in parts: begin a run, count each part of its trials on any machine, and merge the parts.
 
-All parts count the same event, which is chosen once. The merged audit has one bound over the trials
-of all parts. A run file contains the settings and the event, which are fixed before the count. Each
+All parts count the same event, which is chosen once. The merged audit computes one bound from all
+trials. A run file contains the settings and the event, which are fixed before the count. Each
 part is written to a separate file, which also contains the settings and the event.
 """
 
@@ -166,7 +166,7 @@ def count_part(
             - an argument differs from the argument that was passed to `begin_run`;
             - `out` is the file of another part or of another audit;
             - the part is registered for another file, and `again` is False;
-            - the mechanism gives other counts for the same trials than before.
+            - for the same trials, the mechanism gives other counts than before.
         KeyboardInterrupt: if the user presses Ctrl-C. The file `out` then contains the trials that
             were counted before.
     """
@@ -229,11 +229,11 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         paths: paths of the files that `count_part` wrote, in any order. If a file is given twice,
             or as a copy, it counts once.
         partial: True to get an audit of the trials counted so far, even if trials are missing. If
-            trials are missing, the files are marked, because you have seen an early verdict. From
-            then on, the audit must use the bound "anytime", even if all trials are counted later.
+            trials are missing, the files are marked, because you then see an early verdict. From
+            then on, the audit must use the bound "anytime", which stays valid after early verdicts.
 
     Returns:
-        The `Audit` over the trials in all files. The `Audit` contains only the name of the
+        The `Audit` of the trials in all files. The `Audit` contains only the name of the
         mechanism, not the mechanism itself, unless dpcore's compiled core draws the outputs.
 
     Raises:
@@ -354,7 +354,7 @@ def _join_run_if_disjoint(done: Done, run: RunFile, counted_runs: list[RunFile])
 def _event_rate_notes(runs: list[RunFile]) -> tuple[str, ...]:
     """Return a sentence if the event has significantly different frequencies in the parts.
 
-    The parts are compared only if no seed repeats the outputs of the mechanism.
+    The parts are compared only if the same seed may give other outputs in a second run.
     """
     fixed = runs[0].fixed
     assert fixed is not None

@@ -40,23 +40,25 @@ COUNT: Final = 2
 SAMPLE: Final = 3
 PROBE: Final = 4
 PAIRS: Final = 5
-"""Purposes of draws, which never share a random number. Rust uses the same numbers."""
+"""`PILOT` to `PAIRS` are the numbers of the purposes of draws, the same as in Rust. Draws for
+different purposes never share a random number."""
 
 BLOCK_ELEMENTS: Final = 2**17
-"""Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""
+"""Number of elements in a block of trials. Counting a block takes about 20 microseconds, and numpy
+code takes about two milliseconds for a block."""
 
 BLOCK_ELEMENTS_ON: Final = {"cuda": 2**22}
-"""Elements in a block on a device whose calls are slow to start and fast to compute."""
+"""Number of elements in a block by type of device. GPU calls start slowly, but compute fast."""
 
 MOST_DRAWS: Final = 2**63
 
 _NUMPY_RANDOM: Any = np.random
-"""numpy's global generator, typed as Any: its stubs leave out half of the functions."""
+"""numpy's global generator, typed as Any, because numpy's stubs leave out many functions."""
 
 _TWISTER_WORDS: Final = 624
 """Words of 32 bits in the state of a Mersenne twister."""
 _TORCH_HEADER_BYTES: Final = 24
-"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
+"""Bytes before the words in torch's state: seed (8), `left` (4), `seeded` (4) and `next` (8)."""
 
 _DrawFunction = Callable[..., Any]
 

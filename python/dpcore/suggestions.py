@@ -1,4 +1,4 @@
-"""Better errors for calls with a wrong argument: they suggest a name, or state a type.
+"""Error messages for calls with a wrong argument: they suggest a name, or state a type.
 
 If a call has an argument with an unknown name, the message suggests the parameter that the caller
 probably meant (see `dpcore.advice`). If an error occurs during the call, dpcore looks for an
@@ -32,11 +32,11 @@ _UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '
 _TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
 _OUR_PACKAGES: Final = {"dpcore", "numpy", "scipy", "torch", *sys.stdlib_module_names}
-"""Packages whose frames do not belong to a user's code."""
+"""Packages whose code does not count as a user's code."""
 _INNER_ERRORS: Final = (
     ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""Types of errors in a step within a call, which do not name an argument."""
+"""Types of errors that a step inside a call may raise, with messages that name no argument."""
 
 _CHECKED_METHODS: Final = {"__call__", "__post_init__", "__repr__", "__str__", "_repr_html_"}
 """Methods that begin with an underscore and are checked like the public methods."""

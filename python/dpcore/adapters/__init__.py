@@ -76,8 +76,8 @@ _SCIPY_FAMILIES = (
     ("scipy.stats._distn_infrastructure", "rv_generic"),
     ("scipy.stats._multivariate", "multi_rv_generic"),
 )
-"""Families of scipy distributions without parameters. They are callables that return a
-distribution."""
+"""Families of scipy distributions whose parameters have no values. A family is a callable that
+returns a distribution."""
 
 
 def adapt(obj: Any) -> Any:
@@ -107,8 +107,8 @@ def adapt(obj: Any) -> Any:
         - a torch module.
 
     Raises:
-        TypeError: if the object is a family of scipy distributions without parameters, such as
-            `scipy.stats.laplace`.
+        TypeError: if the object is a family of scipy distributions, such as `scipy.stats.laplace`,
+            and not a distribution with given parameters.
 
     Example:
         >>> from scipy import stats

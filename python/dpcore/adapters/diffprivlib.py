@@ -23,8 +23,8 @@ from .scipy import Adapter, pure_epsilon, unwrap_single_number
 _INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
 _NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
 _CATEGORICAL_FAMILIES = {"Binary", "ExponentialCategorical"}
-"""Families of diffprivlib by class name, including subclasses: on integers, on numbers, and on
-categories. Any two categories are neighbours."""
+"""Names of diffprivlib classes with inputs of one kind: integers, numbers, and categories. The
+names include subclasses. Any two categories are neighbours."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,7 +76,7 @@ class DiffPrivLib(Adapter):
 
     @property
     def _root_mechanism(self) -> Any:
-        """The mechanism inside a chain of transformers, which states epsilon."""
+        """The mechanism that states epsilon; it may be inside a chain of transformers."""
         root = self.mechanism
         while not has_all(root, "epsilon") and has_all(root, "parent"):
             root = root.parent
@@ -165,7 +165,7 @@ class DiffPrivLib(Adapter):
         return collect_answers(answers, catch)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes, Any]]:
-        """Pickle the mechanism; the copy gets its own entropy source of the operating system.
+        """Pickle the mechanism; the copy gets new random numbers from the operating system.
 
         Raises:
             TypeError: if the mechanism has a `random_state`. Several copies would repeat the same

@@ -61,7 +61,8 @@ _RANDOM: Final = frozenset((
     "bernoulli_", "uniform_", "random_", "cauchy_", "geometric_", "log_normal_", "poisson",
     "binomial", "gumbel_softmax", "rrelu", "rrelu_", "_standard_gamma", "_sample_dirichlet",
 ))  # fmt: skip
-"""Draws from laws that are not traced. All runs with the same noise use the same bits for them."""
+"""Torch functions whose random numbers are not traced as noise. They get the same random bits in
+all runs with the same noise."""
 
 
 def _add_scaled(left: Any, right: Any, alpha: float = 1.0, sign: int = 1) -> Any:
@@ -307,7 +308,10 @@ class TensorFollower:
         return function(*args, **named)
 
     def _traced_arrays_to_tensors(self, values: Any) -> Any:
-        """Replace arrays of traced numbers among the arguments by tensors."""
+        """Replace arrays of traced numbers (values with a record of their noise) by tensors.
+
+        The arrays may be inside tuples, lists or dicts.
+        """
         if isinstance(values, dict):
             return {key: self._traced_arrays_to_tensors(value) for key, value in values.items()}
         if type(values) in (tuple, list):
@@ -385,8 +389,8 @@ class TensorFollower:
     ) -> Any:
         """Call a function that moves entries of tensors, such as `reshape` or `cat`.
 
-        The traced numbers of the entries move with them. Return NotImplemented if the function
-        cannot be traced.
+        The record of how an entry depends on the noise moves with the entry. Return NotImplemented
+        if the function cannot be traced.
         """
         data = args[0] if isinstance(args[0], list | tuple) else [args[0]]
         for item in _flatten_except_numbers_and_strings(args[1:], named):
@@ -426,7 +430,7 @@ class TensorFollower:
     def _compute(
         self, function: Any, base: str, args: Any, named: dict[str, Any], is_inplace: bool
     ) -> Any:
-        """Call a torch function such as `add`, and the same function on the traced arrays.
+        """Call a torch function such as `add`, and compute how the result depends on the noise.
 
         Return NotImplemented if the function cannot be traced.
         """

@@ -31,7 +31,7 @@ _SHOWN_BY = {
     "Approximate(MaxDivergence)": "stated",
     "ZeroConcentratedDivergence": "curve",
 }
-"""Attributes that show the statement of a privacy map, by its measure."""
+"""For each privacy measure, the property of the adapter that contains the privacy map's result."""
 
 _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
     "L1Distance": ((L1, 1.0),),
@@ -45,7 +45,8 @@ _NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
     "HammingDistance": ((Replace, 1.0),),
     "DiscreteDistance": ((Replace, 1.0),),
 }
-"""For each input metric: relations, and the distance of their neighbours per unit of `most`."""
+"""For each input metric: neighbour relations that define a distance in this metric. Each relation
+has a factor: the largest distance of two neighbours is this factor times the attribute `most`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -223,7 +224,7 @@ class OpenDP(Adapter):
         """Invoke the measurement on `x` `size` times.
 
         Args:
-            x: a member of the input domain, or an array of its numbers.
+            x: a member of the input domain, or an array with the numbers of such a member.
             size: number of outputs.
             rng: not used, because OpenDP has its own entropy source.
 
@@ -273,7 +274,7 @@ def _convert_argument(x: Any, carrier: str) -> Any:
 def _convert_if_exact(value: Any, kind: str) -> Any:
     """Convert a whole number to the type of the input domain (int, float or bool).
 
-    Values that the type does not hold exactly are returned unchanged.
+    A value that this type cannot represent exactly is returned unchanged.
     """
     if isinstance(value, int) and kind[0] == "f" and abs(value) <= 2**53:
         return float(value)

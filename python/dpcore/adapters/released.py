@@ -88,7 +88,7 @@ class NoiseAdder(ObjectCalls):
 
     @property
     def _epsilon_owner(self) -> Any:
-        """The object with the attribute epsilon, or the inner object of a pipeline-dp object."""
+        """The object that states epsilon: the wrapped object, or its inner object (pipeline-dp)."""
         inner = getattr(self.mechanism, "_mechanism", None)
         return self.mechanism if inner is None or has_all(self.mechanism, "epsilon") else inner
 
@@ -194,8 +194,8 @@ class EpsilonFunction(ObjectCalls):
     Args:
         function: the function, which is called with an input x and with `arguments`.
         arguments: keyword arguments of each call. The audit tests the epsilon and delta among these
-            arguments. If one of them is missing, its default in the signature of the function is
-            used. If `arguments` is None, the function gets no keyword arguments.
+            arguments. If epsilon or delta is missing, its default in the signature of the function
+            is used. If `arguments` is None, the function gets no keyword arguments.
 
     Example:
         >>> import numpy as np
@@ -236,8 +236,8 @@ class EpsilonFunction(ObjectCalls):
 class FittedModel(ObjectCalls):
     """Adapter for a model with a method `fit`, such as a model of diffprivlib.
 
-    dpcore can audit the model through this adapter. The output of the mechanism consists of
-    attributes that `fit` sets.
+    dpcore can audit the model through this adapter. An output consists of attributes that `fit`
+    sets.
 
     For each output, the adapter fits a copy of the model to a copy of the data. An output is one
     vector with the numbers of all released attributes.

@@ -30,8 +30,8 @@ class Adapter(Shown):
             then have the same result. If False, the draws are still independent and the bound is
             valid, but two audits with the same seed may have different results.
         thread_safe: True if several threads may draw outputs at the same time.
-        default_trials: number of outputs that `dp_audit` draws on each of its two inputs if the
-            user passes no `trials`. None means that `dp_audit` uses its own default.
+        default_trials: number of outputs that the pytest fixture `dp_audit` draws on each of its
+            two inputs if the user passes no `trials`. None means the default of `dp_audit`.
         wrapped: tuple of strings. The first string describes the wrapped object, for error
             messages. The other strings are names of methods. The object must have at least one of
             these methods.
@@ -72,7 +72,7 @@ class Adapter(Shown):
 
     @property
     def claim_advice(self) -> str:
-        """Advice on how to claim an epsilon for the wrapped object, or "" if there is none.
+        """Advice on how to claim an epsilon for the wrapped object, or "" if dpcore has none.
 
         The error message of an audit that knows no epsilon to test contains this advice.
         """

@@ -1,4 +1,4 @@
-"""Calls of other packages that a trace treats as single steps, and redirected scipy draws.
+"""Calls of other packages that a trace treats as single steps, and draws of scipy.
 
 A trace runs the same code on x and on x'. A call such as `randomise` of a diffprivlib mechanism is
 one step: the run on x' gets the output of the run on x. The privacy loss of the step is computed
@@ -26,7 +26,7 @@ _PROPORTIONAL: Final = frozenset((
 
 _SETTINGS: Final = ("epsilon", "delta", "sensitivity", "lower", "upper")
 _SETS: Final = ("Symmetric", "InsertDelete", "Hamming", "ChangeOne", "Discrete")
-"""OpenDP metrics that count records."""
+"""Beginnings of the names of OpenDP metrics that count differing records."""
 
 
 def list_diffprivlib_patches(get_active_run: Callable[[], Any]) -> list[Patch]:

@@ -171,7 +171,7 @@ class TorchModule(Adapter):
     def _placed(self, torch: Any, x: Any) -> Any:
         """Move the input to the module's device; convert floats to the module's dtype.
 
-        A tensor keeps its dtype.
+        If the input is a tensor, it keeps its dtype.
         """
         # A learnt float64 epsilon does not determine the dtype in which the layer computes.
         parts = [part for part in self.module.modules() if not _draws_float64(part)]

@@ -1,4 +1,4 @@
-"""Attacks: from the pilot (the first draws), each chooses the event that an audit then counts."""
+"""Attacks. An attack chooses, on the pilot (the first draws), the event that the audit counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES: Final[dict[str, type[AuditAttack]]] = {
     "residues": Residues, "discriminant": Discriminant, "lattice": FloatLattice,
     "coordinatewise": Coordinatewise, "classifier": Classifier, "timing": Timing,
 }  # fmt: skip
-"""The attacks by their names on the command line."""
+"""The class of each attack. The key is its name on the command line."""
 
 AttackName = Literal[
     "auto", "majority", "threshold", "histogram", "words", "additive", "support", "products",
@@ -35,9 +35,9 @@ AttackName = Literal[
     "Residues", "Discriminant", "FloatLattice", "Coordinatewise", "Classifier", "Timing",
     "majority-vote", "float-lattice",
 ]  # fmt: skip
-"""The names that `named` takes, as a type: the keys of `NAMES` and the class names.
+"""Type of the names that `named` accepts: the keys of `NAMES`, and the names of the classes.
 
-`named` ignores upper and lower case, hyphens and underscores. The type lists two spellings with
+`named` ignores upper and lower case, hyphens and underscores. The type also contains two names with
 hyphens.
 """
 
@@ -52,7 +52,7 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
     Args:
         name: name of an attack, such as "majority", or name of its class, such as "MajorityVote".
             Upper and lower case, hyphens and underscores make no difference.
-        argument: name of this argument in error messages, such as "attack".
+        argument: how error messages call the argument `name`, such as "attack".
 
     Returns:
         The attack.

@@ -3,16 +3,16 @@
 The best features, bins and weights depend on the mechanism. Therefore the attack fits several
 scores on the pilot (the first draws, on which the event is chosen). The simplest score has a few
 bins that all columns share; it suits weak signals. The most detailed score has separate bins for
-each pattern; it suits strong signals. The draws that choose the threshold also choose one of the
-scores.
+each pattern; it suits strong signals. The audit chooses one of the scores on the same draws on
+which it chooses the threshold.
 
 Each bin of a column has a symbol: 0 for ordinary values, and another number for each atom (a
 frequent value), for infinities and for NaN. The pattern of a row is the list of the symbols of its
 columns. The key of a pattern is the sum of one number for each bin of the row. Keys stay below
-2**52, because every reader of JSON can hold such numbers. If the symbols fit as digits of one
-number, the key is this number. Otherwise each bin adds a random number. With random numbers, two
-patterns may have the same key and therefore the same score. The attack then loses some power, and
-the bound stays valid.
+2**52, because every program that reads JSON can hold such numbers. If possible, the key is a number
+below 2**52 whose digits are the symbols. Otherwise, the number that each bin adds to the key is
+random. With random numbers, two patterns can have the same key and therefore the same score. In
+this case, the attack loses some power, but the bound stays valid.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MAX_PATTERNS: Final = 2**20
 _MAX_WEIGHT_GROUPS: Final = 255
 _MIN_GROUP_OUTPUTS: Final = 1000
-"""Pilot outputs, of both sides together, from which a pattern gets its own bin weights."""
+"""Least number of pilot outputs with a pattern, on x and x' together, for separate bin weights."""
 _DEPENDENCE_ROWS: Final = 2**15
-"""Outputs of each side that are used to look for dependence."""
+"""Largest number of outputs on x, and also on x', that are tested for dependent columns."""
 _DEPENDENCE_DEVIATIONS: Final = 6.0
-"""Two columns are called dependent when chi-square exceeds its mean by this many deviations."""
+"""Standard deviations by which chi-square must exceed its mean if two columns are dependent."""
 _ORDINARY_LETTERS: Final = 4
 _MAX_LINKED_COLUMNS: Final = 64
-"""Largest number of columns among which dependence is looked for."""
+"""Largest number of columns that are tested for dependence on each other."""
 _BIN_SAMPLE_NUMBERS: Final = 2**19
-"""Numbers of each side from which bins are made; _BIN_SAMPLE_ROWS limits the rows."""
+"""Approximate number of array entries, on x and also on x', from which bins are made."""
 _BIN_SAMPLE_ROWS: Final = (2**12, 2**16)
 _FEW_BINS_LIMIT: Final = 5
-"""Columns with at most this many bins are not smoothed in several ways."""
+"""If columns have at most this many bins, the bins are merged in only one way."""
 _MIN_PATTERN_SHARE: Final = 0.5
-"""Least share of the pilot that recurring patterns must hold; otherwise they get no score."""
+"""Least share of pilot outputs with repeated patterns. Below it, no score uses the patterns."""
 _NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
 _NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
 _MAX_BINS: Final = 1024
@@ -89,7 +89,7 @@ class Coding(NamedTuple):
         keys: number that each bin adds to the key, shape `(bins,)`.
         radices: factor by which each column's digit is multiplied in the key, shape `(columns,)`.
             None if the key does not have one digit for each column.
-        sizes: number of different digits of each column, shape `(columns,)`.
+        sizes: number of different kinds of value in each column, shape `(columns,)`.
     """
 
     keys: Words
@@ -102,8 +102,8 @@ def code_kind_per_column(layout: ColumnBins) -> Coding:
 
     The key is a whole number that identifies the pattern of an output. The pattern states the kind
     of value in each column, such as "NaN" or "an ordinary number". Each column is one digit of the
-    key, and the digit states the kind of value. If all digits need more than 52 bits, each column
-    adds a random number for its kind of value.
+    key, and the digit states the kind of value. If the digits of all columns together need more
+    than 52 bits, each column instead adds a random number for its kind of value.
     """
     digits, sizes = _bin_symbol_numbers_and_distinct_counts(layout)
     if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
@@ -122,10 +122,10 @@ def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | No
     """Return a rule that converts counts of the kinds of value to one whole number, the key.
 
     The key is a whole number that identifies the pattern of an output. A kind of value is, for
-    example, "NaN" or "an ordinary number". The key states how many columns of each class have each
-    kind of value. The key does not state which kind each single column has. If the columns of a
-    class are exchangeable, their order carries no information. Return None if the key needs more
-    than 52 bits.
+    example, "NaN" or "an ordinary number". Columns with equal numbers in `classes` form a class.
+    The key states how many columns of each class have each kind of value. It does not state the
+    kind of value in a single column. If the columns of a class are exchangeable, their order
+    carries no information. Return None if the key needs more than 52 bits.
     """
     digits, sizes = _bin_symbol_numbers_and_distinct_counts(layout)
     radix, adds = 1, np.zeros(digits.shape)
@@ -140,7 +140,7 @@ def code_kind_counts_per_class(layout: ColumnBins, classes: Ints) -> Coding | No
 
 
 def _bin_symbol_numbers_and_distinct_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
-    """Assign numbers from 0 to the symbols of each column.
+    """Number the symbols (kinds of value) of each column from 0 upwards.
 
     Return the number of each bin's symbol, shape `(columns, most bins of a column)`, and the number
     of different symbols of each column.
@@ -168,8 +168,8 @@ class Part(NamedTuple):
     """A set of columns of the outputs that depend on each other, but not on other columns.
 
     Args:
-        columns: indices of those columns of the set in which more than one kind of value occurs.
-            None means all columns.
+        columns: indices of the columns in the set in which more than one kind of value occurs. None
+            means all columns.
         valued: True if a column of the set has ordinary values. An ordinary value is finite, and it
             is not one of the frequent values.
     """
@@ -216,14 +216,14 @@ class Patterns(NamedTuple):
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """Return the share of pilot outputs whose pattern (kinds of value) is in this object."""
+        """Return the share of pilot outputs that have one of these patterns (kinds of value)."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
         """Return the weight of each pattern in the score, in units of the log-likelihood ratio.
 
-        The columns are divided into sets that do not depend on each other. In the columns of a set,
-        a pattern prescribes the kinds of value. Consider the share of outputs with these kinds of
+        The columns are divided into sets that do not depend on each other. A pattern states the
+        kind of value in each column of a set. Consider the share of outputs with these kinds of
         value. The weight of the set is ln(share on x / share on x'), shrunk towards 0 to allow for
         chance. The weight of the pattern is the sum of the weights of all sets.
         """
@@ -239,9 +239,9 @@ class Patterns(NamedTuple):
 
         Patterns in one group use the same weights of bins.
 
-        Some columns depend on a column with ordinary values. Two patterns are in one group if they
-        have the same kinds of value in all these columns. An ordinary value is a finite value that
-        is not a frequent one. All rare patterns are in group 0.
+        Two patterns are in one group if they have the same kinds of value in all columns that
+        depend on a column with ordinary values. An ordinary value is a finite value that is not a
+        frequent one. All rare patterns are in group 0.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
@@ -268,7 +268,7 @@ class Patterns(NamedTuple):
 
 
 def _dependent_column_sets(coding: Coding, layout: ColumnBins, samples: list[Array]) -> list[Part]:
-    """Divide the columns with symbols into sets that do not depend on each other.
+    """Divide the columns with several kinds of value into sets that do not depend on each other.
 
     Two columns are in one set if they are dependent on x or on x'.
     """
@@ -288,8 +288,8 @@ def _dependent_column_sets(coding: Coding, layout: ColumnBins, samples: list[Arr
 def _bin_codes_and_code_counts(layout: ColumnBins) -> tuple[Ints, Ints]:
     """Return a small whole number (a letter) for each bin, and the number of letters per column.
 
-    The bins of ordinary values have four letters, one for each quarter of these bins. Each other
-    symbol has its own letter.
+    The bins of ordinary values have four letters, one for each quarter of these bins. Each frequent
+    value, each infinity and NaN has its own letter.
     """
     ordinary, symbols = layout.ordinary_bins(), layout.split_by_column(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
@@ -306,8 +306,9 @@ def _pattern_keys(rows: Array, layout: ColumnBins, coding: Coding) -> Words:
 
 
 def _flag_dependent_pairs(columns: Ints, sizes: Ints) -> Flags:
-    """Find pairs of dependent columns with a chi-square test on combinations of two letters.
+    """Find pairs of dependent columns with a chi-square test of the table of their letters.
 
+    The table counts each combination of a letter of one column and a letter of the other column.
     The test uses the combinations with an expected count of at least 1.
 
     Args:
@@ -433,7 +434,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
 
 
 def _fit_scores_without_patterns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
-    """Yield scores without patterns: sums of the weights of the columns' bins."""
+    """Yield scores that are sums of weights of bins and do not use patterns (kinds of value)."""
     classes = classes_by_input_values(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
@@ -482,9 +483,9 @@ def _pattern_scores_simple_to_detailed(
 ) -> Iterator[AdditiveScore]:
     """Yield up to three scores of the patterns, from the simplest to the most detailed.
 
-    The first score is the weight of the pattern. The second adds weights of ordinary values that
-    all patterns share. The third has separate weights of ordinary values for each group of
-    patterns.
+    The first score is the weight of the pattern. The second score adds weights for the bins of
+    ordinary values. These weights are the same for all patterns. In the third score, each group of
+    patterns has separate weights for these bins.
     """
     keys, weights = patterns.coding.keys, patterns.weights()
     start, none = (layout, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
@@ -513,7 +514,7 @@ def _bin_log_ratios_given_non_atom(sides: list[Floats], classes: Ints) -> Floats
 
 
 def _shrunken_weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Floats:
-    """Compute weights for each group of patterns: the common weights plus shrunken differences."""
+    """Compute weights for each group of patterns: `usual`, plus the shrunken difference from it."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
@@ -526,7 +527,7 @@ def _shrunken_weights_by_pattern_group(sides: list[Floats], usual: Floats) -> Fl
 
 
 class _TabulatedScore(Merged):
-    """Base class of a record with a table that is computed from its fields."""
+    """Base class of scores that keep a table, computed from the fields of the score."""
 
     __slots__ = ("_table",)
     _table: Any
@@ -592,8 +593,8 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     weights: Floats
 
     cost = 100
-    """Approximate nanoseconds per output on a usual machine. It decides only between equal
-    scores."""
+    """Approximate time to compute the score, in nanoseconds per output. It matters only if two
+    scores are equally good."""
 
     def __post_init__(self) -> None:
         """Make the arrays read-only, and check that they match each other."""
@@ -631,8 +632,8 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         """Return the score with the given bins and weights.
 
         The pattern of an output is a whole number: the sum of the entries of `keys` for the bins
-        that contain the values of the output. Patterns of weight 0 in group 0 are left out of the
-        score, since they do not change it.
+        that contain the values of the output. Patterns of weight 0 in group 0 are left out, because
+        they do not change the score.
 
         Args:
             layout: the columns of the score and their bins.
@@ -703,21 +704,21 @@ class Additive(ScoreAttack):
     feature is divided into bins, and each bin has a weight. The score is the sum of the weights of
     the bins that contain the features. To compute the weights, the attack makes two histograms of
     each feature, one on x and one on x'. The histograms contain outputs from the pilot (the first
-    draws, on which the event is chosen). The weight of a bin is the logarithm of its share on x
-    divided by its share on x'. The attack shrinks the weights towards 0. The attack merges
-    neighbouring bins if chance can explain the difference of their weights.
+    draws, on which the event is chosen). The weight of a bin is ln(share of the bin on x / share of
+    the bin on x'). The attack shrinks the weights towards 0. The attack merges neighbouring bins if
+    chance can explain the difference of their weights.
 
     The pattern of an output can be one more feature. The pattern states which entries are NaN,
-    infinite or equal to a frequent value, and the frequent value of each such entry. If a column
-    has only a few values, the pattern contains the values of this column. For all other entries,
-    the weights of the bins can be different for each pattern.
+    infinite or equal to a frequent value. If an entry equals a frequent value, the pattern also
+    states which one. If a column has only a few values, the pattern contains the values of this
+    column. For all other entries, the weights of the bins can be different for each pattern.
 
-    The attack makes several scores of this form. The simplest score has two bins per column.
-    Columns with the same entry of x and the same entry of x' share these bins. The most detailed
-    score has separate weights for every pattern. The attack chooses one of these scores and its
-    threshold on further pilot draws, which the histograms do not contain. If the entries or the
-    increments of the noise are independent, the event is the optimal test, up to the width of the
-    bins. For discrete outputs with few patterns, the event is always optimal.
+    The attack makes several scores of this form. The simplest score has two bins per column. Two
+    columns share these bins if their entries of x are equal and their entries of x' are equal. The
+    most detailed score has separate weights for every pattern. The attack chooses one of these
+    scores and its threshold on further pilot draws, which the histograms do not contain. If the
+    entries or the increments of the noise are independent, the event is the optimal test, up to the
+    width of the bins. For discrete outputs with few patterns, the event is always optimal.
 
     Two floats count as one value if they can be the same real number with different rounding
     errors. NaN and infinities are allowed. The attack does not apply to outputs that are not

@@ -24,11 +24,11 @@ _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
 }
 LARGEST_WHOLE: Final = 2.0**53
 _CACHED_NUMBERS: Final = 2**17
-"""Numbers that fit into the cache."""
+"""Number of array entries that fit into the processor cache."""
 SLICE_NUMBERS: Final = 2**18
-"""Numbers in a slice of columns; a slice is copied before it is sorted or converted."""
+"""Approximate number of entries in a block of columns. A block is copied before it is sorted."""
 _MAX_COMPARED_ROWS: Final = 2**13
-"""Rows of each side that are used to rank columns."""
+"""Largest number of rows on x, and also on x', that are used to rank columns."""
 _REPEAT_SAMPLE_ROWS: Final = 2**13
 _MIN_MEAN_REPEATS: Final = 8
 

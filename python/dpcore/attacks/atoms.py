@@ -12,14 +12,14 @@ from .grains import APART, NEAR, Tolerance, classify_gaps, tolerances_at
 
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
-"""Rows of a pilot that are searched for atoms. In more rows, float32 values coincide by chance."""
+"""Number of rows that are searched for atoms. With more rows, float32 values coincide by chance."""
 _MAX_RUN_TOLERANCES: Final = 512.0
-"""Widest gap in a cluster of values, in tolerances: a long computation leaves such clusters."""
+"""Widest gap between values of one cluster, in tolerances. Long computations cause such gaps."""
 MAX_CLUSTER_TOLERANCES: Final = 32.0
-"""A cluster wider than this many tolerances counts as a continuum at a very large scale."""
+"""A cluster of values wider than this many tolerances counts as a continuum, not as one value."""
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
-"""An atom holds at least `_MIN_ATOM_COUNT` values and at least one value in this many."""
+"""An atom contains at least `_MIN_ATOM_COUNT` values, and at least one of this many values."""
 
 
 def take_head_rows(rows: Array) -> Array:

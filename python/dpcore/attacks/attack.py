@@ -37,26 +37,26 @@ from .grains import EXACT, Tolerance, column_tolerances, estimate_rounding
 from .parts import DERIVED, Part, Parts, cache_parts
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
-"""Tail probabilities for the limits of the pilot's rates (see `Goal.predict`).
+"""Tail probabilities of confidence limits that are computed from the pilot (see `Goal.predict`).
 
 The first is small, because the best of hundreds of thresholds is chosen, and one of so many rare
 events can look good by chance."""
 _ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
-"""Factor and margin of a remark on rounding. It appears if the merit without rounding exceeds the
-factor times the merit of the chosen event plus the margin."""
+"""Factor and margin. The report remarks on rounding if the bound without rounding exceeds the bound
+of the chosen event, multiplied by the factor and increased by the margin."""
 _LOWERED_CAUTION_PENALTY: Final = 1000.0
-"""Penalty on the merit of an event that passes only with less caution; it is ranked last."""
+"""Number subtracted from the merit of an event that needs less caution, to rank this event last."""
 _MIN_GAP_SPREADS: Final = 3.0
 """A gap between the sides is wide if it is longer than this many times the spread of either side.
 For Laplace noise the pilot spreads over 12 scales, and fewer than one output in 10^9 crosses such
 a gap."""
 _MAX_GAP_ERRORS: Final = 0.25
-"""Largest share of outputs that may lie on the wrong side of a threshold near such a gap."""
+"""Largest share of outputs that may lie on the wrong side of a threshold near a wide gap."""
 _GAP_MERIT_RATIO: Final = 0.9
-"""Least share of the usual choice's merit that an event in a gap must reach; rounding lowers it."""
+"""An event with a threshold in a gap must have at least this share of the best expected bound."""
 _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
-"""Number of lower levels of caution without a penalty, for a part of at most two thresholds."""
+"""Number of steps to less caution without a penalty, for scores with at most two thresholds."""
 
 CrossScored = tuple[Score, Floats, Floats] | None
 """A score with its values on x and on x'. Each value comes from a fit that did not use its row."""
@@ -74,8 +74,8 @@ class Goal:
         trials: number of outputs on x, and also on x', that the audit will count.
         delta: delta of the claim (epsilon, delta).
         confidence: confidence of the certified bound.
-        caution: error probabilities of the limits from which a bound is predicted. The audit tries
-            the probabilities in this order until the predicted bound of an event is positive.
+        caution: error probabilities of the limits that are used to predict a bound. The audit tries
+            these probabilities in order until the predicted bound of an event is positive.
         claim: the claim if it is a privacy curve, such as zCDP. None for a claim (epsilon, delta).
         is_total_variation: True if the claim has epsilon 0. In this case, the certified bound is a
             lower bound on delta.
@@ -121,9 +121,9 @@ class Choice:
         counts: counts of the event in the pilot outputs (first draws). `counts.k` is the count on
             x.
         is_clear: True if a wide gap separates pilot scores on x from pilot scores on x'.
-        rounding: the best choice if rounding is ignored. None if this choice is not clearly better.
-        farther: a choice with a threshold farther in the tail, predicted by lines that are fitted
-            to the tail. None if no such choice is good.
+        rounding: the best choice if rounding is ignored. None if it is not clearly above `merit`.
+        farther: a choice with a threshold farther in the tail than `event`. Lines that are fitted
+            to the tail predict its bound. None if no such choice is good.
     """
 
     event: Above
@@ -136,7 +136,7 @@ class Choice:
 
     @property
     def counted(self) -> Above | Never:
-        """The event to count: `event`, or an event that never happens if `merit` is -infinity."""
+        """The event to count, or an event that never happens if the expected bound is -infinity."""
         return Never() if self.merit == -math.inf else self.event
 
 
@@ -179,7 +179,7 @@ def score_tolerance(
 
     If the score has a true attribute `merged`, rounding does not change the score, and the result
     is `EXACT`. If the score has a method `rounding`, this method computes the result from `grains`,
-    the column tolerances. Otherwise, the values on x and x' and the largest of `grains` are used.
+    the column tolerances. Otherwise, it is estimated from the values, plus the largest of `grains`.
     """
     if score_attribute(score, "merged"):
         return EXACT
@@ -191,7 +191,7 @@ def score_tolerance(
 
 
 def inapplicable_error(attack: Any, outputs: Array) -> ValueError:
-    """Return a ValueError with the message that this attack does not apply to these outputs."""
+    """Return a ValueError whose message states that the attack does not apply to the outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
     return invalid("attack", requirement, shape)
@@ -281,9 +281,9 @@ def _choose_threshold(
 ) -> Choice:
     """Return the best of m thresholds, together with the best threshold if rounding is ignored.
 
-    `below` are counts of values, shape `(2, 3, m)`: on x and on x', and below each threshold minus
-    its tolerance, below it, and below it plus its tolerance. `finite` is the number of values on x
-    and on x' that are not NaN, and `sizes` is the number of all values.
+    `below` counts values below a limit, shape `(2, 3, m)`. Axis 0 is x and x'. Axis 1 is the limit:
+    a threshold minus its tolerance, the threshold, or the threshold plus its tolerance. `finite` is
+    the number of values on x and on x' that are not NaN, and `sizes` is the number of all values.
     """
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _make_counts(0, 0, sizes))
@@ -304,7 +304,7 @@ def score_ns(choice: Choice) -> int:
 
 
 merit_of: Final = attrgetter("merit")
-"""Merit of a choice, as a sort key."""
+"""Function that returns the merit (expected bound) of a choice, for sorting."""
 
 
 def rank_of(choice: Choice) -> tuple[int, int]:
@@ -368,7 +368,7 @@ def _move_into_gap(choice: Choice, sides: tuple[Array, Array]) -> Choice:
 
 
 def rounding_remark_limit(merit: float) -> float:
-    """Return the limit above which the report mentions an event whose bound ignores rounding.
+    """Return the expected bound above which the report mentions an event that ignores rounding.
 
     `merit` is the expected bound of the event that is chosen with rounding.
     """
@@ -380,9 +380,9 @@ def _choose_above_or_below_event(
 ) -> Choice:
     """Return the best of the events "above" and "below" m thresholds of a score.
 
-    `points` are the thresholds, and `sizes` is the number of values on x and on x'. `hits` are the
-    least, the counted and the largest number of outputs in each event, if rounding moves the
-    values. Each has the rows: above on x, above on x', below on x, below on x'.
+    `points` are the thresholds, and `sizes` is the number of values on x and on x'. `hits` are
+    three arrays: the least number of outputs in each event if rounding moves values, the counted
+    number, and the largest number. Their rows are above on x, above on x', below on x, below on x'.
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
@@ -502,7 +502,7 @@ class Pilot(Protocol):
         """Number of pilot draws (the first draws of the audit) on x, and also on x'."""
 
     def outputs(self) -> tuple[Array, Array]:
-        """Return the outputs of the first draws on x and on x' that are kept in memory."""
+        """Return those outputs of the first draws, on x and on x', that are kept in memory."""
 
     def counts(self, event: Event, draws_per_input: int) -> Counts:
         """Count the outputs in an event, in the first `draws_per_input` draws on x and on x'."""
@@ -549,11 +549,11 @@ class AuditAttack(Shown):
     looks_at_floats: ClassVar[bool] = False
     """True if the audit also tests the low-order bits of floats by default."""
     fewest_pilot: ClassVar[int] = 32
-    """Pilot draws on each input below which an audit often does not refute a false claim.
+    """Number of pilot draws on each input. With fewer, an audit may fail to refute a false claim.
 
     For Laplace noise with privacy loss 1, the bound was 0 in 10 % of the audits with 16 pilot draws
-    and in most audits with 2 pilot draws.
-    With 24 draws the results were nearly as good as with more."""
+    and in most audits with 2 pilot draws. With 24 draws, the results were nearly as good as with
+    more draws."""
 
     @property
     def given(self) -> Any:
@@ -608,7 +608,7 @@ class ScoreAttack(AuditAttack):
     __slots__ = ()
 
     parts = True
-    """True if the attack is also fitted on parts of outputs that are not real numbers."""
+    """True if the attack is also fitted on numbers read from outputs that are not real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return scores that are fitted on the first draws, or () if the attack does not apply."""
@@ -655,7 +655,7 @@ class ScoreAttack(AuditAttack):
         """Return scores that combine several numbers of each output. By default, return ().
 
         If the outputs are not arrays of numbers, numbers such as the lengths of strings are read
-        from the outputs. The columns have shape `(size, numbers)` and few distinct values.
+        from the outputs. Both arguments have shape `(size, numbers)` and few distinct values.
         """
         return ()
 
@@ -722,7 +722,7 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
     Args:
         attack: any attack.
-        purpose: the last words of the error message, such as why scores are needed.
+        purpose: the last words of the error message. They state why scores are needed.
 
     Raises:
         ValueError: if the attack makes no scores.
@@ -735,8 +735,8 @@ def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
 def attack_name(attack: AuditAttack) -> str:
     """Return the name of an attack for a report.
 
-    The name is the class. If an option does not have its default, all options follow. If the attack
-    is not defined in dpcore, the name is the name of the function or object.
+    The name is that of the class. If an option does not have its default, all options follow it. If
+    the attack is not defined in dpcore, the name is the name of the function or object.
     """
     stated, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -749,7 +749,7 @@ def attack_name(attack: AuditAttack) -> str:
 class Own(AuditAttack):
     """An attack that calls a user's function to choose the event.
 
-    The pilot counts (of the first draws) decide whether x or x' is in the numerator of the ratio.
+    The counts in the pilot (first draws) decide whether x or x' is in the numerator of the ratio.
 
     Args:
         function: the function `(outputs, outputs_prime, pair) -> event`.

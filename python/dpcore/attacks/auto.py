@@ -25,7 +25,7 @@ _DEFAULT_ATTACKS: tuple[ScoreAttack, ...] = (
     Discriminant(),
 )  # fmt: skip
 _MAX_TABULATED_BYTES: Final = 2**12
-"""Texts longer than this, in bytes, are not tabulated as a whole."""
+"""If an array has texts with more bytes than this, the texts are not tabulated as a whole."""
 
 
 @explain_argument_errors

@@ -22,14 +22,14 @@ from .grains import APART, EXACT, SAME, THREADS, Tolerance, classify_gaps, trans
 
 SHARE: Final = 0.381966011250105
 """Relative place of a threshold in its gap. It is not a simple fraction, because an atom that the
-pilot missed may lie there."""
+pilot missed may lie at such a place."""
 _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
 """Number of ranks at either end that are all tried; later ranks grow by `_RANK_GROWTH`."""
 _RANK_GROWTH: Final = 1.06
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _CONVERTED_NUMBERS: Final = 2**20
-"""Numbers that are converted to float64 in one step."""
+"""Number of array entries that are converted to float64 in one step."""
 
 
 def sorted_no_nan(values: Floats) -> Floats:
@@ -209,7 +209,7 @@ def difference_or_sort_rows(rows: Array, transform: str) -> Floats:
 
 
 def _slice_classes_for_memory(sizes: Ints) -> Iterator[slice]:
-    """Yield slices of consecutive classes, which are copied and sorted in one step.
+    """Yield slices of consecutive classes of columns. Each slice is copied and sorted in one step.
 
     `sizes` is the number of numbers in each class.
     """
@@ -248,8 +248,8 @@ class ColumnBins(NamedTuple):
         offsets: index in `edges` of the first edge of each column. The last entry is `len(edges)`.
             A column with n edges has n + 1 bins, and then one more bin for NaN.
         symbols: the kind of value in each bin, as a number, shape `(len(edges) + 2 * columns,)`.
-            The number is 0 for ordinary values. Each frequent value has a number of its own. If
-            infinities or NaN occur in the sample, they also have numbers of their own.
+            The number is 0 for ordinary values. Each frequent value has a separate number. If
+            infinities or NaN occur in the sample, they also have separate numbers.
         places: for each column, the places of its bins in `symbols`, shape
             `(columns, most bins of a column)`. Rows of columns with fewer bins are filled up with
             -1.
@@ -363,7 +363,7 @@ def classes_by_input_values(pair: Pair, transform: str, columns: int) -> Ints:
     number of columns is m times the number of entries of an input, each input is repeated m times.
     In this case, columns of different repetitions are in different classes, unless an input has
     only one entry. If the number of columns is not a multiple of the number of entries, or if the
-    transform is "sorted", each column is a class of its own.
+    transform is "sorted", each column is a separate class.
     """
     own = np.arange(columns)
     inputs = [_input_numbers_or_empty(side) for side in (pair.x, pair.x_prime)]

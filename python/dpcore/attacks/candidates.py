@@ -46,15 +46,15 @@ Formula = tuple[tuple[str, Any], ...]
 _Deviates = list[tuple[Part, float]]
 
 _COMPARED_OUTPUTS: Final = 2**13
-"""Outputs of each side that are used for comparisons."""
+"""Largest number of outputs on x, and also on x', that are compared."""
 MOST_PARTS: Final = 2**16
 """Largest number of columns that are compared. Further columns are only counted and reported."""
 _MAX_KEPT_PARTS: Final = 64
-"""Parts that are kept after the comparison, or one for every 8 bytes of a regular output."""
+"""Number of parts that are kept. For numeric arrays, one part for every 8 bytes if this is more."""
 _MAX_COUNTED_LETTERS: Final = 64
 """Largest number of different letters that are counted."""
 _MAX_NAMED_MEMBERS: Final = 1024
-"""Members of sets and sequences that are looked for by name, the most frequent ones."""
+"""Number of values whose occurrences in sets or sequences are counted: the most frequent values."""
 _MIN_READABLE_SHARE: Final = 0.5
 """Strings are read as numbers, fields or JSON if at least this share of them can be read so."""
 _MAX_PART_DEPTH: Final = 8
@@ -65,30 +65,30 @@ _FLOAT64_BITS: Final = 53
 _MAX_NUMBER_WORDS: Final = 16
 _FEW_VALUES_LIMIT: Final = 16
 _MIN_MEAN_REPEATS: Final = 8
-"""Other objects are compared whole if they have few distinct values, or if each value occurs this
-often on average."""
+"""Objects of other types are compared as a whole if they have few distinct values, or if each value
+occurs this often on average."""
 _MAX_DERIVED_NUMBERS: Final = 2**20
-"""Numbers of each side for the comparison of bits and remainders."""
+"""Number of array entries on x, and also on x', whose bits and remainders are compared."""
 _DERIVED_MEASURES: Final = ("bit", "modulo")
 _MIN_DERIVED_DEVIATIONS: Final = 6.0
-"""Normal deviates by which a derived column must differ. If 65,536 columns have no difference, this
+"""Least z-score of the difference of a bit or remainder. If 65,536 columns have no difference, this
 happens by chance in one of 15,000 pilots."""
 _MIN_FORM_DEVIATIONS: Final = 2.0
-"""Normal deviates by which a form must differ; it often follows from the value of a number."""
+"""Least z-score of a difference in form. The form of a number often follows from its value."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
 """Number of outputs that show which views of texts and mappings apply."""
 _NO_INPUTS: Final = Pair(None, None)
 """Placeholder inputs for an attack on parts, because the true inputs do not match the parts."""
 _MAX_FITTED_NUMBERS: Final = 2**23
-"""Largest number of numbers per side in the parts on which an attack is fitted."""
+"""Largest number of values per input, in all parts together, on which an attack is fitted."""
 _MAX_COMPARED_OBJECTS: Final = 2**18
 """Largest number of objects per side that are compared whole."""
 _MAX_SINGLE_PARTS: Final = 2
 """Number of parts on which an attack is also fitted separately."""
 _MAX_WHOLE_VALUES: Final = 8
-"""Number of whole values that are tried in addition to their letters."""
+"""Number of flags of the form "the text is ..." that are tried in addition to single letters."""
 _MAX_FORMS: Final = 64
-"""Forms of the objects at one place that are compared, the most frequent ones."""
+"""Number of forms of the objects at one place that are compared: the most frequent forms."""
 _SHOWN_PARTS: Final = 3
 """Number of parts that a report names."""
 
@@ -101,9 +101,9 @@ class _RankedPart:
     is_separate: bool
 
     def rank(self, part: Part) -> tuple[int, int]:
-        """Return a sort key of a part that replaces this one: lower keys are better.
+        """Return the sort key of a part with equal values. The part with the lowest key is kept.
 
-        How easy the part is to read counts only if its values on x and on x' do not overlap.
+        The key depends on the difficulty of the part only if its values on x and x' do not overlap.
         """
         return part.difficulty if self.is_separate else DERIVED + 1, part.cost
 
@@ -155,7 +155,7 @@ class _ColumnScreen:
         self.columns = {candidate.order: self.columns[candidate.order] for candidate in self.kept}
 
     def choose_best_parts(self, *sides: Array) -> Parts:
-        """Return the parts that differ most between x and x', those that are easiest to read first.
+        """Return the parts that differ most between x and x'. The easiest parts to read come first.
 
         Args:
             sides: the outputs on x and on x'. Columns of these outputs are cached, so that they are
@@ -187,9 +187,9 @@ def differing_parts(outputs: Array, outputs_prime: Array, name: str) -> tuple[Pa
 
     Returns:
         The parts that are kept, and a record of how many parts were found and compared. A part is,
-        for example, the length of a string. At most 64 parts are kept. Constant parts and copies of
-        other parts are left out. If an output is a numeric array of b bytes, the limit is the
-        larger of 64 and b/8.
+        for example, the length of a string. At most 64 parts are kept. If an output is a numeric
+        array of b bytes, the limit is the larger of 64 and b/8. Constant parts and copies of other
+        parts are left out.
 
     Raises:
         TypeError: if the outputs are objects from which no number can be read, and if no output
@@ -309,7 +309,7 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
 
 
 def _compare_parts_in_subtree(node: Node, steps: Formula, screen: _ColumnScreen, name: str) -> None:
-    """Compare every part of a node: the values of all outputs at one place.
+    """Compare every part of a node. A node holds the values of all outputs at one place.
 
     Then compare the parts of the nodes inside this node, such as the fields of a record.
     """
@@ -347,7 +347,7 @@ def _unread_letters(held: Items | Array, texts: Strings | None) -> int:
 def _node_parts_and_omissions(
     held: Items | Array, texts: Strings | None, steps: Formula, name: str
 ) -> Iterator[Part | int]:
-    """Yield the parts of a node, without those of inner nodes, and numbers of omitted parts."""
+    """Yield the parts of a node, but not of its inner nodes, and counts of omitted parts."""
     if isinstance(held, Items):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
@@ -393,7 +393,7 @@ def _steps_into_node(
 
 
 def _parts_of_values(array: Array, steps: Formula) -> Iterator[Part]:
-    """Yield the parts of an array of numbers or times with one dimension."""
+    """Yield the parts of a one-dimensional array of numbers or times."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
         return
@@ -461,7 +461,7 @@ def _yield_presence_and_type_flags(bunch: Items, steps: Formula) -> Iterator[Par
 
 
 def _parts_of_objects(bunch: Items, steps: Formula, name: str) -> Iterator[Part | int]:
-    """Yield the parts of Python objects: those that suit the types of the objects."""
+    """Yield the parts of Python objects that suit the types of the objects."""
     kinds = bunch.present
     yield from _yield_presence_and_type_flags(bunch, steps)
     if objects.NUMBER in kinds:
@@ -517,7 +517,7 @@ def _hashable_members(row: Any) -> set[Any]:
 
 
 def _find_dense_intervals(values: Floats, rows: int, steps: Formula) -> Iterator[Part]:
-    """Yield the intervals that contain most float members, on a sequence of finer grids."""
+    """Yield the intervals with the most floats, on several grids from coarse to fine."""
     values = values[np.isfinite(values)]
     if not values.size:
         return
@@ -613,7 +613,7 @@ def _is_json_object_or_array(text: str) -> bool:
 
 
 def _make_object_code_part(values: list[Any], steps: Formula, name: str) -> Part:
-    """Return the part that gives a number to each distinct object without parts.
+    """Return a part that gives a number to each distinct object, for objects without other parts.
 
     Raises:
         TypeError: if the objects cannot be hashed or do not repeat.
@@ -699,7 +699,7 @@ class PartsScore(Record, word="OfParts"):
 
     @property
     def sentences(self) -> tuple[str, str] | None:
-        """Two sentences for reports if this score is a flag (for 1 and for 0), otherwise None."""
+        """Two sentences for reports (score 1, score 0) if this score is a flag, otherwise None."""
         part = self._own_part
         if part is not None:
             return (part.flag_sentence(True), part.flag_sentence(False)) if part.is_flag else None

@@ -1,7 +1,7 @@
 """Scores that are fitted functions of an output: linear discriminants, and log odds of classifiers.
 
-Log odds estimate the log-likelihood ratio. A linear discriminant is the weighted sum of entries
-whose means on x and on x' differ most, relative to its standard deviation.
+Log odds estimate the log-likelihood ratio. A linear discriminant is a weighted sum of entries. The
+weights maximise the difference of the sum's means on x and on x', in standard deviations.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .grains import Tolerance, column_tolerances, weighted_sum_rounding
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
-"""Most products for the moments of one side; at least `_MIN_MOMENT_ROWS` rows are used."""
+"""Largest number of products for moments on one input; `_MIN_MOMENT_ROWS` rows are always used."""
 _MIN_MOMENT_ROWS: Final = 2**12
 _COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
-"""Terms added to the variances, as shares of the mean variance. The last share finds shifts without
-noise; for such shifts a share of 2 % reduced a bound of 9.5 to 0."""
+"""Terms added to the variances, as shares of the mean variance. The last share finds differences in
+columns without noise. For such columns, a share of 2 % reduced a bound of 9.5 to 0."""
 _MIN_COLUMN_SHIFT: Final = 2.0**-1020
 """Least shift of a column without spread; the reciprocal of a smaller shift overflows."""
 _MAX_KEPT_DISCRIMINANTS: Final = 2
@@ -43,16 +43,17 @@ _FOLDS: Final = 4
 """Number of parts of a pilot. Each part is scored with weights fitted on the other parts."""
 _MIN_FOLDED_ROWS: Final = 256
 _MAX_FOLDED_ROWS_PER_COLUMN: Final = 8
-"""Pilot draws per side and column from which half of the draws estimate the direction well."""
+"""Number of pilot draws per input and column. From this number on, half of the draws are enough to
+estimate the weights."""
 _MAX_FLAGGED_ATOMS: Final = 4
-"""Largest number of atoms of one entry that get a separate flag, the most frequent ones."""
+"""Number of frequent values of one entry that get a separate flag: the most frequent ones."""
 _MIN_FLAGGED_SHARE: Final = 0.005
 _MIN_CONTINUOUS_VALUES: Final = 16
 _MIN_CONTINUOUS_PER_ATOM: Final = 4
-"""Number of values that are not atoms, in total and per atom, from which an entry counts as a
-continuum with some atoms."""
+"""Least numbers of values that are not atoms, in total and per atom. With fewer such values, the
+entry counts as discrete."""
 _GRID_WIDTH_TOLERANCES: Final = 256.0
-"""Width of a grid cell in tolerances, if the numbers are spread widely enough."""
+"""Width of a grid cell in rounding tolerances, if the numbers are spread widely enough."""
 
 _GRID_OFFSET: Final = 0.618033988749895
 """Offset of the grid: its boundaries do not lie at simple fractions of its width."""
@@ -62,10 +63,10 @@ _MAX_LOG_ODDS: Final = 50.0
 _BOOSTING_ROUNDS: Final = 60
 _MAX_TREE_LEAVES: Final = 8
 _MIN_LEAF_SAMPLES: Final = 100
-"""Few small trees with full leaves. Scoring takes time for each tree, and larger trees learn only
-noise if the two sides differ by a few per cent."""
+"""Least number of outputs in a leaf. The trees are few and small. Each tree takes time, and larger
+trees learn only noise if x and x' differ by a few per cent."""
 _WEIGHT_DECIMALS: Final = 6
-"""Decimals of a weight on a standardised feature: libraries of linear algebra agree only so far."""
+"""Decimals of a weight on a standardised feature. Further decimals differ between libraries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -247,7 +248,7 @@ def _cross_fit_linear_score(sides: tuple[Rows, Rows]) -> CrossScored:
 
 
 def _varying_column_numbers_and_values(sides: list[Array]) -> tuple[Ints, list[Floats]]:
-    """Return the numbers of the columns that vary, and their values on x and on x'.
+    """Return the indices of the columns that vary, and their values on x and on x'.
 
     NaN and infinities are replaced by the mean of the column. If more than 512 columns vary, those
     with the largest difference of means (in standard deviations) are kept.
@@ -318,7 +319,7 @@ class _PooledCovariance(NamedTuple):
 
 
 def _mean_gap_in_sd(sides: list[Floats], weights: Floats) -> float:
-    """Return the distance of the means of a weighted sum on x and on x', in standard deviations."""
+    """Return how far the means of a weighted sum on x and x' differ, in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(column.var()) for column in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))

@@ -1,11 +1,11 @@
 """Attacks on each coordinate of an output: the majority vote, and one learned set per coordinate.
 
-In the majority vote, each coordinate votes for x or x', with a threshold midway between x_i and
+In the majority vote, coordinate i votes for x or for x'. Its threshold is midway between x_i and
 x'_i. The learned sets are for mechanisms with independent coordinates. For n independent
 coordinates with the same distribution, the privacy loss is n times the loss of one coordinate, and
 every output contains n draws of this coordinate. The counted draws do not prove independence.
 Therefore the user declares independence, and the report prints the declaration with the verdict.
-The pilot (the first draws) can only disprove independence; then the attack raises a ValueError.
+The pilot (the first draws) can disprove independence. In this case, the attack raises a ValueError.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .bins import safe_gap_thresholds, sorted_no_nan
 from .grains import estimate_rounding
 
 LEVEL: Final = 1e-6
-"""Probability that a pilot with independent coordinates is refused, for all tests together."""
+"""Probability that at least one of all tests refuses a pilot with independent coordinates."""
 _MAX_TESTED_NUMBERS: Final = 2**19
 _MAX_TESTED_COLUMNS: Final = 512
 _MIN_TESTED_ROWS: Final = 20
 _MAX_GRID_POINTS: Final = 256
 _MIN_JOINT_MOVES: Final = 200.0
-"""Rows in which two independent coordinates should both leave their most frequent value. With fewer
-rows, rare values that coincide by chance look like a correlation."""
+"""Expected number of rows in which two independent coordinates both differ from their most frequent
+values. If it is smaller, rare values that coincide by chance look like a correlation."""
 
 _MAX_VOTE_PILOT: Final = 2**17
 _UNION_BINS: Final = 64
 _UNION_MERIT_MARGIN: Final = 1.05
-"""Factor by which the expected bound of a union of intervals must exceed a half-line's."""
+"""Factor by which the bound of a union of intervals must exceed the bound of a half-line."""
 _TIE_BREAK_WEIGHT: Final = 1e-9
 _DELTA_ROUNDS: Final = 10
 _MAX_PILOT_ENTRIES: Final = 2**22
@@ -59,9 +59,10 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
     tests together is 1e-6.
 
     - The first test uses the largest rank correlation of two coordinates. The correlation is
-      computed for the values of the coordinates, and again for their distances from the median.
-    - The second test uses the sum of all these correlations, and the sum of their squares. These
-      sums show a weak dependence of many pairs of coordinates.
+      computed for the values of the coordinates. It is computed again for the distances of the
+      values from the median.
+    - The second test uses the sum of all correlations, and the sum of their squares. These sums
+      show a weak dependence of many pairs of coordinates.
     - The third test compares the distribution of each coordinate with the distribution of the other
       coordinates of its group.
 
@@ -92,7 +93,7 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
 
 
 def _make_finite(outputs: Array) -> Floats:
-    """Convert outputs to finite float64 numbers of the same order.
+    """Convert outputs to finite float64 numbers that have the same order as the outputs.
 
     Infinities and NaN become numbers beyond all finite values.
     """
@@ -108,7 +109,7 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _centred_unit_norm_mid_ranks(values: Floats) -> Floats:
-    """Compute the mid-ranks of each column, centred and with norm 1.
+    """Compute the mid-ranks of each column, centred and scaled to Euclidean norm 1.
 
     The ranks of a nearly constant column are set to 0.
     """
@@ -185,11 +186,11 @@ def _make_pilot_error(reason: str, side: str) -> ValueError:
 class MajorityVote(AuditAttack):
     """Attack by majority vote: each entry of an output votes for x or for x'.
 
-    Entry i of the output y votes for x if y_i is nearer to x_i than to x'_i. Otherwise it votes for
-    x'. Entries with x_i = x'_i do not vote. The event is "the majority votes for x" or "the
-    majority votes for x'". The pilot (the first draws of an audit) chooses one of these two events.
-    The attack is very fast, but weak in high dimension. For a correct Laplace mechanism with
-    epsilon 1 and 128 entries, an audit with this attack certifies the bound 0.076.
+    Entry i of the output y votes for x if y_i is nearer to x_i than to x'_i. Otherwise, entry i
+    votes for x'. Entries with x_i = x'_i do not vote. The event is "the majority votes for x" or
+    "the majority votes for x'". The pilot (the first draws of an audit) chooses one of these two
+    events. The attack is very fast, but weak in high dimension. For a correct Laplace mechanism
+    with epsilon 1 and 128 entries, an audit with this attack certifies the bound 0.076.
 
     Source:
         Habernal (2022), section 4, the reconstruction attack.
@@ -231,9 +232,9 @@ class MajorityVote(AuditAttack):
         """Choose the majority event and the direction of the bound, from the pilot (first) draws.
 
         The bound is the logarithm of a ratio of two probabilities of the event. The direction is
-        the input, x or x', whose probability is the numerator. The function `choose` makes the
-        choice. Without pilot draws, the event is "the majority votes for x'", and the direction is
-        x'.
+        the input, x or x', for which this probability is the numerator. The function `choose` makes
+        the choice. Without pilot draws, the event is "the majority votes for x'", and the direction
+        is x'.
         """
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
@@ -334,9 +335,9 @@ class Coordinatewise(AuditAttack):
     information and are left out. For each group the attack learns one set of real numbers. The set
     is a half-line. If a union of intervals has a clearly larger expected bound on epsilon, the set
     is this union instead. The event is "every coordinate lies in the set of its group". Let group g
-    have m_g coordinates. One of the two inputs is chosen for the numerator of the bound. Let p_g be
-    the probability, on this input, that one coordinate of group g lies in the set of the group. Let
-    q_g be the same probability on the other input. Then
+    have m_g coordinates. The attack chooses one of the two inputs for the numerator of the bound.
+    On this input, one coordinate of group g lies in the set of the group with probability p_g. On
+    the other input, this probability is q_g. Then
 
     ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
 
@@ -387,9 +388,9 @@ class Coordinatewise(AuditAttack):
         Raises:
             TypeError: if outputs or pair do not hold real numbers.
             ValueError: if the shapes do not match, if fewer than two outputs are given on x or on
-                x', or if the inputs are equal in every entry. Also if the pilot contradicts the
-                declaration: coordinates are clearly dependent, or coordinates of one group clearly
-                have different distributions.
+                x', or if the inputs are equal in every entry. The error is also raised if the pilot
+                contradicts the declaration: coordinates are clearly dependent, or coordinates of
+                one group clearly have different distributions.
         """
         goal = Goal(10 * max(1, len(np.atleast_1d(outputs))))
         return self.choose(outputs, outputs_prime, pair, goal).event
@@ -438,8 +439,8 @@ class Coordinatewise(AuditAttack):
 class Options(NamedTuple):
     """The sets of numbers that the attack tries for the coordinates of one group.
 
-    Let p be the probability that one coordinate lies in a set, on the input for the numerator of
-    the bound. Let q be this probability on the other input.
+    One of the inputs is chosen for the numerator of the bound. On this input, one coordinate lies
+    in a set with probability p. On the other input, this probability is q.
 
     Args:
         log_p: for each set, a cautious lower limit of ln p.
@@ -469,8 +470,8 @@ def _group_and_count_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int
 def _sets_to_try(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
     """Make the sets that are tried for one group: half-lines, and unions of informative bins.
 
-    The thresholds and the order of the bins come from the first half of the pilot. The limits of
-    the probabilities come from the second half.
+    The thresholds and the order of the bins come from the first half of the pilot. The confidence
+    limits of the probabilities come from the second half.
     """
     most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
@@ -504,9 +505,9 @@ def _sets_to_try(sides: Sequence[Array], group: tuple[int, ...], way: str, goal:
 
 
 def _one_sided_z_scores(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Return by how many standard errors each set is more frequent on the numerator's input.
+    """Return, for each set, the difference of its shares on the two inputs in standard errors.
 
-    The result is 0 for a set that is less frequent on this input.
+    The input for the numerator comes first. A negative difference is replaced by 0.
     """
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
@@ -519,7 +520,7 @@ def _count_in_bins(values: Floats, edges: Floats) -> Floats:
 
 
 def _count_in_sets(values: Floats, thresholds: Floats, edges: Floats, bin_order: Places) -> Floats:
-    """Count the values in each set: below each point, at or above each point, in unions of bins.
+    """Count the values below each threshold, at or above each threshold, and in unions of bins.
 
     Union number i consists of the first i + 1 bins of `bin_order`.
     """
@@ -533,8 +534,8 @@ def _combine_options(
 ) -> tuple[EveryCoordinate, float]:
     """Choose the set of each group; return the event and its expected bound on epsilon.
 
-    If delta is 0, the best set of one group does not depend on the other groups. Otherwise the sets
-    are improved one after the other.
+    If delta is 0, the best set of one group does not depend on the other groups. Otherwise, the
+    function improves the sets one after the other.
     """
     weights = [float(len(group)) for group in groups]
     # -1 stands for the set of all numbers: the group is left out.

@@ -1,11 +1,11 @@
 """Estimates of the distance by which rounding may have moved the numbers of a column.
 
-Two sums that compute the same real number may give floats that differ in their last places. The
-input may determine which of the two sums the code computes. A `Tolerance` is the distance within
+Two computations of the same real number can give floats that differ in their last places. The input
+can determine which of the two computations the code uses. A `Tolerance` is the distance within
 which two numbers of a column may be the same real number. This distance depends on the format to
-which the column was rounded and on the magnitude of the number. Near 0, it depends on the magnitude
-of the terms of a sum. Numbers that were never rounded (integers, multiples of a fixed step) are
-different at any distance.
+which the column was rounded and on the magnitude of the number. For a sum that is close to 0, it
+depends on the magnitude of the terms. Numbers that were never rounded (integers, multiples of a
+fixed step) are different at any distance.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PLACES: Final = 8.0
 _FLOAT64_BITS: Final = 53
 _FORMAT_SAMPLE_NUMBERS: Final = 2**18
 _FORMAT_SAMPLE_ROWS: Final = (512, 4096)
-"""Numbers per side that show the format of a column. The rows have these two limits."""
+"""Smallest and largest number of rows, on x and also on x', that show the format of a column."""
 THREADS: Final = ContextVar("threads", default=1)
-"""Number of threads that measure columns: the threads of the audit, see `use_threads`."""
+"""Number of threads that estimate rounding tolerances (see `use_threads`)."""
 SAME, NEAR, APART = 0, 1, 2
-"""The three kinds of a step between neighbouring values, see `classify_gaps`."""
+"""The three kinds of differences between neighbouring values (see `classify_gaps`)."""
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _tolerance_arrays(grains: Sequence[Tolerance]) -> tuple[Ints, Floats, Floats
 
 
 def _max_sum_changes_by_rounding(grains: Sequence[Tolerance]) -> Floats:
-    """Return, for each column, how much rounding of its number can change a float64 sum."""
+    """Return, for each column, how much the rounding of its numbers can change a float64 sum."""
     bits, middles, absolutes = _tolerance_arrays(grains)
     places = PLACES * _float64_spacing(middles)
     own = np.where(bits > 0, np.ldexp(places, _FLOAT64_BITS - bits), 0.0)
@@ -208,7 +208,7 @@ def classify_gaps(ordered: Floats, grain: Tolerance) -> npt.NDArray[np.int8]:
 
     - `SAME`: the two values are the same real number. They are equal, or both lie in a narrow
       cluster. A narrow cluster has a width of at most 4,096 units in the last place and is far from
-      other values. It occurs if one number is computed in different ways.
+      other values. Such clusters occur if code computes one number in different ways.
     - `NEAR`: the two values may be the same real number, with different rounding errors.
     - `APART`: the two values are different real numbers.
 

@@ -1,9 +1,9 @@
 """Histograms of discrete outputs: the log ratio of the counts of each cell on x and on x'.
 
-Numpy arrays of any type become rows of letters: one small whole number for each column. Whole
-numbers, characters of strings, and bytes are letters already. The letter of a real number is the
-number of its atom (a value of positive probability) or of the bin that contains it. Rounding does
-not change this letter. A cell is a row of letters.
+Numpy arrays of any type become rows of letters. A letter is a small whole number, and each column
+has one letter. Whole numbers, characters of strings, and bytes are letters already. The letter of a
+real number is the number of its atom (a value of positive probability) or of the bin that contains
+it. Rounding does not change this letter. A cell is a row of letters.
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
     "bytes": (bytes, b""),
     "real": (Real, 0),
 }
-"""Class of the objects that have letters of a kind, and the replacement for other objects."""
+"""For each kind of letters, the class of objects that have them, and a value for other objects."""
 _LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _MAX_UNCUT_RANGE: Final = 2**16
-"""Columns of whole numbers with a longer range are cut into words of 16 bits."""
+"""If the range of whole numbers in a column is longer, they are cut into words of 16 bits."""
 _SPECIAL_LETTERS: Final = 3
-"""Number of special letters, the last of a real column: NaN, minus and plus infinity."""
+"""Number of special letters of a column of floats: NaN, minus infinity and plus infinity."""
 _MIN_BINS_WITH_TAILS: Final = 4
 Grid = tuple[float, float]
-"""Width of a cell, and the magnitude up to which this width is used; see `Outcomes`."""
+"""Width of a grid, and the magnitude of floats up to which this width is used (see `Outcomes`)."""
 _GRID_TOLERANCES: Final = 4096.0
 _GRID_OFFSET: Final = 0.618033988749895
-"""Offset of the grid for floats inside objects: its boundaries are not simple fractions."""
+"""Offset of the grid for floats inside objects, so that simple fractions are not at boundaries."""
 _PSEUDO_COUNTS: Final = (1.0, 32.0)
-"""Pseudo-counts that are added to every cell on both sides.
+"""Pseudo-counts that are added to the count of every cell on x, and also on x'.
 
-With 1, a cell that occurs a few times on x only can have the highest score. With 32, a rare cell
-does not have the highest score by chance. The choice of the event decides between the two orders.
+With 1, a cell that occurs a few times on x and never on x' can have the highest score. With 32, a
+rare cell does not have the highest score by chance. The audit uses the pseudo-count that gives the
+better event.
 """
 _MAX_CELLS: Final = 2**16
 _MIN_OUTPUTS_PER_CELL: Final = 8
 """Least number of pilot outputs per cell for which a histogram applies."""
 _MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
-"""Least number of pilot outputs per bin; bins can always be made coarser."""
+"""Least number of pilot outputs per cell with two or more bins. Wider bins hold more outputs."""
 _ALWAYS_ALLOWED_CELLS: Final = 16
-"""This number of cells is always allowed."""
+"""A histogram with at most this number of cells always applies."""
 _BIN_NUMBERS: Final = (1, 2, 4)
 _SCREENED_OUTPUTS: Final = 2**14
 _MAX_CELL_CODE: Final = 2**62
@@ -74,8 +75,8 @@ class LetterEncoder(Record, word="Letters"):
     - "whole" for integers, bools and dates: a letter is the value minus the smallest value;
     - "words" for integers of a wide range: each integer gives four letters, with 16 bits each;
     - "text" and "bytes": each character gives one letter;
-    - "real" for floats: each frequent value has a number, and so has each bin of other values. A
-      letter is such a number.
+    - "real" for floats: each frequent value has a number, and each bin of other values has a
+      number. A letter is such a number.
 
     Args:
         kind: "whole", "words", "text", "bytes" or "real".
@@ -169,9 +170,10 @@ class LetterEncoder(Record, word="Letters"):
     def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
         """Append the letters (small whole numbers) of some columns to the code of each row.
 
-        These are the columns from `first` to `stop - 1`. The code is one number, and each letter is
-        one digit of the code. If a letter is outside of its range in the pilot (the first draws),
-        the code becomes -1. `raw` has the numbers from which the letters are made.
+        The letters of the columns from `first` to `stop - 1` are appended. The code is one number,
+        and each letter is one digit of the code. If a letter is outside of its range in the pilot
+        (the first draws), the code becomes -1. `raw` contains the numbers from which the letters
+        are made.
         """
         unknown = code < 0
         for column in range(first, stop):
@@ -206,7 +208,7 @@ def whole_real_text_or_bytes_kind(outputs: Array) -> str | None:
 
 
 def raw_columns(kind: str, outputs: Array, width: int) -> Array:
-    """Read each output as a row of numbers, from which a score then makes small whole numbers.
+    """Read each output as a row of numbers. A score then converts them to small whole numbers.
 
     Args:
         kind: how the outputs are read: "whole", "words" (each integer gives four columns of 16
@@ -289,7 +291,7 @@ class RealColumn(NamedTuple):
         Each frequent value is an interval. The other values are divided into quantile bins, and a
         frequent value inside a bin divides the bin into several intervals. Return three results.
         The first is the edges of the intervals. The second is a number for each interval; all
-        pieces of a bin have the same number. The third is the count of different numbers, plus
+        pieces of a bin have the same number. The third is how many different numbers exist, plus
         three for NaN and the two infinities.
         """
         cuts, atoms = self.non_atom_quantile_edges(bins), self.atoms
@@ -307,8 +309,8 @@ class RealColumn(NamedTuple):
 def _shares_below_edges(bins: int) -> Floats:
     """Return the share of the values below each edge of the bins.
 
-    The bins have equal shares. From 4 bins on, each tail has two additional edges: if a mechanism
-    adds noise in the wrong place, most of the evidence is in the tails.
+    The bins have equal shares. If there are at least 4 bins, each tail has two additional edges. If
+    a mechanism adds noise in the wrong place, most of the evidence is in the tails.
     """
     tails = np.array([4.0, 16.0]) if bins >= _MIN_BINS_WITH_TAILS else np.empty(0)
     tails = 1.0 / (tails * bins)
@@ -338,7 +340,7 @@ class Outcomes(Merged, word="Outcomes"):
         values: score of each object of the table.
         unit: distance of two neighbouring numbers on the grid. 0 means that floats are not rounded.
         middle: if the absolute value of a float is above `middle`, the distance is `unit` times a
-            power of two, and grows with the float. 0 means that the distance is `unit` for all
+            power of two that grows with the float. If `middle` is 0, the distance is `unit` for all
             floats.
 
     Raises:
@@ -438,10 +440,10 @@ def _nested_floats(items: Iterable[Any]) -> Iterator[float]:
 class Cells(Merged, word="Cells"):
     """A score of an output: the log ratio ``ln((k + a)/(n + a)) - ln((k' + a)/(n' + a))``.
 
-    Each output is converted to a row of small whole numbers, its cell. Let k of n pilot outputs
-    (first draws) on x and k' of n' pilot outputs on x' be in the same cell as the output. The
-    constant a moves the log ratio of rare cells towards 0. If the cell did not occur in the pilot,
-    the score is 0.
+    Each output is converted to a row of small whole numbers, its cell. Suppose that k of n pilot
+    outputs (first draws) on x, and k' of n' pilot outputs on x', are in this cell. The constant a
+    moves the log ratio of rare cells towards 0. If the cell did not occur in the pilot, the score
+    is 0.
 
     A long row does not fit into one 64-bit code. Therefore the columns are divided into groups, and
     the numbers of a group are the digits of one code below 2^62. In each group except the first
@@ -452,9 +454,9 @@ class Cells(Merged, word="Cells"):
         stops: for each group of columns, the index of the first column after the group.
         ends: for each group, the index in `ladders` of the last code of the group, plus 1.
         ladders: codes that occur in the pilot. The codes of the first group come first, in
-            increasing order, then those of the second group, and so on. For each group except the
-            first one, the first digit of a code is the index of the code that the same row has in
-            the previous group.
+            increasing order. Then the codes of the second group follow, and so on. For each group
+            except the first one, the first digit of a code is the index of the code that the same
+            row has in the previous group.
         values: score of each code of the last group. A code of the last group stands for a whole
             row.
 
@@ -509,10 +511,10 @@ class Cells(Merged, word="Cells"):
 class Histogram(ScoreAttack):
     """Attack that compares the counts of each distinct output on x and on x'.
 
-    Each distinct output is a cell of the histogram. The score of an output is the log ratio of its
-    cell's shares on x and on x' in the pilot (the first draws of an audit). The event is "the score
-    is above (or below) a threshold". For discrete outputs and a large pilot, the score is close to
-    the log-likelihood ratio. In this case, the best threshold gives the best event.
+    Each distinct output is a cell of the histogram. The score of an output is ln(share of its cell
+    on x / share of its cell on x') in the pilot (the first draws of an audit). The event is "the
+    score is above (or below) a threshold". For discrete outputs and a large pilot, the score is
+    close to the log-likelihood ratio. In this case, the best threshold gives the best event.
 
     Outputs may be floats, integers, bools, strings, other hashable objects, or rows of such values.
     Floats that differ only by rounding errors count as one value. If floats of a column do not
@@ -606,8 +608,8 @@ def _score_unique_rows(
 ) -> tuple[Cells, ...]:
     """Return scores of the cells (the distinct rows of letters) of the pilot outputs.
 
-    There are at most two scores, with different shrinkage of rare cells. The tuple is empty if
-    there are too many cells: more than 16 and more than one for every `full` outputs.
+    There are at most two scores, with different shrinkage of rare cells. The tuple is empty if the
+    number of cells is above 16 and above the number of outputs divided by `full`.
     """
     total = sum(map(len, sides))
     most = max(_ALWAYS_ALLOWED_CELLS, total / full)
@@ -655,7 +657,7 @@ def _cell_lookup_and_counts(
 
 
 def _most_frequent_codes_and_counts(codes: list[Ints]) -> tuple[Ints, Ints]:
-    """Return the distinct codes (at most 65,536, the most frequent), and counts on x and x'."""
+    """Return the 65,536 most frequent codes (or all codes), and their counts on x and x'."""
     keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:
         frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MAX_CELLS])
@@ -666,7 +668,7 @@ def _most_frequent_codes_and_counts(codes: list[Ints]) -> tuple[Ints, Ints]:
 def _ratios_by_shrinkage(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
     """Return the log ratios of all cells, shrunk with two different constants.
 
-    Only one array is returned if the two arrays put the cells in the same order.
+    If the cells have the same order in both arrays, only the first array is returned.
     """
     n, n_prime = map(len, sides)
     cells = [

@@ -1,12 +1,13 @@
 """The float lattice attack: the lowest bits of a float may reveal the input.
 
-A floating-point sum of input and noise lies on a lattice (the multiples of some 2^-e) that depends
-on the input. Suppose that the input is 1.0 and the output lies in (-1/2, 1/2). The noise then lies
-in (-3/2, -1/2), and input and noise are multiples of 2^-53. Their sum is exact in this range, and
-is also a multiple of 2^-53. If the input is 0.0, the output is equal to the noise, and near 0 the
-noise can be finer than 2^-53. An output with such finer bits cannot come from the input 1.0. The
-privacy loss is infinite for every scale of the noise. Other inputs give other lattices in other
-intervals, and the attack finds them in the pilot (the first draws of an audit).
+A floating-point sum of input and noise lies on a lattice, that is, on the multiples of 2^-e for
+some e. The lattice depends on the input. Suppose that the input is 1.0 and the output lies in
+(-1/2, 1/2). The noise then lies in (-3/2, -1/2), and input and noise are multiples of 2^-53. Their
+sum is exact in this range, and is also a multiple of 2^-53. If the input is 0.0, the output is
+equal to the noise, and near 0 the noise can have bits finer than 2^-53. An output with such bits
+cannot come from the input 1.0. The privacy loss is infinite for every scale of the noise. Other
+inputs give other lattices in other intervals. The attack finds them in the pilot (the first draws
+of an audit).
 """
 
 from __future__ import annotations
@@ -33,25 +34,26 @@ _FRACTION_MASK: Final = (1 << 52) - 1
 
 _COARSEST_EXPONENT: Final = 1023
 _CHUNK_NUMBERS: Final = 2**13
-"""Numbers in a chunk: their temporary arrays fit into the cache."""
+"""Number of array entries processed together. Their temporary arrays fit into the cache."""
 _TRACE_STANDARD_ERRORS: Final = 5.0, 3.5
-"""Standard errors by which shares of fine numbers must differ within bins to count as evidence. The
-first is for any cut, the second for the few dozen cuts that are expected from the arithmetic."""
+"""Least differences, in standard errors, between the shares of fine numbers on x and on x'. The
+first is for any cut, the second for the few dozen cuts that floating-point arithmetic predicts."""
 _MIN_TRACE_VARIANCE: Final = 4.0, 1.0
-"""Least variance of the number of fine outputs: below it, standard errors are not reliable."""
+"""Least variance of the number of fine outputs. Below it, standard errors are unreliable."""
 _UNEXPECTED_CUT_MARGIN: Final = 1.0
-"""Margin by which the expected bound of an unexpected cut must exceed the best expected cut's."""
+"""Margin by which the bound of a cut that arithmetic does not predict must exceed the others."""
 _SIGNIFICAND_BITS: Final = 52, 23
-"""Stored bits of the significand of a double and of a single."""
+"""Stored bits of the significand in double precision and in single precision."""
 _LOW_ORDER_DEPTH: Final = 12
-"""Low-order bits begin this many bits below the spread of the outputs. The density of a law of real
-numbers hardly changes over such a small step, so it cannot produce such evidence."""
+"""Low-order bits begin this many bits below the spread of the outputs. Over such a small step, a
+density of real numbers hardly changes. Therefore it cannot explain a difference of these bits."""
 _COUNT_STANDARD_ERRORS: Final = 2.0
-"""Pilot counts are assumed to be worse than observed by this many standard errors."""
+"""Number of standard errors by which pilot counts are made less favourable than observed."""
 _MAX_OCTAVES_BELOW: Final = 8
-"""Windows end at most this many powers of two below twice the typical distance from a centre..."""
+"""Smallest ends of windows: a typical distance from a centre, halved about this many times. Windows
+with fewer than 2^4 expected numbers are left out."""
 _MAX_OCTAVES_ABOVE: Final = 4
-"""...and this many above. Windows with fewer than 2^4 expected numbers are left out."""
+"""Largest ends of windows: a typical distance from a centre, doubled about this many times."""
 _MAX_ENTRY_GROUPS: Final = 32
 _MAX_TABULATED_ENTRIES: Final = 2**20
 _MAX_TRIED_EXPONENTS: Final = 40
@@ -76,7 +78,7 @@ class FinerThan(Merged, word="FinerThan"):
             because every float64 is a multiple of 2^-1074.
         low: lower end of the interval, in the units of the outputs.
         high: upper end of the interval, above `low`.
-        columns: indices of those entries of an output that the score reads, from 0 in C order.
+        columns: indices (from 0, in C order) of the output entries that the score reads.
         quantifier: "some" if at least one entry in `columns` must satisfy the condition, "every" if
             all of these entries must satisfy it.
 
@@ -163,7 +165,7 @@ class LowBits(Merged, word="LowBits"):
         exponents: exponents t that separate the classes, in increasing order, shape
             `(classes - 1,)`.
         table: weight of each bin and class, shape `(bins, classes)`.
-        columns: indices of those entries of an output that the score reads, from 0 in C order.
+        columns: indices (from 0, in C order) of the output entries that the score reads.
 
     Raises:
         TypeError: if a field has the wrong type.
@@ -261,13 +263,14 @@ class FloatLattice(ScoreAttack):
 
     Entries of the output with equal (x_i, x'_i) form a group. For each group, the attack counts the
     entries of the pilot outputs (the first draws of an audit) in a table. The rows of the table are
-    intervals. An end of an interval is 0, x_i or x'_i, or a number at a distance of 2^j from one of
-    these three numbers. The columns are the exponents of the lowest set bit. The attack tries the
-    events "the entry is in this interval and is not a multiple of 2^-e". The events with the
-    largest expected bounds on epsilon give one score each. One more score is a sum of log ratios
-    from the whole table. The attack does not use the probabilities of the intervals. It compares
-    only the shares of the exponents within each interval. Therefore a positive bound shows a fault
-    of the floating-point implementation, and not of the mechanism in exact arithmetic.
+    intervals. An end of an interval is 0, x_i, x'_i, a number at a distance of 2^j from one of
+    these three numbers, or an extreme pilot entry. The columns of the table are the exponents of
+    the lowest set bit. The attack tries the events "the entry is in this interval and is not a
+    multiple of 2^-e". Each of the events with the largest expected bounds on epsilon gives one
+    score. One more score is a sum of log ratios from the whole table. The attack does not use the
+    probabilities of the intervals. It compares only the shares of the exponents within each
+    interval. Therefore a positive bound shows a fault of the floating-point implementation, and not
+    of the mechanism in exact arithmetic.
 
     If the shares do not differ clearly between x and x', the attack returns a score that is always
     0. The bound on epsilon is then 0. This happens for the snapping mechanism, for discrete
@@ -275,7 +278,7 @@ class FloatLattice(ScoreAttack):
     outputs that are not floats. Values of float32 that are stored as float64 are treated like
     float32. If more than 32 groups exist, all entries are put into one group. All entries are also
     put into one group if an input does not have as many entries as an output. In this second case,
-    each entry gets a table of its own too, provided that an output has at most 32 entries.
+    if an output has at most 32 entries, each entry also gets a separate table.
 
     Source:
         Mironov (2012), "On significance of the least significant bits for differential privacy";
@@ -336,7 +339,7 @@ class Table(NamedTuple):
 
 
 def _group_entries_by_input_values(outputs: Array, pair: Pair) -> Sequence[_Group]:
-    """Return groups of entries that share one table of counts, each with its (x_i, x'_i)."""
+    """Return groups of entries, each with its (x_i, x'_i). A group shares one table of counts."""
     dim = outputs.size // len(outputs)
     x, x_prime = (_input_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
     if x is None or x_prime is None:
@@ -372,7 +375,7 @@ def _count_by_interval_and_lowest_bit(
 
 
 def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
-    """Return possible ends of the intervals: each centre, and powers of two away from it."""
+    """Return ends of intervals: centres, centres plus or minus 2^j, and the pilot's extremes."""
     if finite.size == 0:
         return np.array([-1.0, 1.0])
     bounds = [np.array(centres)]
@@ -391,10 +394,11 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
 
 
 def _choose_lowest_bit_exponents_to_try(exponents: Ints, finite: Floats) -> Ints:
-    """Return exponents of the lowest set bit that are tried as limits between fine and coarse.
+    """Return the exponents e that the attack tries in "the number is not a multiple of 2^e".
 
-    Each exponent is far below the spread of the numbers: half the width of the middle 98 %. Enough
-    numbers have a smaller exponent, and enough numbers have this exponent or a larger one.
+    The value 2^e is far below the spread (half the width of the middle 98 % of the numbers). In
+    enough numbers the exponent of the lowest set bit is below e, and in enough numbers it is at
+    least e.
     """
     ends = np.quantile(finite, (0.01, 0.99), method="nearest") if finite.size else np.zeros(2)
     spread = float(ends[1] / 2.0 - ends[0] / 2.0)
@@ -465,9 +469,9 @@ def _predict_cuts_from_rounding(table: Table, first: Places, last: Places, side:
 
     A cut is an event "in this interval and not a multiple of 2^-e". Let w be the number of stored
     bits of the significand. Let b be the input on which the outputs are multiples, and a the other
-    input. Noise of magnitude above 2^j is a multiple of 2^(j - w). The sum of b and this noise is
-    also such a multiple if its magnitude is below 2^j. An output within 2^j of a can come from a
-    with noise below 2^j, and this noise can have finer bits.
+    input. Noise of magnitude above 2^j is a multiple of 2^(j - w). If the sum of b and this noise
+    has a magnitude below 2^j, the sum is also a multiple of 2^(j - w). On the input a, noise below
+    2^j gives an output within 2^j of a, and such noise can have finer bits.
     """
     is_expected = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
     if len(table.ends) < 2:
@@ -488,7 +492,7 @@ def _predict_cuts_from_rounding(table: Table, first: Places, last: Places, side:
 def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
     """Sum counts over the bins of every window (from bin `first` to bin `last - 1`).
 
-    The bins are the last axis but one of `counts`.
+    The bins are on the second-to-last axis of `counts`.
     """
     sums = np.insert(counts.cumsum(axis=-2), 0, 0.0, axis=-2)
     return np.asarray(sums[..., last, :] - sums[..., first, :])
@@ -503,11 +507,11 @@ def _log_ratio_lower_limit(hits: Floats, hits_prime: Floats) -> Floats:
 def _off_lattice_z_scores_and_variances(
     below: Floats, whole: Floats, first: Places, last: Places
 ) -> tuple[Floats, Floats]:
-    """Test whether fine numbers are more frequent on x; return the excess and its variance.
+    """Test whether fine numbers are more frequent on x than on x'; return z-scores and variances.
 
-    A fine number is one that is not a multiple of 2^-e. The excess is given in standard errors.
-    Each bin is a 2 x 2 table (x or x', fine or not) with fixed margins. Therefore the result does
-    not depend on the probabilities of the bins.
+    A fine number is one that is not a multiple of 2^-e. The z-score is the excess of fine numbers
+    on x over the expected number, in standard errors. Each bin is a 2 x 2 table (x or x', fine or
+    not) with fixed margins. Therefore the result does not depend on the probabilities of the bins.
 
     Source:
         Mantel and Haenszel (1959), with their correction of one half.

@@ -1,8 +1,8 @@
 """Python objects in outputs: functions that read numbers, strings and entries from many objects.
 
 An `Items` holds the objects at one place of many outputs: one object per output, or `ABSENT`. A
-kind is a class of types, such as numbers, strings or sequences. An `Items` list groups its objects
-by kind once. Therefore each function needs only one pass over the objects of one kind.
+kind is a group of types, such as numbers, strings or sequences. An `Items` determines the kind of
+each object once. Therefore each function needs only one pass over the objects of one kind.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from ..records import Array, Flags, Floats, Ints
 from .arrays import Places
 
 _MAX_UNCUT_CHARACTERS: Final = 256
-"""Longest strings that are kept whole; of longer strings only both ends are kept as numbers."""
+"""Largest length of strings that are coded as a whole. Of longer strings, the ends are coded."""
 _END_CHARACTERS: Final = 1024
-"""Characters kept at either end of long strings: more than any part reads."""
+"""Number of characters that are coded at each end of a long string."""
 _FROM_END: Final = slice(None, -_END_CHARACTERS - 1, -1)
 _COUNTS_BEFORE_TABLE: Final = 2
 """Number of values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
 """Letters that may separate the fields of a text."""
 NO_LETTER: Final = -1.0
-"""The letter at a place beyond the end of the string."""
+"""The code of a character at a place beyond the end of the string."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ class _AbsentType:
 
 
 ABSENT: Final = _AbsentType()
-"""Value for an output that has no such place."""
+"""Value for an output that does not have an object at the place."""
 
 NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER, RAISED = range(9)
 """The kinds of objects."""
@@ -170,7 +170,7 @@ MISSING: Final = -1
 """The kind of `ABSENT`."""
 
 WORD: Final = 32
-"""Bits of a word of a whole number."""
+"""Number of bits in a word (a piece of a whole number)."""
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
@@ -282,7 +282,7 @@ class Items:
         self._compared = 0
 
     def items_of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Return the indices of the objects of one kind in this list, and these objects.
+        """Return the indices of the objects of one kind in this `Items`, and these objects.
 
         A kind is one of the constants of this module, such as `NUMBER`, `TEXT` or `SEQUENCE`.
         """
@@ -293,7 +293,7 @@ class Items:
         return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def placed_numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Return the indices of the numbers (real or complex) in this list, and these numbers."""
+        """Return the indices of the (real or complex) numbers in this `Items`, and the numbers."""
         where, values_found = self.items_of_kind(NUMBER)
         try:
             return where, np.array(values_found, dtype=np.float64)
@@ -303,7 +303,10 @@ class Items:
 
     @functools.cached_property
     def type_of_each_as_text(self) -> list[str | None]:
-        """The type of each object in this list as text, such as 'float'. None if it is absent."""
+        """The type of each object in this `Items` as text, such as 'float'.
+
+        The entry is None for an object that is `ABSENT`.
+        """
         items = self._returned
         classes: set[Any] = set(map(type, items))
         has_one = len(classes) == 1 and not any(map(can_instances_differ_in_type_text, classes))
@@ -314,7 +317,7 @@ class Items:
 
     @functools.cached_property
     def placed_integers(self) -> tuple[Places, list[int]]:
-        """The indices of the integers in this list, and a list of these integers."""
+        """The indices of the integers in this `Items`, and a list of these integers."""
         where, numbers = self.items_of_kind(NUMBER)
         classes: set[Any] = set(map(type, numbers))
         integral = {number for number in classes if issubclass(number, Integral)}
@@ -324,7 +327,7 @@ class Items:
         return where, list(map(int, numbers))
 
     def placed_integer_32_bit_words(self, word_index: int) -> tuple[Places, Floats]:
-        """Return the indices of the integers in this list, and 32 bits of each integer.
+        """Return the indices of the integers in this `Items`, and 32 bits of each integer.
 
         The 32 bits are returned as a number. They start at bit `32 * word_index` of the integer, in
         two's complement.
@@ -334,7 +337,7 @@ class Items:
         return where, np.array([float((whole_number >> shift) & mask) for whole_number in whole])
 
     def placed_int_bits(self, bit_index: int) -> tuple[Places, Floats]:
-        """Return the indices of the integers in this list, and the bit `bit_index` of each one.
+        """Return the indices of the integers in this `Items`, and the bit `bit_index` of each one.
 
         Bits are counted from the lowest one, in two's complement. Each bit is 0.0 or 1.0.
         """
@@ -350,7 +353,7 @@ class Items:
         return np.unpackbits(table, axis=1, bitorder="little")
 
     def convert_items(self, kind: str) -> list[Any]:
-        """Convert each object in this list to another form, such as parsed JSON or its keys.
+        """Convert each object in this `Items` to another form, such as parsed JSON or its keys.
 
         `kind` names the form. If an object does not have this form, the result for it is `ABSENT`.
         """
@@ -360,11 +363,11 @@ class Items:
         return self._pad_values_with_absent(where, [parse_item(item, kind) for item in items])
 
     def longest_bits(self) -> int:
-        """Return the number of bits of the longest integer in this list."""
+        """Return the number of bits of the longest integer in this `Items`."""
         return max((number.bit_length() for number in self.placed_integers[1]), default=0)
 
     def placed_texts(self, kind: int) -> tuple[Places, Strings]:
-        """Return the indices of the strings (or bytes) in this list, and these strings."""
+        """Return the indices of the strings (or bytes) in this `Items`, and these strings."""
         if kind not in self._texts:
             where, texts = self.items_of_kind(kind)
             plain = list(map(bytes, texts)) if kind == BYTES else texts
@@ -373,13 +376,13 @@ class Items:
 
     @functools.cached_property
     def placed_sequences(self) -> tuple[Places, list[Sequence[Any]]]:
-        """The indices of the sequences and arrays in this list, and these sequences as lists."""
+        """The indices of the sequences and arrays in this `Items`, and these sequences as lists."""
         where, rows = self.items_of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, rows))
         return where, rows if classes <= _BUILTIN_SEQUENCES else list(map(to_list_or_tuple, rows))
 
     def entries_at_place(self, number: int) -> list[Any]:
-        """Return the entry with the index `number` of each sequence in this list.
+        """Return the entry with the index `number` of each sequence in this `Items`.
 
         Entries are counted from 0. Negative numbers count from the end of the sequence. The result
         is `ABSENT` if an object is not a sequence or is too short.
@@ -391,7 +394,7 @@ class Items:
         )
 
     def iterate_places(self, from_end: bool = False) -> Iterator[list[Any]]:
-        """Yield the first entry of each sequence in this list, then the second entry, and so on.
+        """Yield the first entry of each sequence in this `Items`, then the second entry, and so on.
 
         Each result is a list with one element per output. The element is `ABSENT` if the output has
         no such entry. If `from_end` is True, the entries are counted from the end.
@@ -402,7 +405,7 @@ class Items:
             yield self._pad_values_with_absent(where, list(column))
 
     def nested_entries_at(self, index: Any) -> list[Any]:
-        """Return the entry of each nested sequence in this list at an index such as `(1, 0)`."""
+        """For each nested sequence in this `Items`, return the entry at an index like `(1, 0)`."""
         items = self.items
         for place in np.atleast_1d(index).tolist():
             items = Items(items).entries_at_place(place)
@@ -410,7 +413,7 @@ class Items:
 
     @functools.cached_property
     def placed_mappings(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """The indices of the mappings in this list, and these mappings.
+        """The indices of the mappings in this `Items`, and these mappings.
 
         A data class is converted to the mapping of its fields, and a data frame to the mapping of
         its columns.
@@ -419,12 +422,12 @@ class Items:
         return where, list(map(table_or_dataclass_mapping, maps))
 
     def values_under_key(self, key: Any) -> list[Any]:
-        """Return the value under the key `key` of each mapping in this list, or `ABSENT`."""
+        """Return the value under the key `key` of each mapping in this `Items`, or `ABSENT`."""
         where, maps = self.placed_mappings
         return self._pad_values_with_absent(where, [mapping.get(key, ABSENT) for mapping in maps])
 
     def find_equal_items_of_same_type(self, value: Any) -> Flags:
-        """Return, for each object in this list, whether it equals `value` and has its class."""
+        """Return, for each object in this `Items`, whether it equals `value` and has its class."""
         self._compared += 1
         if self._compared == 1:
             return np.array([type(item) is type(value) and item == value for item in self.items])
@@ -435,7 +438,7 @@ class Items:
         return Members([((type(item), item),) for item in self.items])
 
     def placed_set_or_sequence_members(self, kind: int) -> tuple[Places, Members]:
-        """Return the indices of the sequences (or sets) in this list, and their members."""
+        """Return the indices of the sequences (or sets) in this `Items`, and their members."""
         if kind not in self._members:
             where, rows = self.placed_sequences if kind == SEQUENCE else self.items_of_kind(kind)
             self._members[kind] = where, Members(rows)
@@ -450,7 +453,7 @@ class Items:
         return spread
 
     def lengths(self) -> Floats:
-        """Return the length of each object in this list: its number of characters or members.
+        """Return the length of each object in this `Items` (number of characters or members).
 
         The result is NaN for objects without a length.
         """
@@ -630,7 +633,7 @@ def _classify_type(cls: Any) -> int:
 def _to_nanoseconds_if_exact(time: Any) -> Any:
     """Convert a numpy time to nanoseconds if the conversion is exact.
 
-    Other times are returned unchanged, such as a time span in months or years.
+    Other times, such as a time span in months or years, are returned unchanged.
     """
     unit = np.datetime_data(time.dtype)[0]
     if np.isnat(time) or unit == "generic" or (unit in "YM" and isinstance(time, np.timedelta64)):
@@ -640,7 +643,7 @@ def _to_nanoseconds_if_exact(time: Any) -> Any:
 
 
 _DIGIT_VIEWS: Final = {name: NUMBER for name in ("digits", "numerator", "denominator")}
-"""Views of exact numbers that a float64 would round."""
+"""For exact numbers that float64 would round: forms in which they are read, and their kind."""
 _FORM_NAMES: Final[dict[type, str]] = {
     np.float64: "float", np.int64: "int", np.bool_: "bool", np.str_: "str", np.bytes_: "bytes",
 }  # fmt: skip
@@ -651,15 +654,15 @@ _PLAIN_CLASSES: Final[Any] = {
     np.timedelta64: _to_nanoseconds_if_exact,
     **PLAIN_CLASSES,
 }
-"""Functions that replace objects of some classes: by hashable bytes, or values without spelling."""
+"""For some classes, a function that replaces an object by hashable bytes or by a plain value."""
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def read_complex(item: Any) -> complex:
     """Convert a number to a complex number. A time is first converted to seconds.
 
-    A numpy time is converted in its own unit. The result is infinite if a number exceeds the range
-    of float64. The result is NaN for other objects.
+    A numpy time is given in its own unit, not in seconds. The result is infinite if a number
+    exceeds the range of float64. The result is NaN for other objects.
     """
     try:
         return complex(item)

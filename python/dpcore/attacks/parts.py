@@ -53,7 +53,7 @@ _VIEW_NAMES: Final = {
     "digits": "digit", "numerator": "numerator", "denominator": "denominator",
     "message": "message",
 }  # fmt: skip
-"""Names for the places of each view. A view that shows the content of the text itself has none."""
+"""Names in reports for the places of each view. A view of the content itself has an empty name."""
 _PLAIN_NAME: Final = re.compile(r"(?!(?:output|value)$)[^\W\d][\w.:/-]*")
 _MAX_NAME_CHARACTERS: Final = 56
 _MAX_VALUE_CHARACTERS: Final = 80
@@ -62,7 +62,7 @@ _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?
 _PLACE_PATTERN: Final = re.compile(r"\boutput\[(\d+)\]")
 _DERIVED_VIEWS: Final = ("numbers", "digits", "numerator", "denominator")
 DERIVED: Final = 4
-"""Plainness of numbers derived from an output, such as a length or the count of a letter."""
+"""Difficulty of derived numbers (such as a length or a count) for readers of a report."""
 _WHOLE_VIEWS: Final = ("message", "numerator", "denominator")
 _VIEW_PLAINNESS: Final = {"json": 0, "pairs": 0, **dict.fromkeys(_DERIVED_VIEWS, DERIVED)}
 _FIELD_PLAINNESS: Final = 2
@@ -79,16 +79,16 @@ _MEASURE_NAMES: Final = {
 _PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is", "raises")
 _DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
 _MAX_JOINT_PARTS: Final = 20
-"""Largest number of parts whose values are compared together, two and three at a time."""
+"""Largest number of parts from which pairs and triples are compared."""
 _MAX_JOINT_TEXTS: Final = 4
-"""Largest number of different texts at one place that each have a code."""
+"""If the texts at one place have at most this many different values, each value has a code."""
 _JOINT_MEASURES: Final = ("value", "number", "there", "holds")
 _PLAIN_COST: Final = 20
 _Steps = tuple[tuple[str, Any], ...]
 Node = Array | list[Any]
 """Content of many outputs at one place: a regular array, or a list of objects."""
 _CHUNK_NUMBERS: Final = 2**18
-"""Numbers that are read in one step: they fit into the cache."""
+"""Number of array entries that are read in one step. They fit into the cache."""
 _MAX_CHUNK_BYTES: Final = 2**25
 """Bytes of outputs that are read in one step. Python objects need several times as much memory."""
 
@@ -128,17 +128,17 @@ class Part(Record, word="Part"):
 
     @property
     def is_flag(self) -> bool:
-        """True if the number that this rule reads is a flag: 1 for true and 0 for false."""
+        """True if this `Part` reads a flag from each output: 1 for true and 0 for false."""
         return self.measure in ("kind", "form", "holds", "there", "bit", "is", "raises")
 
     @property
     def is_integral(self) -> bool:
-        """True if the number that this rule reads is an exact integer, such as a flag or count."""
+        """True if this `Part` reads an exact integer from each output, such as a flag or count."""
         return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     @property
     def difficulty(self) -> int:
-        """Difficulty of the number of this rule for readers of a report; 0 is the easiest.
+        """Difficulty of the number that this `Part` reads, for readers of a report; 0 is easiest.
 
         The result is 0 if the number is the whole output, and 1 if it is the value of a key or
         column. It is 2 for a word, 3 for a letter, and 4 for a derived number such as a length.
@@ -159,9 +159,9 @@ class Part(Record, word="Part"):
 
     @property
     def cost(self) -> int:
-        """Approximate time to read the number of this rule, in nanoseconds per output.
+        """Approximate time in which this `Part` reads its number, in nanoseconds per output.
 
-        If two rules read equal values, the rule that is easier to understand has the lower cost.
+        If two parts read equal values, the part that is easier to understand has the lower cost.
         """
         is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
         return _PLAIN_COST + (not is_plain) + 2 * is_derived
@@ -211,7 +211,7 @@ class Part(Record, word="Part"):
 
 
 def _quote_value(value: Any, room: int = _MAX_VALUE_CHARACTERS) -> str:
-    """Return a value as text for a report, at most `room` long; strings have double quotes."""
+    """Return a value as text for a report, with at most `room` characters. Strings are quoted."""
     is_plain = isinstance(value, str) and value.isprintable() and '"' not in value
     text = f'"{value}"' if is_plain else repr(value)
     return text if len(text) <= room else f"{text[: room - 3]}..."
@@ -507,7 +507,7 @@ class JointParts:
             self.columns[part] = column
 
     def read_columns(self) -> tuple[Parts, Floats]:
-        """Return at most 20 parts of this collection, and an array with one column per part."""
+        """Return at most 20 of the collected parts, and an array with one column per part."""
         columns, places = self.columns.copy(), {part.steps for part in self.columns}
         for steps, flags in self.texts.items():
             part, column = next(iter(flags.items()))
@@ -525,7 +525,7 @@ class JointParts:
 def name_entries(text: str, names: Sequence[str]) -> str:
     """Replace the numbers of entries in a text by names.
 
-    The number i in a phrase such as "entries 3, 4 and 7" becomes `names[i]`.
+    In a phrase such as "entries 3, 4 and 7", each number i is replaced by `names[i]`.
     """
     return _ENTRY_PATTERN.sub(
         lambda match: re.sub(r"\d+", lambda number: names[int(number[0])], match[1]), text
@@ -533,7 +533,7 @@ def name_entries(text: str, names: Sequence[str]) -> str:
 
 
 def renamed_sentences(score: Any, rename: Callable[[str], str]) -> tuple[str, str] | None:
-    """Change the two sentences that describe a score in reports by `rename`, and return them.
+    """Apply `rename` to the two sentences that describe a score in reports, and return them.
 
     The first sentence states that the score is 1, the second that it is 0. Return None if the score
     has no such sentences.

@@ -1,9 +1,9 @@
 """Attacks on pairs of columns: products of their signs and of their centred values.
 
 A column is one entry of all outputs. Each column may have the same distribution on x and on x',
-while the dependence of two columns differs: for example, two bits agree on x and disagree on x'. A
-sum over columns cannot show this difference. The second moments of all pairs of columns show it, at
-the cost of one matrix product.
+although the dependence of two columns differs. For example, two bits agree on x and disagree on x'.
+A sum over columns cannot show this difference. The second moments of all pairs of columns show it,
+at the cost of one matrix product.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from .triples import best_pair_and_triple, choose_rare_box_event, has_3_to_8_ent
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
-"""Rows per side from which centres and scales are computed."""
+"""Number of rows, on x and also on x', from which centres and scales are computed."""
 _FEW_COLUMNS_LIMIT: Final = 64
 _MOMENT_STANDARD_ERRORS: Final = 5.0
-"""Standard errors by which a moment must differ among few columns. If 4,000 moments have no
-difference, this happens in one of 400 pilots. Among 512 columns the limit is 6."""
+"""Least difference of a moment between x and x', in standard errors, for few columns. If 4,000
+moments have no difference, chance exceeds it in one of 400 pilots. For 512 columns it is 6."""
 _NORMAL_QUARTILE_RANGE: Final = 1.349
-"""Distance between the quartiles of a normal law, in standard deviations."""
+"""Distance between the quartiles of a normal distribution, in standard deviations."""
 REACH: Final = 16.0
-"""Largest magnitude of a centred value, in scales. A product of two such values is finite, and an
-infinite value counts like any other value at this limit."""
+"""Largest magnitude of a centred value, in multiples of its scale. Larger values, also infinite
+ones, are replaced by this limit. Therefore the product of two values is finite."""
 _MOMENT_NUMBERS: Final = 2**20
 _MOMENT_ROWS: Final = (2**13, 2**16)
-"""Numbers per side from which moments are computed. The rows have these two limits."""
+"""Smallest and largest number of rows, on x and also on x', from which moments are computed."""
 _CENTRED_VALUE_LIMIT: Final = 4.0
-"""Limit of centred values for the moments, so that rare large values do not hide the rest."""
+"""Limit of centred values in moments, so that rare large values do not hide the other values."""
 _MAX_PRODUCT_TERMS: Final = 256
 _MAX_JOINT_COLUMNS: Final = 20
-"""Largest number of columns in the quadratic form of all informative pairs together."""
+"""Largest number of columns in the quadratic form that uses all informative pairs."""
 _NORM_TOLERANCE: Final = 1e-5
-"""Largest relative difference of the squared norms of vectors of one length; above the rounding of
-single precision."""
+"""Largest relative difference between squared norms that count as equal. It is above the rounding
+errors of single precision."""
 _MIN_EIGENVALUE: Final = 1e-3
-"""Least eigenvalue of a matrix of moments; smaller ones are raised to it before the inversion."""
+"""Least eigenvalue of a moment matrix. Before the inversion, smaller ones are raised to it."""
 
 
 class Frame(NamedTuple):
@@ -91,8 +91,8 @@ def nonconstant_medians_and_spreads(rows: Array, rows_prime: Array) -> Frame:
 def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float, float] | None:
     """Return four numbers for a column, or None if the column is constant.
 
-    They are the value at which the sign changes, the median, the spread, and 1 if the column has
-    more than two distinct values (otherwise 0).
+    The numbers are the value at which the sign changes, the median, the spread, and a flag. The
+    flag is 1 if the column has more than two distinct values, otherwise 0.
     """
     ordered = np.sort(values.astype(np.float64))
     ordered = ordered[np.isfinite(ordered)]
@@ -113,7 +113,7 @@ def _column_stats(values: Array, grain: Tolerance) -> tuple[float, float, float,
 
 
 def _find_cut_near_median(ordered: Floats, gaps: Places, slack: float) -> float:
-    """Return a value near the median across which rounding does not move numbers, if possible."""
+    """Return a value near the median; if possible, rounding moves no number across this value."""
     middle = ordered.size // 2
     ends = np.concatenate([[-1], gaps, [ordered.size - 1]])
     place = int(np.searchsorted(ends, middle))
@@ -135,8 +135,8 @@ class Covariances(NamedTuple):
     Args:
         on_x: covariances on x, shape `(columns, columns)`.
         on_x_prime: covariances on x', shape `(columns, columns)`.
-        evidence: difference of the covariance on x and the covariance on x', in standard errors,
-            for each pair of columns. The diagonal is 0.
+        evidence: for each pair of columns, the covariance on x minus the covariance on x', in
+            standard errors. The diagonal is 0.
     """
 
     on_x: Floats
@@ -177,7 +177,7 @@ class Covariances(NamedTuple):
 
 
 class _ColumnProducts(Record):
-    """Base class of `SignProducts` and `ValueProducts`, which checks their arrays."""
+    """Base class of `SignProducts` and `ValueProducts`. It checks their arrays."""
 
     __slots__ = ()
     entries: Ints
@@ -420,10 +420,10 @@ class Products(NumericAttack):
     - the signs of the column around 0 and around its median.
 
     The attack finds the two converted columns, and also the three converted columns, whose joint
-    moments differ most between x and x'. The table of a pair or triple gives one score for each
-    combination of values. If the outputs have 3 to 8 columns of floats, the attack also looks for
-    three intervals, one in each of three columns. The intervals contain many outputs on one input,
-    and hardly any outputs on the other input.
+    moments differ most between x and x'. For the pair and for the triple, the score is a table with
+    one number for each combination of values. If the outputs have 3 to 8 columns of floats, the
+    attack also looks for three intervals, one in each of three columns. The intervals contain many
+    outputs on one input, and hardly any outputs on the other input.
 
     If more than 512 columns vary, the attack takes 256 evenly spaced columns and one neighbour of
     each of these columns. NaN adds 0 to every score. The attack does not apply if outputs are not
@@ -510,8 +510,8 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
 def _tabulate_best_pair_and_triple(columns: list[Array], frame: Frame) -> Iterator[Score]:
     """Yield scores of the pair and of the triple of columns whose joint moments differ most.
 
-    Each score is a table with one value for each combination of the columns' values. If the columns
-    are reduced to signs, the product of the signs is an additional score.
+    Each score is a table with one value for each combination of the columns' values. If the values
+    of the columns are only signs, the product of the signs is an additional score.
     """
     for group in best_pair_and_triple(columns, frame.cuts):
         used = [way.column for way in group]
@@ -525,7 +525,7 @@ def _tabulate_best_pair_and_triple(columns: list[Array], frame: Frame) -> Iterat
 def _to_log_odds(product_mean: Floats, side: Floats) -> Floats:
     """Return the log odds that a product of two signs is 1, computed from the product's mean.
 
-    Half a count is added to each of the two counts, so that the log odds are finite.
+    To each of the two counts, 1/2 is added, so that the log odds are finite.
     """
     size = side.shape[1]
     agree = 0.5 * (1.0 + product_mean) * size
@@ -542,7 +542,8 @@ def _informative_pair_scores(columns: list[Array], frame: Frame) -> Iterator[Val
     """Yield scores of centred values for the informative pairs of columns.
 
     For the most informative pair, yield the product and the log-likelihood ratio of two normal
-    distributions. If several pairs are informative, yield their weighted sum and the ratio too.
+    distributions. If several pairs are informative, also yield their weighted sum, and the ratio
+    for their columns.
     """
     scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
     moments = Covariances.of(*(centre_columns(side, *scaling) for side in columns))
@@ -580,7 +581,7 @@ def _fit_quadratic_if_constant_norm(columns: list[Array], frame: Frame) -> Itera
     Such outputs are unit vectors, for example. If the density of a unit vector y is proportional to
     exp(y' A y), with different matrices A on x and on x', the log-likelihood ratio is a quadratic
     form (Bingham 1974, Annals of Statistics 2, section 2). This form is estimated by the difference
-    of the second moments on x and on x'. Eigenvectors with eigenvalues that chance explains are
+    of the second moments on x and on x'. Eigenvectors whose eigenvalues can be due to chance are
     left out.
     """
     size = min(side.shape[1] for side in columns)

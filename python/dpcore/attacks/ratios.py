@@ -1,4 +1,4 @@
-"""Log ratios of counts on two inputs, shrunk so that they depend little on chance.
+"""Log ratios of counts on two inputs, shrunk towards 0 so that they depend less on chance.
 
 The counts are from the pilot (the first draws, on which the event is chosen).
 """
@@ -14,15 +14,15 @@ from .arrays import Places
 
 _AxisArgument = int | tuple[int, ...] | None
 _CLEAR_RATIO_VARIANCES: Final = 4.0
-"""Factor of the variance in the second shrinkage factor of `shrink_ratios_to_0`."""
+"""Number that multiplies the variance in the second factor of `shrink_ratios_to_0`."""
 _RUN_PENALTY: Final = 5.0
-"""Least increase of twice the log-likelihood that justifies one more run of bins."""
+"""Least increase of twice the log-likelihood for one more set of neighbouring bins."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: their sums are exact in any order."""
 
 
 def to_fixed_point(weights: Floats) -> Floats:
-    """Round weights to multiples of 2^-20. The order of such weights does not change their sum."""
+    """Round weights to multiples of 2^-20. Their sum is then the same in every order."""
     return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
 
@@ -107,9 +107,9 @@ def weigh_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places 
 
 
 def _sum_counts_by_run(counts: Array, run_index: Places) -> Floats:
-    """Return the counts of each table summed over each run, in the shape of `counts`.
+    """Return sums of counts over each run (set of neighbouring bins), in the shape of `counts`.
 
-    The sum over run i of a table is in column i of its row. Columns without a run are 0.
+    The sum over run i of a table is in column i of its row. All other columns contain 0.
     """
     tables, bins = counts.shape
     flat = (run_index + bins * np.arange(tables)[:, None]).ravel()
@@ -167,7 +167,7 @@ def run_index_by_ratio(k: Array, k_prime: Array) -> Places:
 
 
 def _max_log_likelihood(k: Floats, k_prime: Floats) -> Floats:
-    """Return the maximum log-likelihood of runs with `k` draws on x and `k_prime` draws on x'."""
+    """Return the maximum log-likelihood of sets of bins with `k` draws on x and `k_prime` on x'."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)

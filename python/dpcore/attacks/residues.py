@@ -24,10 +24,10 @@ from .threshold import Special
 
 MODULI: Final = tuple(range(2, 17))
 _COMMON_MULTIPLE: Final = 720720
-"""A multiple of all moduli: the residue modulo it gives all other residues."""
+"""A multiple of all moduli. The residue modulo this number determines all other residues."""
 _COUNTED_NUMBERS: Final = 2**18
 _COUNTED_ROWS: Final = (2**12, 2**15)
-"""Numbers per input that are counted. The number of rows stays between these two limits."""
+"""Smallest and largest number of rows, on x and also on x', whose residues are counted."""
 _MAX_RESIDUE_COLUMNS: Final = 64
 _MIN_COLUMN_RANGE: Final = 64
 """Least range of a column. For shorter ranges, other scores have one bin for each number."""
@@ -35,7 +35,7 @@ _MIN_WHOLE_SHARE: Final = 0.5
 """Least share of whole numbers in a column. The other entries may be infinities and NaN."""
 _MAX_RESIDUE_SCORES: Final = 3
 _NEGATIVE_LOG_CHANCE: Final = 16.0
-"""Minus the logarithm of the probability that an uninformative modulus of a column is chosen."""
+"""Minus the logarithm of the probability that a modulus without information is chosen by chance."""
 _MODULUS_MARGIN: Final = 1.05
 """Factor by which a larger modulus must be more informative than a smaller one."""
 
@@ -46,7 +46,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     The score is ``sum_i weights[i, y_i mod m]`` over the given entries. If `summed` is True, the
     score is ``weights[0, (sum_i y_i) mod m]``. Entries that are not integers, and floats with a
-    magnitude of 2^53 or more, are left out of these sums. Residues are from 0 to m - 1, also for
+    magnitude of 2^53 or more, are left out of both sums. Residues are from 0 to m - 1, also for
     negative numbers.
 
     Args:
@@ -235,7 +235,7 @@ def _row_sum_residues(rows: Array) -> Ints:
 def _divergences_and_scores(sides: list[Ints], wide: Ints) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield a score of all informative columns, and a score of the most informative column.
 
-    Each score comes with its estimated divergence between x and x'.
+    With each score, yield the divergence between x and x' that is estimated from its columns.
     """
     best = _near_best_modulus(sides)
     telling = best.worth > 0.0
@@ -264,9 +264,9 @@ class _ResidueCounts:
         modulus: the modulus.
         k: number of outputs on x with each residue, shape `(columns, modulus)`.
         k_prime: number of outputs on x' with each residue, shape `(columns, modulus)`.
-        worth: estimated KL divergence from x to x' plus that from x' to x, for each column, shape
-            `(columns,)`. The expected contribution of chance is subtracted. The value is 0 if a
-            chi-squared test does not find a difference.
+        worth: for each column, the estimated KL divergence from x to x' plus the one from x' to x,
+            shape `(columns,)`. The expected contribution of chance is subtracted. The value is 0 if
+            a chi-squared test does not find a difference.
     """
 
     modulus: int

@@ -34,12 +34,12 @@ _RANGE_ORDER_STATISTIC: Final = 8
 """Rank of an order statistic. A range is widened in proportion to the distance between the extreme
 value and this order statistic."""
 _RANGE_REACH: Final = 1.381966011250105
-"""Factor by which this distance is multiplied. It is not a simple fraction, because the end of the
-widened range then could be an unseen atom."""
+"""Factor that multiplies the distance. It is not a simple fraction: with a simple fraction, the end
+of the widened range could be an atom that the pilot missed."""
 _RANGE_TOLERANCES: Final = 4.0
 """Additional widening of each end of a range, in tolerances for rounding."""
 _MIN_ONE_SIDED_COUNT: Final = 8
-"""Least number of pilot outputs at an atom that occurs on one input only."""
+"""Least number of pilot outputs with a value (atom) that occurs on one input only."""
 _MAX_ONE_SIDED_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
 """Largest number of entries, on both inputs together, among which rare values are searched."""
@@ -50,8 +50,8 @@ _ODD_COUNT_RATIO: Final = 4
 """Ratio between the frequencies of a value and of its neighbours. From this ratio on, the value
 does not belong to a grid."""
 _LUCK_PROBABILITY: Final = 0.05
-"""Largest probability that a value of both inputs occurs on one input only by chance. This holds if
-at most _MAX_REPEATED_VALUES values repeat."""
+"""Largest probability that a value which both inputs produce occurs by chance on only one input.
+The probability is valid if at most _MAX_REPEATED_VALUES values repeat."""
 _PRESENCE_LUCK_PROBABILITY: Final = 0.25
 _MAX_REPEATED_ROWS: Final = 4096
 """Largest number of repeated rows that are kept for each input."""
@@ -236,8 +236,8 @@ class AtAtoms(Merged, word="AtAtoms"):
     def sentences(self) -> tuple[str, str] | None:
         """Two texts for a report, such as "entry 0 equals 1" and "not: entry 0 equals 1".
 
-        The first text describes the outputs for which the score is larger. The property is None if
-        the score looks for several values.
+        The score has two values. The first text describes outputs with the larger value. The
+        property is None if the score looks for several values.
         """
         if self.entries.size != 1:
             return None
@@ -405,9 +405,9 @@ class Support(NumericAttack):
 
 
 def _range_scores(rows: Array, rows_prime: Array, grains: Sequence[Tolerance]) -> Iterator[Outside]:
-    """Yield the score of the entries whose values on x leave the widened range of x'.
+    """Yield a score that counts entries outside the widened ranges of the outputs on x'.
 
-    An entry that does not leave its range gets no limits.
+    A limit is used only if an output on x exceeds it.
     """
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
@@ -530,8 +530,8 @@ def _score_one_sided_rows(
 def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     """Return the distinct rows that occur at least twice, and their hashes.
 
-    At most 4,096 rows are returned, the most frequent ones. Each row has an entry that occurs in no
-    other distinct row.
+    At most 4,096 rows are returned: the most frequent ones. Each row has an entry that does not
+    occur in any other distinct row.
     """
     codes = row_hashes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
@@ -549,7 +549,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
 
 
 def _flag_rows_with_unshared_entry(distinct_rows: Array, times: Array, rows: Array) -> Array:
-    """Return a mask of the distinct rows with an entry that occurs in no other distinct row.
+    """Return a bool for each distinct row: True if an entry occurs in no other distinct row.
 
     Args:
         distinct_rows: the distinct rows.
@@ -595,9 +595,9 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[T
 def _one_score_of_one_sided_atoms(
     rows: Array, rows_prime: Array, grains: Sequence[Tolerance]
 ) -> Iterator[AtAtoms]:
-    """Yield one score of the atoms that occur on one input only.
+    """Yield one score of the atoms (frequent values) that occur on one input only.
 
-    At most 16 atoms of x and 16 atoms of x' are used, the most frequent ones.
+    The score uses the 16 most frequent of these atoms on x, and the 16 most frequent on x'.
     """
     sides = take_head_rows(rows), take_head_rows(rows_prime)
     lists = [
@@ -675,11 +675,11 @@ def rare_values_event(
 
 
 def _spike_and_dip_atoms(rows: Array, rows_prime: Array, column: int, grain: Tolerance) -> Atoms:
-    """Return the atoms of a column whose count differs much from the counts of their neighbours.
+    """Return the atoms of a column whose counts are far from the counts of neighbouring values.
 
     Each atom is compared with four neighbouring values: the next two below and the next two above.
     An atom is returned if its count is at least 4 times the median of the four counts. It is also
-    returned if its count is at most a quarter of three of these counts.
+    returned if its count is at most a quarter of each of three of the four counts.
     """
     values = arrays.sorted_finite_values(rows[:, column], rows_prime[:, column])
     atoms = atoms_of(values, grain, 1)
@@ -720,7 +720,7 @@ def _choose_own_values(
 def _find_rare_part(
     parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
 ) -> Choice | None:
-    """Return the event of a rare value in part `i` of the outputs, or None.
+    """Return the event that part `i` of an output has a rare value, or None.
 
     If the part is a flag, such as "the key exists", the event is that the flag is 1, or that it
     is 0.

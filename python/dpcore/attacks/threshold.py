@@ -32,13 +32,13 @@ _SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
 _MAX_KEPT_ENTRIES: Final = 3
 """Number of entries of the output that become scores."""
 _SCREENED_NUMBERS: Final = 2**22
-"""Numbers of the pilot, per input, on which entries are compared. At least `_MIN_SCREENED_ROWS`
-outputs are used."""
+"""Approximate number of array entries, on x and also on x', on which output entries are compared.
+At least `_MIN_SCREENED_ROWS` outputs are used."""
 _MIN_SCREENED_ROWS: Final = 1024
 _MAX_SUMMED_COLUMNS: Final = 64
 """Largest number of columns for which sums of rows are faster column by column."""
 _SIGNED_MEASURES: Final = ("value", "real", "imaginary", "number")
-"""Measures of parts of outputs whose values may be negative zeros."""
+"""The measures of a `Part` that can give negative zeros."""
 _FLOAT_INTEGERS: Final = 2.0**53
 """From this size on, a float cannot represent every whole number."""
 _RATIO_STANDARD_ERRORS: Final = 4.0
@@ -80,7 +80,10 @@ class Coordinate(Record, word="Coordinate"):
         return read_numbers(outputs, min_columns=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the outputs' device, or return None if the entry does not exist."""
+        """Compute this score on the device of the outputs, such as a GPU.
+
+        Return None if the entry does not exist.
+        """
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
@@ -160,7 +163,10 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the outputs' device; return None for outputs of wrong length."""
+        """Compute this score on the device of the outputs, such as a GPU.
+
+        Return None if the number of entries of an output is wrong.
+        """
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -253,7 +259,10 @@ class RowSum(OfRow, word="RowSum"):
         return scores
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the device of the outputs, or return None if they are empty."""
+        """Compute this score on the device of the outputs, such as a GPU.
+
+        Return None if the outputs are empty.
+        """
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.rounded_up_row_norms() if entries else 0.0
         return Rough(outputs.row_sums(), rounding_slack(entries, reach)) if entries else None
@@ -282,7 +291,10 @@ class RowMin(OfRow, word="RowMin"):
         return np.asarray(read_numbers(outputs, min_columns=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the device of the outputs, or return None if they are empty."""
+        """Compute this score on the device of the outputs, such as a GPU.
+
+        Return None if the outputs are empty.
+        """
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -308,7 +320,10 @@ class RowMax(OfRow, word="RowMax"):
         return np.asarray(read_numbers(outputs, min_columns=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Batch) -> Rough | None:
-        """Compute this score on the device of the outputs, or return None if they are empty."""
+        """Compute this score on the device of the outputs, such as a GPU.
+
+        Return None if the outputs are empty.
+        """
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
@@ -388,7 +403,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HashMatch(Record, word="HashMatch"):
-    """Score for outputs of local hashing; the function `hash_score` makes this object.
+    """Score for outputs of local hashing, made by the function `hash_score`.
 
     An output of local hashing is a pair (value, seed). The score is 1 if the value equals only the
     hash of x with this seed. The score is -1 if the value equals only the hash of x' with this
@@ -535,7 +550,8 @@ class Threshold(ScoreAttack):
             - "min", "max" or "sum": the smallest entry, the largest entry or the sum of the
               entries;
             - a function `outputs -> real numbers (size,)`: your own score, for outputs of any type;
-            - None: the best of the scores above that have a name and that apply to the outputs.
+            - None: the best one of the named scores. A score that does not apply to the outputs is
+                left out.
 
     Raises:
         TypeError: if `score` has none of these types.
@@ -647,9 +663,10 @@ def _best_three_entries(rows: Array, rows_prime: Array) -> list[int]:
 
 
 def _max_log_ratio(ordered: list[Floats], grains: list[Tolerance], rows: tuple[int, int]) -> Floats:
-    """Return the log ratio of the probabilities of each column's best half-line on x and x'.
+    """Return, for each column, the largest log ratio of an event's probabilities on x and x'.
 
-    Four standard errors are subtracted, because the largest of many estimates is too large.
+    The events are half-lines: the value is above, or below, a threshold. Four standard errors are
+    subtracted, because the largest of many estimates is too large.
     """
     # The threshold is just below an order statistic: its whole atom is above the threshold on both
     # sides.

@@ -19,9 +19,9 @@ The bound is valid for these reasons:
   alpha-quantile of Beta(k, k' + 1), and k and k' are the numbers of hits on x and on x'. With x and
   x' exchanged, the bound is valid too.
 
-This is the bound `dpcore.bounds.conditional` with ``sides="coin"``. It exists for delta 0 only. The
-bound is not valid if the machine remembers earlier inputs, for example in a cache that one call
-fills for the next call.
+This is the bound `dpcore.bounds.conditional` with ``sides="coin"``. This bound is defined only for
+delta 0. It is not valid if the machine remembers earlier inputs, for example in a cache that one
+call fills for the next call.
 
 The latency without the output is not enough. For example, the time of a loop that counts failures
 is proportional to the noise. The distribution of the noise is the same on x and on x'. However, the
@@ -245,7 +245,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 
     def __call__(self, rows: Array) -> Floats:
-        """Return the score of each call, shape `(size,)`. It is NaN if the quantity is NaN."""
+        """Return the score of each call, shape `(size,)`; NaN if the output's number is NaN."""
         usual = np.interp(self.column(rows), self.places, self.usual)
         return np.asarray(Latency()(rows) - usual)
 
@@ -284,7 +284,8 @@ class TimedScore(Merged, word="TimedScore"):
 def _name_columns(columns: Sequence[Any]) -> str:
     """Return short names of the columns in one text.
 
-    The excess latency over the usual one on x, and that over the usual one on x', get one name.
+    If the usual latency on x, or on x', is subtracted from the latency, the two differences get one
+    common name.
     """
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
@@ -357,9 +358,10 @@ def _output_column_functions(rows: Array) -> tuple[Any, ...]:
 
 
 def _entries_with_top_gaps(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
-    """Return the entries, at most two, for which latencies of equal outputs differ most.
+    """Return at most two entries: those with the largest differences of latency between x and x'.
 
-    The medians of the latencies on x and on x' are compared.
+    Calls with similar values of an entry form a group. In each group, the medians of the latencies
+    on x and on x' are compared.
     """
     if len(entries) == 1:
         return entries
@@ -401,7 +403,7 @@ def _excess_latency_score_pairs(
         sides: True for a call on x, False for a call on x', shape `(calls,)`.
         pair: the two inputs.
         telling: the entries of the output on which the usual latency may depend.
-        share: quantile of the latencies that is the usual latency, from 0 to 1.
+        share: probability, from 0 to 1, of the quantile of latencies that is the usual latency.
     """
     latencies = Latency()(rows)
     for entry in telling:

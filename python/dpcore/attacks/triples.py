@@ -32,7 +32,7 @@ _MAX_VALUES: Final = 4
 """Largest number of values of a column for which each value has its own code. A table of three
 columns then has at most 64 cells."""
 _MODULI: Final = (2, 3)
-"""Moduli of the residues that are used for columns of whole numbers with more values."""
+"""Moduli of residues, for columns of whole numbers with more than `_MAX_VALUES` values."""
 _MAX_COLUMNS: Final = 32
 _MAX_FEATURES: Final = 64
 _HEAD_ROWS: Final = 2**11
@@ -60,14 +60,15 @@ _MAX_BOX_SHARE: Final = 0.0625
 """Largest share of the outputs in a box. Other scores find larger boxes."""
 _BOX_ROUNDS: Final = 3
 _TRIMMED_ROWS: Final = 2
-"""Number of outputs that are removed at each end of an interval in all rounds except the last."""
+"""Number of outputs that each round of the search except the last removes at both interval ends."""
 _EMPTY_SIDE_WEIGHT: Final = 8.0
-"""Cost of one output of the input that hardly occurs in the box, in outputs of the other input."""
+"""One output of the input that is rare in the box weighs as much as this many other outputs."""
 _MARGIN_GAPS: Final = 5.0
 """Distance by which a face of the box is moved inwards, in mean distances between outputs."""
 _LUCKY_ROWS: Final = 35
-"""Number of outputs of one input in the best empty box that chance explains. With equal
-distributions on x and x' and 8 columns, it was at most 36 in 95 of 100 pilots of 65,536 outputs."""
+"""Number of outputs of one input, in a box without outputs of the other input, that chance
+explains. With equal distributions on x and x' and 8 columns, it was at most 36 in 95 of 100 pilots
+of 65,536 outputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -388,7 +389,7 @@ class _Box(NamedTuple):
         full: the input with more outputs in the box, 0 for x and 1 for x'.
         columns: indices of the three columns.
         ends: lower and upper end in each column, shape `(3, 2)`.
-        k: number of outputs of this input in the box.
+        k: number of outputs of the input `full` in the box.
         k_prime: number of outputs of the other input in the box.
     """
 

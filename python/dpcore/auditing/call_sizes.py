@@ -54,16 +54,17 @@ _TESTS_PER_COLUMN: Final = 9
 _MAX_COLUMNS: Final = 2**10
 """Largest number of columns that are compared. They are evenly spread over all columns."""
 _MIN_SLACK: Final = 1e-5
-"""Least relative tolerance for equal numbers. In torch and BLAS, the last bits depend on the number
-of rows."""
+"""Smallest value of the relative tolerance for equal numbers. In torch and BLAS, the last bits
+depend on the number of rows."""
 _MAX_TEXT_CHARACTERS: Final = 2**12
 _MAX_NUMBERS_PER_TEXT: Final = 64
 _NUMBER_PATTERN: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _FORM_PATTERN: Final = re.compile(r" at 0x[0-9A-Fa-f]+|\bnp\.\w+|\barray\b|[\s()\[\],]+")
-"""Addresses of objects, and characters that may differ between a single output and a row."""
+"""Parts of texts that are ignored: addresses of objects, and characters that may differ between a
+single output and a row."""
 
 _FIRST_CALL_NUMBER: Final = 2**22
-"""Number of the first block that is used for these calls."""
+"""Number of the first block that the calls of the test use."""
 _ROW_NAMES: Final = ("first", "middle", "last")
 
 
@@ -96,8 +97,8 @@ def compare_call_sizes(draws: TimedDraws, trials: int) -> tuple[tuple[str, ...],
     Returns:
         Two tuples of sentences. The first tuple has one sentence if the distributions differ, and
         is empty if they do not. The second tuple has one sentence if the test was left out, because
-        of few trials or slow calls. This tuple also has one sentence if the test compared only some
-        columns.
+        of few trials or slow calls. The second tuple also has one sentence if the test compared
+        only some columns.
     """
     calls, rows = plan_call_size_test(draws.block, trials)
     if rows <= 1 or is_unbatched(draws.mechanism):
@@ -201,7 +202,7 @@ def _smallest_p_value_over_tests(values: Floats, slack: Floats) -> float:
 
 
 def _tie_rank_ranges_and_minima(values: Floats, slack: Floats) -> tuple[Array, Array, Floats]:
-    """Find the numbers that equal each number up to the tolerance.
+    """Find, for each number, the numbers that equal it up to the tolerance.
 
     Returns:
         Three arrays of the shape of `values`. For each number, they describe the set of numbers
@@ -235,10 +236,10 @@ def _smallest_column_p_value(scores: Array) -> float:
 
 
 def _describe_differing_rows(p_values: dict[str, float]) -> tuple[str, ...]:
-    """Describe the rows whose distribution differs from that of single outputs, if it differs.
+    """Describe how rows of long calls differ in distribution from single outputs, or return ().
 
     Args:
-        p_values: p-value for the first, the middle and the last rows, by name.
+        p_values: one p-value for each sample of rows. The keys are "first", "middle" and "last".
     """
     differing = [name for name, p_value in p_values.items() if p_value < _LEVEL]
     if not differing:

@@ -34,7 +34,7 @@ _BINNED_SPREADS: Final = 5.0
 """Width of all bins together, in standard deviations of the first rows. The outer bins also count
 all numbers beyond them."""
 _HEAD_ROWS: Final = 16
-"""Largest number of rows per input from which the bins are laid out."""
+"""Largest number of rows per input that determine the bins of the histograms."""
 _MAX_PARTIAL_ROWS: Final = 255
 """Largest number of rows that a count of 8 bits can hold."""
 _CHOSEN_PER_TEST: Final = 48
@@ -49,7 +49,8 @@ _RATIO_STANDARD_ERRORS: Final = 4.0
 ratios is partly chance."""
 _TINY: Final = 1e-300
 _LARGEST_SPREAD: Final = 1e290
-"""Largest squared difference of means, divided by the variance. Sums may overflow above it."""
+"""Largest squared difference of means, divided by the variance. Above this value, sums may
+overflow."""
 
 
 class ColumnSums:
@@ -108,9 +109,9 @@ class ColumnSums:
 
     @staticmethod
     def _compute_bin_indices(moved: Floats, scale: Floats, scaled: Floats) -> npt.NDArray[np.uint8]:
-        """Return the cell (bin, NaN or infinity) of each number in `moved`.
+        """Return the index of the histogram count (of a bin, NaN or infinity) for each number.
 
-        In `moved`, NaN and infinities are replaced by 0.
+        The numbers are in `moved`. The function replaces NaN and infinities in this array by 0.
         """
         np.multiply(moved, scale, out=scaled)
         scaled += 0.5 * _BINS - 0.5

@@ -134,7 +134,7 @@ class SequentialAudit:
 
     @property
     def independence_doubts(self) -> tuple[str, ...]:
-        """Sentences that describe why the counted outputs may not be independent.
+        """Sentences that describe signs of dependence between the counted outputs.
 
         The tuple is empty if the outputs seem independent.
         """
@@ -247,7 +247,7 @@ class SequentialAudit:
         of the mechanism, the new counts of these slices must equal the stored counts.
 
         Args:
-            state: the stored state, as returned by `check_state_tensor`.
+            state: the stored state, as returned by `read_state`.
             refuse: function that raises an error for a changed mechanism. The argument of the
                 function is a text that describes the difference between the counts.
 
@@ -276,7 +276,7 @@ class SequentialAudit:
         self.done = done
 
     def _redraw_latest_slices(self, refuse: Callable[[str], NoReturn]) -> None:
-        """Draw the latest slices again, as many as are kept to learn the next event."""
+        """Draw again the latest slices of trials, from which the next event will be learned."""
         sizes = (piece.counts.n for piece in self.slices)
         ends = list(itertools.accumulate(sizes, initial=self.request.start))
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
@@ -334,7 +334,7 @@ class SequentialAudit:
     def _choose_next_event_if_due(self, trials: int) -> None:
         """Choose an event for the next slices, if there are enough new draws.
 
-        The number of draws must be 1.5 times the number at the last choice of an event.
+        The number of draws must be at least 1.5 times the number at the last choice of an event.
         """
         if self.chosen is not None and not self._is_refit_due(self.done):
             return
@@ -348,7 +348,8 @@ class SequentialAudit:
     def _fit_wide(self, reading: WideReading, trials: int) -> Choice:
         """Choose the event for outputs of many columns.
 
-        The event depends on columns that were chosen on the pilot, or on all columns.
+        The event depends on all columns, or on columns that were chosen on the pilot (the first
+        draws).
         """
         scores = reading.learn_scores(f"outputs of {self.source.name}")
         if not scores and not reading.whole:

@@ -49,7 +49,7 @@ _ROUNDED: Final = (
     "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
     "outputs' format): no event is left for the law that was meant"
 )
-"""Message to the reader if rounding explains every event."""
+"""Text for the report if rounding is the cause of every event."""
 _SIGNED: Final = (
     "the two sides differ in the signs of their zeros: -0.0 and 0.0 are equal numbers, and no "
     "event of the law that was meant distinguishes them"
@@ -59,17 +59,18 @@ _WIDE: Final = (
     "its range, is not seen"
 )
 _SCREENING_ELEMENTS: Final = 2**21
-"""Number of values per input on which all scores are compared. The next constant limits the number
+"""Number of values per input on which all scores are compared. `_SCREENING_ROWS` limits the number
 of outputs."""
 _SCREENING_ROWS: Final = (2**15, 2**17)
 _MAX_SEMIFINALISTS: Final = 6
 _MAX_HALFWAY_ROWS: Final = 2**20
 _MAX_FINALISTS: Final = 2
 _EQUAL_MERIT_TOLERANCE: Final = 0.02
-"""Relative difference from the best expected bound up to which a score is about as good."""
+"""If the expected bound of a score differs from the best bound by at most this share, the score is
+treated as equally good."""
 _SIMPLE_SCORE_COST: Final = 24
-"""Largest cost of a simple score (of one entry or one part). The best simple score reaches the last
-round."""
+"""Largest cost of a simple score (of one entry or one part). The best simple score always takes
+part in the last round."""
 _MIN_TAIL_ROWS: Final = 256
 """Least number of pilot outputs per input for a search of thresholds in the tail."""
 _MIN_TAIL_SHARE: Final = 0.5
@@ -85,7 +86,7 @@ _MIN_PROMISE_RATIO: Final = 1.05
 _MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
 _STATED_RATE_DRAWS: Final = 2**40
-"""Number of draws that stands for an exactly known probability."""
+"""A probability that is known exactly is treated as a frequency in this many draws."""
 _MAX_STATED_DEVIATIONS: Final = 6.0
 """Number of standard errors by which a stated probability may differ from the observed one."""
 
@@ -250,7 +251,7 @@ def _choose_best_thresholds(
 
 
 def _choose_fastest_near_best(choices: list[Choice]) -> Choice:
-    """Choose the cheapest score whose expected bound is within 2 % of the best one."""
+    """Choose the fastest score among the scores with an expected bound within 2 % of the best."""
     most = max(map(merit_of, choices))
     good = [
         choice for choice in choices if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)
@@ -259,18 +260,18 @@ def _choose_fastest_near_best(choices: list[Choice]) -> Choice:
 
 
 def _extend_into_tail(choice: Choice, values: Sides, grain: Tolerance, goal: Goal) -> Choice | None:
-    """Find a threshold further out in the tail of a score that predicts a larger bound.
+    """Find a threshold farther out in the tail of a score, with a larger predicted bound.
 
     The prediction uses straight lines that are fitted to the tail.
 
     Args:
         choice: the best threshold by the counts of the pilot.
         values: values of the score on x and on x'. The score was not fitted on these outputs.
-        grain: possible change of these values by rounding.
+        grain: how much rounding may change these values.
         goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice with the new threshold, or None if no threshold predicts a larger bound.
+        The choice with the new threshold, or None if no threshold has a larger predicted bound.
     """
     sign = 1 if choice.event.side == "above" else -1
     sides = sorted_no_nan(sign * values[0]), sorted_no_nan(sign * values[1])
@@ -342,7 +343,7 @@ def choose_by_cross_fitting(
 def _choose_better_in_tail(
     chosen: Choice, ranked: Sequence[Choice], sides: Sides, goal: Goal
 ) -> Choice | None:
-    """Choose a threshold in the tail of a good score, if it predicts a clearly larger bound.
+    """Choose a threshold in the tail of a good score, if the predicted bound is clearly larger.
 
     Args:
         chosen: the best event by the counts of the pilot.
@@ -351,7 +352,8 @@ def _choose_better_in_tail(
         goal: number of counted trials, and delta and confidence of the bound.
 
     Returns:
-        The choice, or None if no threshold in the tail predicts a clearly larger bound.
+        The choice. None if no threshold in the tail has a predicted bound that is clearly larger
+        than the bound of `chosen`.
     """
     rows = max(_MIN_TAIL_ROWS, _MIN_TAIL_SHARE * chosen.counts.n)
     if chosen.is_clear or chosen.merit <= 0.0 or len(sides[0]) < rows:
@@ -457,13 +459,14 @@ def choose_by_stated_ratio(score: Score, values: Sides, goal: Goal) -> Choice | 
 def _choose_best_threshold(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
-    """Choose the best threshold in one direction.
+    """Choose the best threshold for an event that is more frequent on a given input.
 
     Args:
         score: the log-likelihood ratio of x over x'.
         direction: the input on which the event is more frequent, "x" or "x_prime".
-        own: log-likelihood ratios of this input over the other one, for outputs on this input.
-        other: the same ratios, for outputs on the other input.
+        own: log-likelihood ratios of the input `direction` over the other input, for outputs on the
+            input `direction`.
+        other: the same ratios for outputs on the other input.
         goal: number of counted trials, and delta and confidence of the bound.
     """
     from scipy.special import pdtrik

@@ -33,13 +33,13 @@ from .request import BLOCK, MIN_BUDGET_TRIALS, UnsettledRequest, largest_certifi
 _SLOW_OUTPUT_SECONDS: Final = 0.01
 """Time per output from which on a forecast is always shown."""
 _FAST_OUTPUT_SECONDS: Final = 0.001
-"""Time per output below which no forecast is shown, because it is not measured exactly."""
+"""Time per output below which no forecast is shown, because such times are not measured exactly."""
 _MAX_ADVISED_SECONDS: Final = 600.0
 """Longest time of an audit with the proposed smaller number of trials."""
 _PROBE_CALLS: Final = 18
 _PROBE_OUTPUTS: Final = (24, 512)
-"""Number of calls between the timed calls and the pilot, and least and largest number of outputs in
-these calls."""
+"""Number of calls between the timed calls and the pilot (the first draws). The second constant is
+the least and the largest number of outputs in these calls."""
 _FIRST_TIMED_ROWS: Final = 16
 _TIMED_ROWS_GROWTH: Final = 8
 _MIN_TIMED_SECONDS: Final = 0.02
@@ -50,7 +50,8 @@ _MAX_COUNTED_ROWS: Final = 2**22
 """Limits on the number of draws per input of timed choices (the first two constants), and of timed
 counts (the last constant)."""
 _MIN_FIT_GROWTH: Final = 2
-"""Least factor by which the time of a choice is assumed to grow if it has eight times the draws."""
+"""If a choice of an event gets eight times the draws, its time is assumed to grow by this factor or
+more."""
 _MAX_CHOICE_SHARE: Final = 0.2
 """Share of the given time that one timed choice of an event may take."""
 _MAX_TIMED_SHARE: Final = 0.05

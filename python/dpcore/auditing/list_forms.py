@@ -23,7 +23,7 @@ from ..sampling.sources import TimeLog
 from ..streams import PROBE
 
 _FORMS_STREAM: Final = 2
-"""Last number in the keys of the random streams for these calls."""
+"""Last number in the keys of the random streams for the calls that compare the two forms."""
 _ROUNDING: Final = 1e-5
 """Largest relative difference that counts as rounding."""
 

@@ -32,13 +32,14 @@ _PROBE_ROWS_OF_LISTS: Final = 64
 """Number of outputs in a call that shows their shape. For lists the number is larger, because the
 lengths of lists may differ."""
 _TRIALS_PER_PROBE_CALL: Final = 64
-"""Number of trials of the audit for each of these calls per input, for a function of one output,
-which may be slow. If different lengths occur only later, outputs become objects at that time."""
+"""Number of trials of the audit for each call that shows the shape. It limits the calls of a
+function that makes one output per call, which may be slow. If other lengths occur later, outputs
+become objects."""
 
 _MAX_FACT_CALLS: Final = 20
-"""Number of short calls per input that must repeat the properties of the first calls. Only then
-the input is regarded as their cause. If a property is random, all calls repeat it in at most one of
-2^40 audits."""
+"""Number of short calls per input that must repeat the properties of the first calls. Only then is
+the input regarded as the cause of the properties. If a property is random, all calls repeat it in
+at most one of 2^40 audits."""
 
 _MAX_FACT_CHARACTERS: Final = 80
 """Number of characters of a property that a message shows."""
@@ -56,7 +57,7 @@ def find_output_shape_and_names(
 ) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
     """Find the shape of one mechanism output, the names of its fields, and its column names.
 
-    The mechanism is called a few times for this.
+    The function calls the mechanism a few times.
 
     Args:
         mechanism: the mechanism.
@@ -131,8 +132,8 @@ def _refuse_revealing_facts(
     Args:
         name: name of the outputs in the error message.
         facts: properties of a first call on x, such as the column names, by name.
-        ask: function that calls the mechanism on x (0) or x' (1), with the stream of a given
-            number.
+        ask: function of two numbers. The first number is 0 for a call of the mechanism on x, and 1
+            for x'. The second number selects the random stream.
     """
     both = facts, answers.find_answer_facts(ask(1, 0))
     facts_prime = both[1]
@@ -244,7 +245,7 @@ def _fits_dtype_kind(wide: Array, kind: str) -> bool:
 
 
 def types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
-    """Check, in 20 further calls per input, whether outputs always have the types in a note.
+    """Check in 20 further calls per input whether outputs always have the types that a note names.
 
     If the result is True, the type of an output depends on the input, and not on chance.
 

@@ -180,7 +180,7 @@ def refuse_single_use_or_recursive(name: str, x: Any) -> None:
 
 
 def _reject_single_use_items(name: str, x: Any, item: Any, path: set[int], done: set[int]) -> None:
-    """Raise an error for an item of an input, and for all items in this item.
+    """Raise an error if an item of an input, or an object in this item, can be read only once.
 
     Args:
         name: name of the input in the error message.

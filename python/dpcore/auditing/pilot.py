@@ -1,7 +1,7 @@
 """Pilot of an audit: the first draws, on which an attack chooses the event.
 
-The pilot draws are not counted. The direction is chosen on them too: it is the input on which the
-event is more frequent. The same draws also give the thresholds at which the trade-off curve is
+The pilot draws are not counted. They also show on which input the event is more frequent (the
+direction of the event). The same draws also give the thresholds at which the trade-off curve is
 counted.
 """
 
@@ -68,7 +68,7 @@ _MAX_LATTICE_ELEMENTS: Final = 2**18
 outputs are used."""
 _MIN_LATTICE_ROWS: Final = 2**12
 _MAX_SEARCHED_OUTPUTS: Final = 2**12
-"""Number of outputs per input among which the report's examples of the event are searched."""
+"""Number of outputs per input that are searched for examples of the event for the report."""
 _SEEN_OUTPUT_WIDTH: Final = 80
 _MAX_SEEN_OUTPUTS: Final = 5
 _MANY_PARTS_LIMIT: Final = 64
@@ -81,10 +81,12 @@ _MAX_OBJECT_BYTES: Final = 2**26
 objects take several times this size."""
 _SELDOM_LIMIT: Final = 4
 _MAX_PRESENCE_OUTPUTS: Final = 2**14
-"""Number of outputs per input that are searched for types, lengths and keys of one input only."""
+"""Number of outputs per input that are searched for types, lengths and keys that occur on one input
+only."""
 _SIMILAR_RATE_RATIO: Final = 0.98
 _MIN_MERIT_RATIO: Final = 1.02
-"""Least bound expected from a stated log ratio, divided by the bound expected from the pilot."""
+"""Least ratio of two expected bounds: the bound from a log ratio that the mechanism states, divided
+by the bound from the pilot. If the ratio is smaller, the log ratio is not used."""
 _MAX_CURVE_THRESHOLDS: Final = 48
 
 
@@ -184,8 +186,8 @@ class PilotDraws:
     def _rows_kept_and_has_many_parts(self) -> tuple[int, bool]:
         """Return the number of outputs per input that are kept at once.
 
-        The second entry is True if outputs have many parts. If outputs are objects or texts, a few
-        outputs are drawn to measure their memory.
+        The second value of the result is True if outputs have many parts. If outputs are objects or
+        texts, a few outputs are drawn to measure their memory.
         """
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
@@ -213,8 +215,8 @@ class PilotDraws:
             drawn: outputs for the choice that were drawn earlier, or None.
 
         Returns:
-            The outputs for the choice on x and on x'. Then, for each input, the training outputs
-            followed by these outputs.
+            Two pairs for x and x'. The first pair contains the outputs for the choice. The second
+            pair contains all outputs: the training outputs, and then the outputs for the choice.
         """
         if drawn is None:
             rest = draw_first_outputs(self.source, selection, limit)

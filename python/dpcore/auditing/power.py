@@ -41,21 +41,21 @@ _MIN_TIMED_SECONDS: Final = 0.05
 """Least time in seconds of the run that measures the speed."""
 
 _EVENTS_PER_ROUND: Final = 8
-"""Number of events that are chosen and counted in a round. An audit has only one event. The events
-of different fits are not equally good."""
+"""Number of events that are chosen and counted in a round. A real audit has only one event, but the
+events of different fits are not equally good."""
 _FIRST_PILOT_TRIALS: Final = 128
 _PILOT_GROWTH: Final = 4
 _MAX_PILOT_TRIALS: Final = 2**20
-"""Default of the largest number of draws per input that a round counts."""
+"""Default for the largest number of draws per input that are counted in a round."""
 _LIMIT_FAILURE: Final = 0.1
 """Error probability of each of the two limits on the probabilities of an event. In about 2 of 100
 plans, the two limits together are so wrong that the plan is too small."""
 _CLOSE_PLAN_RATIO: Final = 1.2
-"""Largest number of trials by confidence limits, divided by the number of trials by the observed
-frequencies, that is accepted without a larger pilot."""
+"""Largest ratio of two numbers of trials that is accepted without a larger pilot: the number from
+confidence limits, divided by the number from the observed frequencies."""
 _PILOTS_PER_TRIAL: Final = 2
-"""Number of counted pilot draws, divided by the number of planned trials, from which on a plan is
-accepted."""
+"""A plan is accepted if the number of counted pilot draws is at least this many times the planned
+number of trials."""
 _SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
@@ -326,7 +326,8 @@ def _plan_for_curve_claim(
 def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     """Return the plan for an audit of one training run.
 
-    If all canaries are too few for the required power, the plan is to guess all canaries.
+    If guesses about all canaries do not reach the required power, the plan is to guess all
+    canaries.
     """
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
@@ -476,8 +477,8 @@ class Pilots:
         For each event, the first number is a lower confidence limit on the larger probability. The
         second number is an upper confidence limit on the smaller probability. If the true privacy
         loss is known (the attribute `true`), the second number is instead computed from this loss
-        and the first number. If the attribute `assumed` is set, only these two probabilities are
-        returned.
+        and the first number. If the attribute `assumed` is set, only the two probabilities in
+        `assumed` are returned.
 
         Args:
             tail: error probability of each confidence limit.

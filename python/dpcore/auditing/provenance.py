@@ -52,10 +52,11 @@ _MAX_WRAPPERS: Final = 50
 itself."""
 
 _MAX_SOURCE_BYTES: Final = 2**16
-"""Largest size in bytes of a file, named in a command, whose text is stored."""
+"""If a command names a file, the text of the file is stored up to this size in bytes."""
 
 _RELEASED_PACKAGES: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
-"""Published packages. The version of the package identifies their code, so it is not stored."""
+"""Published packages. Their code is not stored, because the version of a package identifies the
+code."""
 
 _SOURCE_CACHE: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 """Source texts of functions and classes that were already read."""
@@ -162,8 +163,9 @@ def _user_definitions(layers: list[Any]) -> Iterator[Any]:
 def _list_definitions(layer: Any) -> list[Any]:
     """List the functions and classes that define a layer of a mechanism.
 
-    A function or a class defines itself. Any other object is defined by its class. The modules
-    inside a torch module are added, and the encoder and noise inside a `dpcore.torch` mechanism.
+    A function or a class defines itself. Any other object is defined by its class. For a torch
+    module, the modules inside it are added. For a `dpcore.torch` mechanism, the encoder and the
+    noise are added.
     """
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
@@ -261,7 +263,7 @@ def _defining_and_used_packages(layers: list[Any]) -> Iterator[str]:
 
 
 def _iterate_closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each closure variable of a function that has a value."""
+    """Yield name and value of the closure variables of a function, except empty variables."""
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
         with contextlib.suppress(ValueError):

@@ -10,9 +10,9 @@ independent, all 2r rows on one input are exchangeable. Given their values, all 
 rows of every pair agree. If no two of the r rows agree, the p-value is 1/(2r - 1)!!, which is below
 2^-40 for r = 12.
 
-The number of rows depends on the number of trials and on the rows, and never on times. A function
-that makes one output per call may be slow. It is called at most 24 times for this test, or once for
-every eight trials if this number is larger.
+The number of rows depends only on the number of trials and on the rows, not on measured times. A
+function that makes one output per call may be slow. It is called at most 24 times for this test, or
+once for every eight trials if this number is larger.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _MIN_REPEATED_ANSWERS: Final = 12
 """Least number of rows, on x and x' together, for a function that makes one output per call. If no
 two of the 6 rows on an input agree, the p-value is 1/(11!!)^2 = 9e-9."""
 _ROW_LIMITS: Final = ((2**17, 16), (2**9, 4))
-"""Limits on the number of rows. Each limit is the smaller one of a number of rows, and the number
-of trials divided by the second number. The larger limit is used."""
+"""Limits on the number of rows. Each pair gives one limit: the first number, or the number of
+trials divided by the second number if this is smaller. The larger limit is used."""
 _ANSWER_LIMIT: Final = (2**17, 16)
-"""Limit for a function that makes one output per call, in the same form. Each row needs two calls,
-so there is at most one call for every eight trials."""
+"""Limit for a function that makes one output per call, in the form of `_ROW_LIMITS`. Each row needs
+two calls, so there is at most one call for every eight trials."""
 _MAX_LOG_P_VALUE: Final = math.log(5e-8)
 """Logarithm of the p-value below which equal rows are not explained by chance. The p-value is
 computed at most 14 times in a test. Therefore the error probability of the test is at most 7e-7."""
 _PLAIN_DIFFERENCE: Final = 2.0**-4
 """Relative difference that is larger than the rounding of any float format."""
 _MAX_RECENT_NUMBERS: Final = 2**22
-"""Largest number of values in blocks of one row that are compared together. At least two rows are
-compared."""
+"""Blocks of one row are compared together if they have at most this many values. At least two rows
+are compared."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
 """Largest number of values per input that are kept to find rows that agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
@@ -385,10 +385,10 @@ def _combined_verdict_word(sides: list[_RepeatedSide]) -> str:
 def _draw_twice(
     sides: list[_RepeatedSide], draws: CallableDraws, trials: int, until_own: bool
 ) -> None:
-    """Draw rows twice on x and on x', until chance is excluded or a limit is reached.
+    """Draw rows twice on x and on x', until equality by chance is excluded, or a limit is reached.
 
     Args:
-        sides: the rows on x and on x', which are added to.
+        sides: the rows on x and on x' so far. The function adds the new rows to them.
         draws: the mechanism's draws.
         trials: largest trial number of the audit, which limits the rows.
         until_own: True to stop as soon as rows on one input differ from their repetitions.

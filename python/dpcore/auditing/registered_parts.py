@@ -25,7 +25,7 @@ _LOOKED: Final = "looked"
 
 
 class _Entry(NamedTuple):
-    """Entry of the register: the valid count of one part.
+    """Record of the valid count of one part (a share of the trials) of an audit.
 
     Args:
         out: path of the file with the count.
@@ -162,16 +162,16 @@ def find_early_look(runs: Iterable[RunFile]) -> tuple[bool, str]:
 
 
 def _list_register_folders(runs: Iterable[RunFile]) -> list[Path]:
-    """List the folders of the registers of these parts, each folder once."""
+    """List the folders with the records of the given parts, each folder once."""
     folders = [Path(run.registration["folder"]) for run in runs if run.registration]
     return list(dict.fromkeys(folders))
 
 
 def _read_entry(path: Path) -> _Entry:
-    """Read an entry of the register.
+    """Read the record of the valid count of one part of an audit.
 
     Raises:
-        ValueError: if the file does not contain an entry that dpcore wrote.
+        ValueError: if the file does not contain a record that dpcore wrote.
     """
     try:
         record: dict[str, Any] = instance("entry", json.loads(path.read_text("utf-8")), dict)

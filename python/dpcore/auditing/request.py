@@ -58,7 +58,7 @@ from .randomness import (
 )
 
 _DISTANCE_SLACK: Final = 1e-9
-"""Relative tolerance when the distance of a pair is checked, because of rounding."""
+"""Relative tolerance for rounding errors when the distance of a pair is checked."""
 
 BLOCK: Final = 256
 """Default number of trials in a block of an audit with early stop. The first test comes after one
@@ -83,7 +83,7 @@ _DEFAULT_TRIALS: Final = 10**6
 MIN_BUDGET_TRIALS: Final = 100
 """Smallest number of trials that is chosen for a given time, or proposed by a forecast."""
 _MORE_TRIALS_FACTOR: Final = 10
-"""A report states the certifiable epsilon also for this many times the trials."""
+"""A report also states the epsilon that is certifiable with this many times the trials."""
 OTHER_BITS_NOTE: Final = (
     "workers that give other bits for one seed were accepted (same_bits=False): the seed may not "
     "repeat these counts"
@@ -107,7 +107,7 @@ class UnsettledRequest(Arguments):
     - `randomness`: where the randomness of the mechanism comes from, as in `Audit.randomness`;
     - `globals`: True if dpcore sets the seeds of the global random generators (of Python, numpy and
       torch) for each block of trials;
-    - `doubted`: sentences that describe why the outputs of the first calls may not be independent;
+    - `doubted`: sentences that describe signs of dependence between the outputs of the first calls;
     - `probe_notes`: other notes on the first calls, for the report;
     - `default_trials`: the usual default number of trials, if a larger number is used instead. None
       if the usual default is used, or if `trials` was given;
@@ -709,7 +709,7 @@ def _note_largest_certifiable(request: UnsettledRequest, pair: Pair) -> tuple[st
 
 
 def _note_unrepeatable(request: UnsettledRequest) -> tuple[str, ...]:
-    """Return a note if the seed may not repeat the audit."""
+    """Return a note if the same seed possibly does not repeat the audit."""
     if not (request.same_bits or (request.executor is None and request.checkpoint is None)):
         return (OTHER_BITS_NOTE,)
     if not isinstance(request.mechanism, Tool) or request.randomness != "own":

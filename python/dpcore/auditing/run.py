@@ -49,7 +49,7 @@ SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
     "randomness", "clean", "declared_loss", "searched", "budget",
 )  # fmt: skip
-"""Fields of an audit that are copied from its request."""
+"""Fields of an audit that are copied from its checked arguments (the request)."""
 
 _MAX_LATTICE_TRIALS: Final = 2**20
 """Largest number of trials on which the event of the floating-point bits is counted."""
@@ -59,8 +59,8 @@ _MAX_FAILING_CALLS: Final = 256
 _MAX_NUMBERING_ROWS: Final = 256
 """Largest number of rows that are searched for a column of row numbers."""
 _TRIALS_PER_NUMBERING_ROW: Final = 8
-"""Number of trials for each of these rows, for a function that makes one output per call, which may
-be slow."""
+"""Number of trials of the audit for each searched row, for a function that makes one output per
+call and may be slow."""
 
 
 @explain_argument_errors
@@ -348,7 +348,7 @@ def make_audit(
 
 
 def _time_and_hashes(request: Request, source: Source, ranges: tuple[Range, ...]) -> dict[str, Any]:
-    """Return the fields of an `Audit` on threads, times and hashes of counted blocks, by name."""
+    """Return, by name, the fields of an `Audit` on threads, on times, and on hashes of blocks."""
     return {
         "threads": source.threads,
         "seconds": request.course.seconds("count"),
@@ -444,10 +444,10 @@ def finish_audit(
 def add_row_number_warning(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
     """Search the outputs of a mechanism for a column that contains only row numbers.
 
-    The search is made only if the outputs may not be independent.
+    The search is made only if there are signs of dependence between the outputs.
 
     Args:
-        checks: sentences that describe why the outputs may not be independent. If the tuple is
+        checks: sentences that describe signs of dependence between the outputs. If the tuple is
             empty, no search is made.
         source: object that draws outputs of the mechanism. Some outputs on x are drawn and
             searched.
@@ -478,9 +478,9 @@ def warn_of(sentences: tuple[str, ...]) -> None:
 
 
 def _make_bit_and_curve_watches(fixed: FixedFields) -> tuple[Watch, ...]:
-    """List what is counted besides the event.
+    """List what is counted in addition to the chosen event.
 
-    This is the event of the floating-point bits, and the trade-off curve of the score.
+    The list can contain the event about last bits of floats, and the trade-off curve of the score.
     """
     watches = []
     if fixed.lattice is not None:

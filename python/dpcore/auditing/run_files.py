@@ -50,7 +50,8 @@ zero bits are kept."""
 _UNCOMPARED: Final = (
     "provenance", "inside", "read", "searched", "budget", "notes", "runs_on", "event",
 )  # fmt: skip
-"""Fields that are fixed before the count, but may be different in a process that continues it."""
+"""Fields that are fixed before the count, but may be different in a process that continues the
+count."""
 
 
 _MOST_TRIALS: Final = 2**63 - 1
@@ -78,10 +79,11 @@ class FixedFields:
         start: number of the first trial.
         trials: number of trials per input.
         thresholds: thresholds on the score of the attack (one number per output). To compute a
-            trade-off curve, dpcore counts, for each threshold, the outputs with a score above it.
+            trade-off curve, dpcore counts, for each threshold, the outputs whose score is at or
+            above it.
         lattice: a second event, on the low-order bits of floats, and the input on which this event
             is more frequent. None if no such event is counted.
-        checks: sentences that describe why the outputs of the first calls may not be independent.
+        checks: sentences that describe signs of dependence between the outputs of the first calls.
         remarks: sentences for the report on the choice of the event.
         collisions: for x and for x', the number of pairs of outputs that were compared before the
             count, and the number of equal pairs.
@@ -225,8 +227,8 @@ class RunFile:
             block). A process that continues the audit draws these blocks again and compares the
             counts.
         sessions: three numbers for each process that counted trials. The first is the number of
-            trials that were counted before the process began. The others are the numbers of these
-            outputs on x and on x' that are in the event.
+            trials that were counted before the process began. The others are the numbers of outputs
+            in the event in these trials, on x and on x'.
         digests: hashes of counted blocks. Two equal hashes show that outputs of one block occur
             again in another block.
         zeros: a number of bits. Only hashes that begin with this many zero bits are kept in
@@ -234,7 +236,7 @@ class RunFile:
         registration: folder with the records of all counted parts, and a random number that
             identifies this count. Empty if no record is needed or possible.
         slices: state of an audit that stops as soon as the claim is refuted, from
-            `Sequence.to_dict`. Empty for other audits.
+            `SequentialAudit.to_dict`. Empty for other audits.
         seconds: time of counting in seconds, summed over all processes.
         time_of_day: time of day of the last write, for the progress bar.
         failure: error of the last attempt to write the file, or None if there was no error.
@@ -309,7 +311,7 @@ class RunFile:
 
     @property
     def _cli_mechanism(self) -> list[str]:
-        """Words of the command line by which the mechanism is given."""
+        """Words of the command line that specify the mechanism."""
         command, target = self.asked.get("command"), self.asked.get("target")
         return ["--command", str(command)] if command is not None else [str(target)]
 

@@ -44,8 +44,8 @@ Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 WIDE_COLUMNS: Final = 2**15
 """Number of columns above which a pilot of any size is read block by block."""
 WIDE_BYTES: Final = 2**29
-"""Size in bytes of a pilot (on x and x' together, as float64) from which on it is read block by
-block."""
+"""Size in bytes of a pilot (on x and x' together, as float64) from which on the pilot is read block
+by block."""
 FEWEST_COLUMNS: Final = 2**9
 """Number of columns up to which all pilot outputs are kept."""
 _MAX_SCREENED_COLUMNS: Final = 2**22
@@ -56,7 +56,7 @@ _CHUNK_NUMBERS: Final = 2**21
 _MAX_KEPT_NUMBERS: Final = 2**23
 """Largest number of values per input that are kept from the second half of the pilot."""
 _FEWEST_HEAD_ROWS: Final = 4
-"""Least number of outputs per input from which the bins are laid out, if there are enough."""
+"""Least number of outputs per input that determine the bins, if there are enough outputs."""
 _FLOAT64_BITS: Final = 53
 _NAMED_ENTRIES: Final = 3
 _DISTANCES: Final = ("l1", "l2")
@@ -485,7 +485,7 @@ def _draw_chosen_columns_and_scores(
 
 
 def _rounding_error_per_column(sums: Sequence[ColumnSums], rows: Sides, columns: int) -> Floats:
-    """Return the possible change of each column's numbers by rounding, shape `(columns,)`."""
+    """Return how much rounding may change the numbers in each column, shape `(columns,)`."""
     bits = [grain.bits for grain in column_tolerances(*rows) if grain.bits]
     squares = np.zeros(sums[0].centre.size)
     for side in sums:
@@ -497,12 +497,12 @@ def _rounding_error_per_column(sums: Sequence[ColumnSums], rows: Sides, columns:
 
 
 def _rounding_tolerance(score: Score, values: tuple[Floats, Floats], moves: Floats) -> Tolerance:
-    """Return the possible change of a score of all columns by rounding.
+    """Return how much rounding may change a score that reads all columns.
 
     Args:
         score: the score.
         values: values of the score on x and on x'.
-        moves: possible change of each column by rounding.
+        moves: how much rounding may change the numbers in each column.
     """
     if isinstance(score, LinearScore):
         moved = float(np.sum(np.abs(score.weights) * moves[score.entries]))

@@ -2,9 +2,9 @@
 
 Let x and x' be two neighbouring inputs. The Clopper-Pearson bound divides a lower limit for the
 probability of an event on x by an upper limit for its probability on x'. The conditional test takes
-the total number of events on both inputs as given. It tests how many of these events happened on x.
-`every_coordinate` pools the coordinates of the outputs, if the mechanism is declared to treat them
-independently. `Declared` states the properties of a bound.
+as given how often the event happened on both inputs together. It tests how many of these times were
+on x. `every_coordinate` pools the coordinates of the outputs, if the mechanism is declared to treat
+them independently. `Declared` states the properties of a bound.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def conditional(
     confidence 0.5, the limit fails with a probability above 0.5. Therefore the function raises a
     ValueError for a confidence below 0.6. The limit becomes looser as p and q grow. If p is above
     0.7, the limit is looser than `clopper_pearson`. For fixed numbers of draws, `berger_boos` is
-    always better.
+    always better than this function.
 
     The limit is not defined for delta > 0. In this case, the probability that a hit is a draw on x
     depends on epsilon and also on q. Warning: a similar method is wrong. This wrong method forms

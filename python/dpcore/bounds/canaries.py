@@ -78,7 +78,7 @@ def one_run(
 def _chance_ceiling(
     guesses: int, correct: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Compute the upper limit of theorem 5.2 on P(at least `correct` right guesses)."""
+    """Compute the upper limit on P(at least `correct` right guesses) for the bound `one_run`."""
     from scipy.special import bdtr, bdtrc
 
     if correct == 0:

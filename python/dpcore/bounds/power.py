@@ -1,7 +1,7 @@
 """Power of an audit: the smallest violation that it certifies, and the draws that it needs.
 
-`predicted` helps to choose an event, and does not certify a bound. So its quantiles may be
-approximations.
+`predicted` helps to choose an event, and does not certify a bound. Therefore approximate quantiles
+are enough.
 
 `detectable` accepts any bound. The functions that compute numbers of draws use only Clopper-Pearson
 limits, because the inverse of these limits has a closed form.
@@ -46,11 +46,11 @@ MOST_TRIALS: Final = 2**53
 """Largest number of trials in a plan. A float represents every integer up to this number."""
 
 AUTO_FACTOR: Final = 4
-"""Ratio of the trials that `auto` needs, which chooses its event, to those for a known event.
+"""Trials that an audit needs if `auto` chooses its event, divided by those for a known event.
 
-It was measured with noise 10 % too small for epsilon 1 (120 to 160 audits per case). The numbers
-are the shares of audits that refuted, first with the trials of the plan, then with AUTO_FACTOR
-times as many (three times if marked *):
+It was measured with noise 10 % too small for epsilon 1 (120 to 160 audits per case). Each pair of
+numbers gives the percentages of audits that refuted the claim: first with the trials of the plan,
+and then with AUTO_FACTOR times as many (three times if marked *):
 
 - Laplace noise in one entry: 79 and 98* %; in one of 8 entries: 74 and 99* %; clipped: 81 and 99*
   %; spread over two entries: 22 and 95 %;
@@ -143,7 +143,7 @@ def predict_rate_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[Floats, Floats]:
-    """Predict the limits on the probabilities of several events that an audit will compute.
+    """Predict the limits that an audit will compute for the probabilities of several events.
 
     The arguments have the same meaning as in `predicted`, which uses these limits.
 
@@ -205,7 +205,7 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[Floats, Flo
 def _cached_expected_limits(
     pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Return `_projected_limit`, from a stored table if the pilot is small and of one size."""
+    """Return `_projected_limit`. If all pilots are small and of one size, use a stored table."""
     n, places = int(pilot_draws.flat[0]) if pilot_draws.size else 0, pilot_hits.astype(np.intp)
     if 0 < n <= _MAX_TABLED_DRAWS and (pilot_draws == n).all() and (places == pilot_hits).all():
         return _limit_by_pilot_hits(n, total, tail, alpha, upper=upper)[places]
@@ -221,7 +221,7 @@ def _limit_by_pilot_hits(n: int, total: float, tail: float, alpha: float, *, upp
 def _projected_limit(
     pilot_hits: Floats, pilot_draws: Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> Floats:
-    """Compute the limit from `total` draws whose true rate is the limit from the pilot."""
+    """Compute the limit from `total` draws if the true rate equals the limit from the pilot."""
     if upper:
         q = _beta_limit(pilot_hits + 1.0, pilot_draws - pilot_hits, tail, upper=True)
         return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
@@ -357,7 +357,7 @@ def _binomial_cells(
 
 
 def _power_function_of_q(n: int, most: Floats, weight: Floats) -> Callable[[float], float]:
-    """Return a function that maps q to a lower limit on the probability of a certificate."""
+    """Return a function that maps q to a lower limit on the power (probability of refutation)."""
     from scipy.special import betaincc
 
     some = most >= 0.0
@@ -545,7 +545,7 @@ def _approximate_trials(
 
 
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
-    """Find the least number near `start` with a margin of at least 0, or None if too large.
+    """Find the least number near `start` with a margin of at least 0, or None if it is too large.
 
     The search moves away from the start in growing steps. Then secant and bisection steps narrow
     the interval. The result is exact up to one part in `parts`.

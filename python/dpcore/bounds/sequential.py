@@ -45,7 +45,7 @@ from .canaries import bisect_largest
 
 _CENTRE_COUNT = 7
 _STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
-"""Stakes, divided by the largest stake: near 1 for clear violations, 1e-6 for 1e12 draws."""
+"""Stakes, divided by the largest stake. Clear violations need about 1, and 1e12 draws 1e-6."""
 _PREDICTED_STAKE_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
 """Stakes, divided by the predicted stake. A prediction from few draws is too large."""
 _LOG_ZERO = -1e200
@@ -86,7 +86,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     - The numbers of draws on x and on x' are equal whenever you compute the limit.
     - The event, and the roles of x and x', are fixed before the counted draws.
 
-    If the number of draws is fixed in advance, `berger_boos` gives a sharper limit.
+    If the number of draws is fixed in advance, `berger_boos` gives a sharper limit than `anytime`.
 
     Each product in the sum is log-concave in s. Therefore the minimum of the product over all
     claims from 0 to epsilon is at 0 or at epsilon. The code replaces each product by this minimum.
@@ -244,7 +244,7 @@ class Martingale:
         return self.log_wealth
 
     def _update_and_log_wealth_gain(self, event: Hashable, outcomes: Floats) -> float:
-        """Update the mixture of this event, and return by how much its log wealth increased."""
+        """Update the mixture of an event, and return by how much its log wealth increased."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + outcomes
         new = _log_sum(self._bets.log_weight + after @ self._factors)
@@ -323,7 +323,7 @@ def _uninformed_bets(delta: float, s: float) -> _Bets:
 
 
 def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
-    """Return bets around the predicted rates p and q; all stakes are 0 if the claim allows them.
+    """Return bets for the predicted rates p and q; all stakes are 0 if the claim allows (p, q).
 
     The centre x maximises the likelihood of (p, q) among the boundary pairs (x/s + delta, x) of the
     claim. With the stake (x - q)/(x (1 - x)), the two factors of the bet are the likelihood ratios

@@ -36,8 +36,7 @@ _MIN_HIT_DEVIATES: Final = -0.5
 that the line predicts."""
 _BOOTSTRAPS: Final = 20
 _CAUTIOUS_PLACE: Final = 2
-"""Rank of the prediction that is used, among all bootstrap predictions in increasing order, from
-0."""
+"""Rank (from 0, in increasing order) of the bootstrap prediction that is used."""
 _MIN_GAIN_SHARE: Final = 0.02
 """Least predicted gain, divided by the bound at the threshold that was chosen from the counts."""
 _NEWTON_STEPS: Final = 10
@@ -205,7 +204,7 @@ def find_tail_index_and_bound(
     counted: float,
     predict: Callable[[Any, Any], Floats],
 ) -> tuple[int, float] | None:
-    """Find a higher threshold whose expected bound clearly exceeds that of the chosen threshold.
+    """Find a higher threshold with a clearly larger expected bound than the chosen threshold has.
 
     A score is one number per output, and an event is "the score is at least the threshold". In the
     tail, the counts are too small to compare thresholds. Therefore lines are fitted to the log
@@ -224,7 +223,7 @@ def find_tail_index_and_bound(
     Returns:
         The index of the found threshold, and a cautious estimate of the lower limit on epsilon for
         this threshold. The result is None if a line does not describe the tail, or if the predicted
-        limit is not clearly larger.
+        limit is not clearly above `counted`.
     """
     both, fewest = hits[0] + hits[1], np.minimum(*hits)
     first, second = (

@@ -20,8 +20,8 @@ is at most 2 M rho^-k. The theorem uses other Chebyshev points. For the points o
 zeros of T_N), the coefficients alias in the same way. The maximum of the interpolant is bounded by
 a grid and the lemma of M. Riesz. The lemma states: near its maximum, a trigonometric polynomial of
 degree d does not fall faster than cos(d theta). So the true range of values exceeds the range on G
-Chebyshev angles by a factor of at most 1/cos(pi d / 2G). The result is therefore an upper limit
-between the points of the grid too.
+Chebyshev angles by a factor of at most 1/cos(pi d / 2G). Therefore the result is also an upper
+limit between the points of the grid.
 """
 
 from __future__ import annotations
@@ -335,16 +335,16 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
-    """Return the boundary of the counts at least as high in the order as the observed counts.
+    """Return the boundary of the set of counts that are in the order at or above the observed.
 
     The place of a pair of counts (j, j') in the order is given by its label: the largest t with
     ``low(j) >= delta + e^t high(j')``. Here low and high are Wilson's confidence limits at the
     normal score s. The label increases in j and decreases in j'. Let s = z sqrt(1 + r)/(1 +
-    sqrt(r)), where r is the ratio of the variances. Then the boundary at label t, as a function of
-    j', has the shape of the standard deviation of J - e^t J'. So the test rejects with nearly the
-    same probability at every q, and this makes the test powerful. The score s may depend on t
-    because s grows with t. Solved for j, the condition is j >= n P + s sqrt(n P (1 - P)) with
-    P = delta + e^t high(j'). For P > n/(n + s^2) = low(n), no j satisfies the condition.
+    sqrt(r)), where r = max(1, e^t n/n') is a ratio of variances. Then the boundary at label t, as a
+    function of j', has the shape of the standard deviation of ``J - e^t J'``. So the test rejects
+    with nearly the same probability at every q, and this makes the test powerful. The score s may
+    depend on t because s grows with t. Solved for j, the condition is j >= n P + s sqrt(n P (1 -
+    P)) with P = delta + e^t high(j'). For P > n/(n + s^2) = low(n), no j satisfies the condition.
     """
     from scipy.special import ndtri
 
@@ -377,7 +377,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
 def _make_p_value_gap(
     counts: Counts, delta: float, alpha: float, cut: _CutFunction
 ) -> Callable[[float], float]:
-    """Return a function of epsilon: Phi^-1(p-value) - Phi^-1(alpha). At most 0 means certified."""
+    """Return a function of epsilon: Phi^-1(p-value) - Phi^-1(alpha); certified if at most 0."""
     from scipy.special import ndtri
 
     gamma = _RECTANGLE_SHARE * alpha

@@ -1,4 +1,4 @@
-"""Gaussian noise for (epsilon, delta)-DP, by the classical formula or the exact profile."""
+"""Gaussian noise for (epsilon, delta)-DP, by the classical or the exact formula."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class CalibratedGaussian(Record, word="GaussianNoise"):
 
     @property
     def mechanism(self) -> Gaussian:
-        """The native mechanism `dpcore.Gaussian` with the same sigma."""
+        """The mechanism `dpcore.Gaussian` with the same sigma."""
         return Gaussian(self.sigma)
 
     @property

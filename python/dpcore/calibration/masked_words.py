@@ -103,8 +103,8 @@ def word_dropout(
         Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
         Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions. Zouhri
         and Abecidan (2021), section 3.3, correct their proof. Both proofs use the distribution of
-        the output, where the conditional distribution is needed: the distribution of the output if
-        the word is masked.
+        the output. The right distribution is conditional: the distribution of the output if the
+        word is masked.
 
     Example:
         >>> round(word_dropout(1.0, 0.5), 4)

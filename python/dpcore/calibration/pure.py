@@ -27,7 +27,7 @@ from ..suggestions import explain_argument_errors
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000
 _TAIL_LOGIT: Final = 60.0
-"""Number of cells of length and of cosine, number of loss levels, and logit of the last cells."""
+"""Numbers of cells (of length, of cosine), number of loss levels, and logit of the last cells."""
 
 _LENGTH_NODES: Final = 256
 """Number of nodes of the integral over the length of the noise."""
@@ -304,7 +304,7 @@ def l2_laplace_renyi_upper_bounds(orders: Floats, distance: float, dim: int) -> 
 
 @functools.lru_cache(maxsize=4)
 def _length_cosine_lower_ends_and_probs(dim: int) -> tuple[Floats, Floats, Floats]:
-    """Return lower ends of the cells of the length and of the cosine, and cell probabilities."""
+    """Divide noise length and cosine into cells; return lower ends and cell probabilities."""
     from scipy.special import betaincinv, gammaincinv
 
     shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _NOISE_CELLS - 1)))

@@ -37,7 +37,7 @@ _MAX_LOG_ODDS: Final = 800.0
 """Beyond these log odds, a probability is 0 or 1 as a float64."""
 _RATE_ROUNDING: Final = 4e-16
 _RATE_ERROR: Final = 1e-12
-"""Relative error of a probability computed from log odds, and of a large difference of two."""
+"""Relative error of a probability computed from log odds, and of the difference of two of them."""
 _ROOT_STEPS: Final = 60
 _EDGE_LOG_ODDS: Final = np.concatenate(
     [
@@ -58,9 +58,10 @@ _ROOT_MARGIN: Final = 1e-7
 _COARSE_STRIDE: Final = 5
 """The search for a maximum begins with every fifth point of the edge."""
 _NEARBY_ORDERS: Final = 6
-"""In the search, the number of orders kept below and above the orders that limit p."""
+"""Number of orders that the search keeps on each side of the orders that limit p."""
 _MIN_CORNERS: Final = 4
-"""With fewer points, the lines between the points give no limit, and every (p, q) is allowed."""
+"""Least number of points. With fewer, lines between them give no limit, and all (p, q) are
+allowed."""
 _MAX_EDGE_ORDERS: Final = 100
 """If a claim has more orders, the polygon uses only every second (third, ...) order."""
 
@@ -79,7 +80,7 @@ _ACCEPTED_OBJECTS: Final = (
 _OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
 """The default orders of the RDP accountant of Opacus."""
 _PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
-"""Deltas at which a privacy profile is read. The slow accountant has fewer deltas."""
+"""Deltas at which a privacy profile is read. For the slow PRV accountant, fewer are read."""
 _SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
 _MAX_PROFILE_EPSILON: Final = 700.0
 _PROFILE_EPSILON_COUNT: Final = 1000
@@ -322,8 +323,8 @@ def _largest_allowed_p_log_odds(
         levels: claimed upper limit on the divergence at each order, shape `(k,)`.
 
     Returns:
-        The upper ends of the intervals for p, as log odds. Also the indices of the orders whose
-        limits these upper ends exceed most.
+        The upper ends of the intervals for p, as log odds. Also, for each q, the index of the order
+        whose limit the upper end exceeds most.
     """
     low, high = q.copy(), np.full(q.shape, _MAX_LOG_ODDS)
 
@@ -397,7 +398,7 @@ def _delta_upper_limit(claim: Renyi, epsilon: float) -> float:
 
 @lru_cache(maxsize=64)
 def _coarse_edge_log_odds_order_index(claim: Renyi) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """Return log odds (q, p) of edge points, and for each the index of the order that limits p."""
+    """Return log odds of q and p at edge points, and the index of the order that limits each p."""
     # The last point must stay, because p + q > 1 beyond it. The first point must stay too.
     q = np.append(_EDGE_LOG_ODDS[0], _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1])
     return q, *_largest_allowed_p_log_odds(q, *claim.at_orders())

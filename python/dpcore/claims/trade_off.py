@@ -207,7 +207,7 @@ class Claim(Record):
 
         mu is the sensitivity divided by the standard deviation of the noise. The method tests only
         the pairs (epsilon, delta) that `tangents` returns. The result is 0 if one of these pairs
-        has delta 0. The result is infinite without such a pair.
+        has delta 0. If `tangents` returns empty arrays, the result is infinite.
         """
         pairs = zip(*(row.tolist() for row in self.tangents()), strict=True)
         return min((largest_gdp_mu(*pair) if pair[1] else 0.0 for pair in pairs), default=math.inf)
@@ -528,7 +528,7 @@ class TradeOff(Claim, word="TradeOff"):
         return self._finite_epsilon_deltas() if few else _implied_epsilon_delta_pairs(self)
 
     def _finite_epsilon_deltas(self) -> tuple[Floats, Floats]:
-        """Return the (epsilon, delta) pairs with a finite e^epsilon as a float64."""
+        """Return the (epsilon, delta) pairs for which e^epsilon is finite as a float64."""
         keep = self.epsilons <= _MAX_TANGENT_SLOPE
         return self.epsilons[keep], self.deltas[keep]
 
@@ -569,7 +569,7 @@ class TradeOff(Claim, word="TradeOff"):
 def _log_slopes_and_deltas(claim: TradeOff) -> tuple[Floats, Floats]:
     """Return the log slopes and the deltas of all tangents of the curve.
 
-    Each tangent of the curve gives a tangent of its inverse too. The curve is not below 0, so the
+    Each tangent of the curve also gives a tangent of its inverse. The curve is not below 0, so the
     function adds slope 0 with delta 1. Tangents that do not limit the curve are left out.
     """
     steep, heights = claim.epsilons, claim.deltas
@@ -588,7 +588,7 @@ def _interpolate_delta(log_slope: Any, left: tuple[Any, Any], right: tuple[Any, 
 
 
 def _is_middle_tangent_redundant(first: _Corner, middle: _Corner, last: _Corner) -> bool:
-    """Return True if the middle tangent does not limit the curve more than its two neighbours."""
+    """Return True if the two other tangents limit the curve as much without the middle one."""
     return middle[1] >= float(_interpolate_delta(middle[0], first, last))
 
 

@@ -477,7 +477,7 @@ def _run_info_command(as_json: options.Json = False) -> None:
 
 
 def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) -> None:
-    """Raise `Usage` if the command line has options that a list of names would ignore."""
+    """Raise `Usage` if a command that only lists names has options that it would ignore."""
     for key in context.params:
         source = context.get_parameter_source(key)
         if key not in allowed and source is not None and source.name != "DEFAULT":

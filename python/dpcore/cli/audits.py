@@ -257,7 +257,7 @@ def find_status(report: Audit | OutputsAudit) -> int:
 
 
 def _restore_run_options(asked: AuditArguments) -> AuditArguments:
-    """Return the options that the run file of --resume stores, with the current process options."""
+    """Return the options in the run file of --resume, with the process options of this command."""
     usual = AuditArguments(resume=asked.resume)
     own = (*_OPTIONS_OF_PROCESS, "plot", "html", "as_json", "resume")
     for option in fields(asked):
@@ -441,7 +441,7 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
 def _audit_or_only_begin_run(
     asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
 ) -> Audit | None:
-    """Audit a mechanism and return the report; with --fit-only, write a run file, return None."""
+    """Audit a mechanism and return the report, or only write a run file with --fit-only."""
     with (
         to_usage_errors(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),

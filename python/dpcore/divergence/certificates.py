@@ -9,9 +9,9 @@ The input is a sample (a set of rows) from each of two laws. The functions proce
 3. Count the rows of the second half (the counted rows) for which the event holds. The choice does
    not depend on the counted rows.
 
-An event and the bin of a score are functions of the row. By data processing, the divergence of such
-a function is at most the divergence of the rows (van Erven and Harremoes 2014, theorem 9). The only
-assumption is that the counted rows are independent.
+Whether the event occurs, and which bin contains the score, are functions of the row. By data
+processing, the divergence of such a function is at most the divergence of the rows (van Erven and
+Harremoes 2014, theorem 9). The only assumption is that the counted rows are independent.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from .points import Points, draw_one_row_per_group, freeze_arrays
 from .score import Score, fit_score, is_fixed_score, most_trained, score_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
-"""Number of standard errors by which frequencies of the choosing rows are made pessimistic."""
+"""Number of standard errors by which frequencies are made pessimistic to choose an event."""
 _MAX_BIN_EDGES: Final = 48
 """Largest number of thresholds that may be edges of bins."""
 _BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
-"""Numbers of bins for which limits are computed. Other numbers use the next larger entry."""
+"""Numbers of bins for which limits are computed. Other numbers of bins use the next larger
+entry."""
 _TARGET_ORDERS: Final = 4
-"""Number of orders for which bins are optimised. The bins with the best average are chosen."""
+"""Number of orders for which bins are optimised. The bins that are best on average are chosen."""
 
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
-"""Number of folds of the rows that are not counted. Each fold is scored by a fit on the others."""
+"""Number of folds of the rows that are not counted. Each fold is scored by a fit on other folds."""
 
 _DENSE_RANKS: Final = 20
 """Number of smallest scores, and of largest scores, of each set that all become thresholds."""
@@ -122,11 +123,11 @@ def best_bin_edges(
 ) -> Ints:
     """Choose the bins (intervals of scores) with the largest expected lower bound of a divergence.
 
-    A score maps each row to a number. The bins are intervals of scores. The result holds the edges
-    of the bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold
-    (column i - 1 of `chosen`), and the largest index for infinity. The bound is the logarithm of a
-    sum with one term per bin. Therefore, for a given order and number of bins, dynamic programming
-    finds the best bins.
+    A score maps each row to a number. The bins are intervals of scores. `chosen` holds, for each
+    set and threshold, the number of rows with score >= threshold. The result holds the edges of the
+    bins as indices, in ascending order: 0 stands for -infinity, i for the i-th threshold, and the
+    largest index for infinity. The bound is the logarithm of a sum with one term per bin.
+    Therefore, for a given order and number of bins, dynamic programming finds the best bins.
     """
     edges = _possible_bin_edge_indices(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
@@ -159,7 +160,7 @@ def _mean_share_of_best_over_orders(promised: Floats) -> Floats:
 
 
 def _pessimistic_p_and_q(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Return the frequencies of events, lowered for the set of P and raised for the set of Q."""
+    """Return frequencies of events, lowered under P and raised under Q by one standard error."""
     (k, k_prime), (n, n_prime) = hits, chosen_rows
     p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
     return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
@@ -168,7 +169,7 @@ def _pessimistic_p_and_q(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floa
 def _lower_p_and_upper_q(
     rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Floats, Floats]:
-    """Compute the confidence limits that the counted rows would give at the given frequencies."""
+    """Compute lower limits of p and upper limits of q for given frequencies in the counted rows."""
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
@@ -201,7 +202,7 @@ def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:
 
 
 def _best_bin_edges_per_order(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Ints]:
-    """Find the edges with the largest sum of terms e^power, for each order and number of bins."""
+    """Find edges with the largest sum of e^power over bins, for each order and number of bins."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
     terms[:, pairs[0], pairs[1]] = np.exp(powers - largest)
@@ -222,9 +223,10 @@ def _best_bin_edges_per_order(powers: Floats, pairs: tuple[Ints, Ints], size: in
 class HeldOut(Record, word="HeldOut"):
     """Numbers of rows with a score at or above each of several thresholds, for two sets of rows.
 
-    A score maps a row to a number. Each set is divided into two halves. In the first half, the
-    choosing rows are used to choose an event, "score >= threshold" or "score < threshold". The
-    second half (the counted rows) is used only to count the rows for which this event is true.
+    A score maps a row to a number. Each set is divided into two halves. In the first half, some
+    rows (the choosing rows) are used to choose an event, "score >= threshold" or "score <
+    threshold". The second half (the counted rows) is used only to count the rows for which this
+    event is true.
 
     Args:
         thresholds: thresholds of the score, ascending, shape (t,).
@@ -234,8 +236,8 @@ class HeldOut(Record, word="HeldOut"):
         counted: for each set and threshold, the number of counted rows with score >= threshold,
             shape (2, t).
         counted_rows: number of counted rows of each set.
-        trained_rows: number of rows of each set on which the score was fitted. The pair is (0, 0)
-            if the caller fixed the score in advance.
+        trained_rows: number of rows of each set on which the score was fitted. It is (0, 0) if the
+            caller fixed the score in advance.
         one_per_group: True if rows have groups, and only one random row of each group is a choosing
             or counted row.
         score: name of the score in the texts that describe events.
@@ -326,13 +328,13 @@ def count_held_out(
 
 
 class _RowParts:
-    """Indices of the rows of one set: the counted rows, and the other rows with their folds.
+    """Indices of rows of one set: the counted (held-out) rows, and other rows with their folds.
 
     Attributes:
-        counted: indices of the counted rows, one per group (all rows without groups).
+        counted: indices of the counted rows, one per group. Without groups, all counted rows.
         other: indices of all rows of the groups that are not counted.
         fold: fold of each row of `other`.
-        single: True for the rows of `other` that are choosing rows, one per group.
+        single: True for the rows of `other` that serve to choose an event, one per group.
     """
 
     def __init__(
@@ -363,7 +365,7 @@ class _RowParts:
         return np.asarray(self.other[self.fold != fold])
 
     def row_per_group(self, fold: int | None = None) -> Ints:
-        """Return the choosing rows of a fold, one per group. None means all folds."""
+        """Return one row per group of a fold (of all folds if None), to choose an event."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
 
@@ -374,7 +376,7 @@ def _score_out_of_fold(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Floats, Floats]:
-    """Score the choosing rows of each fold by a fit on the other folds."""
+    """Score the rows that serve to choose an event, each fold by a fit on the other folds."""
     scores = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
@@ -385,9 +387,10 @@ def _score_out_of_fold(
 
 
 def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
-    """Select about 200 scores of choosing rows as thresholds.
+    """Select about 200 of the scores as thresholds.
 
-    They are the 20 smallest and the 20 largest scores of each set, and evenly spaced ranks.
+    They are the 20 smallest and the 20 largest scores of each set, and the scores at evenly spaced
+    ranks.
     """
     thresholds = []
     for scores in (scores0, scores1):
@@ -529,10 +532,11 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
     """Compute a certified lower bound of epsilon at one delta, from an event on two sets of rows.
 
     A score maps each row to a number. On one half of the rows (the choosing rows), the function
-    chooses an event, "score >= threshold" or "score < threshold". In P(event) <= e^epsilon Q(event)
-    + delta, P belongs to one set, and Q to the other set. The function also chooses which set
-    belongs to P. On the other half (the counted rows), `dpcore.bounds.clopper_pearson` computes the
-    bound from the number of times that the event occurs in each set.
+    chooses an event, "score >= threshold" or "score < threshold". The bound comes from P(event) <=
+    e^epsilon Q(event) + delta, where P is the distribution of one set, and Q that of the other set.
+    The function also chooses which set has the distribution P. On the other half (the counted
+    rows), `dpcore.bounds.clopper_pearson` computes the bound from the number of times that the
+    event occurs in each set.
 
     Args:
         held_out: counts of choosing rows and counted rows, as returned by `count_held_out`.
@@ -585,7 +589,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, event_choice_confidence: float 
 def _certify_direction(
     held_out: HeldOut, side: int, alphas: Floats, failure: float
 ) -> tuple[Floats, str, Counts, tuple[Counts, ...]]:
-    """Compute the bounds of one direction; return bounds, text of the event, and counts."""
+    """Bound D(P||Q) for P the law of set `side`; return bounds, event text, counts and bins."""
     above = alphas[alphas > 1.0]
     order = [side, 1 - side]
     chosen, counted = held_out.chosen[order], held_out.counted[order]
@@ -616,7 +620,7 @@ def _certify_direction(
 
 
 def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Floats:
-    """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
+    """Compute bounds for orders above 1 from simultaneous limits of the bins' probabilities."""
     tail = failure / (2.0 * len(bins))
     p_low, q_high = _p_lower_and_q_upper_limits(bins, tail)
     is_positive = p_low > 0.0
@@ -629,14 +633,14 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Flo
 
 
 def _p_lower_and_q_upper_limits(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
-    """Compute lower limits of the probabilities under P, and upper limits of those under Q."""
+    """Compute lower limits of probabilities under P, and upper limits of probabilities under Q."""
     both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
     p_low, q_high = np.array(both).T
     return p_low, q_high
 
 
 def _count_epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
-    """Choose the event with the largest expected bound at delta, and count it, numerator first."""
+    """Choose the event with the largest expected bound of epsilon; return its counts."""
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     trials = min(held_out.counted_rows)
@@ -656,7 +660,7 @@ def _count_epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> 
 
 
 def _tail_counts(held_out: HeldOut, side: int, place: int, at_or_above: bool) -> Counts:
-    """Count the rows with score >= threshold, or those with score < threshold, numerator first."""
+    """Count rows with score >= (or <) threshold, first for the set `side`, then for the other."""
     (k, n), (k_prime, n_prime) = (
         (int(held_out.counted[i, place]), held_out.counted_rows[i]) for i in (side, 1 - side)
     )

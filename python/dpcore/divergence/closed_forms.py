@@ -55,7 +55,7 @@ def read_orders(alphas: Any) -> Floats:
 def sum_over_coordinates(
     alphas: Floats, part: Callable[[Floats, Floats, bool], Floats], limit: Callable[[], float]
 ) -> Floats:
-    """Compute the Renyi divergence of two distributions with independent coordinates.
+    """Compute the Renyi divergence of distributions P0 and P1 with independent coordinates.
 
     The divergence is the sum of the divergences of the coordinates.
 
@@ -83,12 +83,13 @@ def sum_over_coordinates(
 
 
 def renyi_divergences(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
-    """Compute the Renyi divergence D_alpha(P0||P1) at each order, with a function for one order.
+    """Compute the Renyi divergence D_alpha(P0||P1) at each order, by calls of a function.
 
-    `value` is this function. It is called as value(i, a, b, swap). Here i is the index of the order
-    in `alphas`, and b = a - 1. If the order is at least 1/2, then a is the order, and `swap` is
-    False. The function must then return D_a(P0||P1). If the order is below 1/2, then a is 1 minus
-    the order, and `swap` is True. The function must then return D_a(P1||P0). The order may be inf.
+    `value` is the function, which computes the divergence of one order. It is called as value(i, a,
+    b, swap). Here i is the index of the order in `alphas`, and b = a - 1. If the order is at least
+    1/2, then a is the order, and `swap` is False. The function must then return D_a(P0||P1). If the
+    order is below 1/2, then a is 1 minus the order, and `swap` is True. The function must then
+    return D_a(P1||P0). The order may be inf.
     """
     divergences = [
         a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
@@ -112,7 +113,7 @@ def read_deviations(name: str, value: Any) -> Floats:
 
 
 def broadcast_length(**parts: npt.NDArray[Any]) -> int:
-    """Return the largest length of the given vectors. Each vector must have this length or 1."""
+    """Return the largest length of the given vectors. Every vector has this length or length 1."""
     most = max(map(len, parts.values()))
     for name, part in parts.items():
         if len(part) not in (1, most):
@@ -219,13 +220,13 @@ def scale_family_renyi(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Fl
     """Compute -ln r - ln(1 + b (1 - r)) / b, the Renyi divergence D_a of two distributions.
 
     The two distributions have the same form and differ only in a scale parameter, such as two
-    exponential distributions.
+    exponential distributions. r is the scale of the first distribution divided by the scale of the
+    second distribution, and b is a - 1.
 
     Args:
         a: orders, at least 1/2.
         b: a - 1.
-        tau: 1 - r. Here r is the scale of the first distribution divided by the scale of the second
-            distribution.
+        tau: 1 - r.
         log_r: ln r.
         mid: 1 + b tau. The divergence is infinite if `mid` is 0 or below.
     """
@@ -277,10 +278,10 @@ def variance_ratios_and_mean_gaps(
 ) -> tuple[Floats, Floats, Floats]:
     """Change the axes of two normal distributions so that both covariance matrices are diagonal.
 
-    `spread0` and `spread1` are the covariance matrices, and `shift` is the difference of the means.
-    In the new axes, the covariance of P1 is the identity. Let r be the variance of P0 divided by
-    the variance of P1 along one axis. The three results are 1 - r, ln r, and the distance of the
-    means, for each axis.
+    `spread0` and `spread1` are the covariance matrices of the distributions P0 and P1. `shift` is
+    the difference of the means. In the new axes, the covariance of P1 is the identity. Let r be the
+    variance of P0 divided by the variance of P1 along one axis. The three results are 1 - r, ln r,
+    and the distance of the means, for each axis.
     """
     from scipy.linalg import eigh
 
@@ -292,9 +293,9 @@ def variance_ratios_and_mean_gaps(
 def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
     """Compute how much different means add to the Renyi divergence of two Laplace distributions.
 
-    The divergence D_a is a sum of one part for the different scales, and one part for the different
-    means. The part for the means is d + ln(1 - b g) / b, with g = (1 - exp(-w d)) / w and d =
-    `distance`.
+    The divergence D_a of order a is a sum of one part for the different scales, and one part for
+    the different means. The part for the means is d + ln(1 - b g) / b, with g = (1 - exp(-w d)) / w
+    and d = `distance`.
 
     Args:
         b: orders minus 1, a - 1.
@@ -315,19 +316,19 @@ def laplace_shift_term(b: Floats, w: Floats, distance: Floats) -> Floats:
 def discrete_renyi_divergence(
     alpha: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
 ) -> float:
-    """Compute the Renyi divergence D_a(P||Q) of two discrete distributions.
+    """Compute the Renyi divergence D_alpha(P||Q) of two discrete distributions.
 
     The arrays contain one entry for each point with probability p > 0 under P. The probability of
     the point under Q is q.
 
     Args:
         alpha: order, at least 1/2, or inf.
-        b: a - 1.
+        b: alpha - 1.
         log_p: ln p at each point, finite.
         loss: privacy loss ln(p / q) at each point, inf if q is 0.
         missing: total probability under Q of the points with p = 0.
         rest: None if every point is a single value. If points stand for many values, `rest`
-            contains one number for each point. This number is the divergence D_a(P||Q) of the
+            contains one number for each point. This number is the divergence D_alpha(P||Q) of the
             conditional distributions, given that the value belongs to the point.
     """
     whole = loss if rest is None else loss + rest
@@ -388,7 +389,8 @@ def binary_log_ratios(atom_prob0: float, atom_prob1: float) -> tuple[Side, npt.N
 def _nonnegative_renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
-    The sum of the terms is (sum of p^a q^-b - 1)/b, because p and q each sum to 1.
+    Here l = ln(p/q). The sum of the terms is (sum of p^(b + 1) q^-b - 1)/b, because p and q each
+    sum to 1.
     """
     p = np.exp(log_p)
     near = np.abs(loss) < _SERIES_LIMIT
@@ -406,9 +408,10 @@ def _nonnegative_renyi_sum_terms(b: float, log_p: Floats, loss: Floats) -> Float
 def correlated_divergence(
     alphas: Floats, shift: Floats, spread0: Floats, spread1: Floats
 ) -> Floats:
-    """Compute the Renyi divergence of two normal distributions from covariance matrices.
+    """Compute the Renyi divergence of two normal distributions with given covariance matrices.
 
-    A covariance matrix of shape (1, 1) stands for the same variance in every coordinate.
+    `shift` is the difference of the means. `spread0` and `spread1` are the covariance matrices. A
+    matrix of shape (1, 1) stands for the same variance in every coordinate.
     """
     dim = broadcast_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     spread, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
@@ -437,8 +440,8 @@ def gaussian_renyi(
     The coordinates are independent if no covariance matrix is given. With means m0, m1 and standard
     deviations s0, s1, the divergence of one coordinate is
     ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)`` with
-    ``s^2 = alpha s1^2 - (alpha - 1) s0^2``. It is inf if s^2 <= 0. D_alpha is the sum of these
-    terms over the coordinates.
+    ``s^2 = alpha s1^2 - (alpha - 1) s0^2``. It is inf if s^2 <= 0. D_alpha is the sum of the
+    divergences of the coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
@@ -504,7 +507,7 @@ def laplace_renyi(
     The coordinates are independent, and `shift` is the difference of the means. If the scales are
     equal and t = abs(shift)/scale, the divergence of one coordinate is ``ln(T) / (alpha - 1)`` with
     ``T = alpha/(2 alpha - 1) e^{(alpha - 1) t} + (alpha - 1)/(2 alpha - 1) e^{-alpha t}``. At order
-    inf, the divergence is t. D_alpha is the sum of these terms over the coordinates.
+    inf, the divergence is t. D_alpha is the sum of the divergences of the coordinates.
 
     Args:
         alphas: orders above 0, or inf; any shape.
@@ -553,7 +556,7 @@ def laplace_renyi(
 def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
     """Compute the Renyi divergence D_alpha(P0||P1) of two exponential distributions.
 
-    Both distributions start at the same smallest value. With rates l0 and l1, D_alpha is
+    Both distributions have the same smallest value. With rates l0 and l1, D_alpha is
     ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``. It is inf if
     ``alpha l0 <= (alpha - 1) l1``.
 
@@ -595,7 +598,7 @@ def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) ->
 
     Both distributions are given by their probabilities of the same n points. D_alpha is
     ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``. For alpha >= 1, D_alpha is inf if p > 0 and
-    q = 0 at some point. For all orders, D_alpha is inf if p = 0 or q = 0 at every point.
+    q = 0 at some point. For all orders, D_alpha is inf if at every point p = 0 or q = 0.
 
     Args:
         alphas: orders above 0, or inf; any shape.
@@ -754,7 +757,7 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Floats:
     """Compute the Renyi DP of Laplace noise, for each order.
 
-    The Renyi DP is D_alpha of two Laplace distributions whose means are `sensitivity` apart. The
+    The Renyi DP is D_alpha of two Laplace distributions whose means differ by `sensitivity`. The
     mechanism may also release a vector with independent noise on every entry. For orders of at
     least 1, the Renyi DP of the vector is the same. The reason is that D_alpha of one entry is a
     convex function of the distance of the means, and is 0 at distance 0. Therefore the sum over the

@@ -3,7 +3,7 @@
 If the divergences are upper bounds, such as the closed forms of a mechanism, both conversions give
 upper bounds on epsilon. If the divergences are estimates, both conversions give estimates of
 epsilon, which are neither upper nor lower bounds. Each conversion takes a minimum over the orders.
-This minimum tends to select an order whose divergence is under-estimated.
+If divergences are estimates, this minimum tends to select an order whose estimate is too small.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..suggestions import explain_argument_errors
 _CurvePoint = tuple[float, float]
 
 SEEN: Final = 10
-"""Smallest product of delta and the size of the smaller set for which the sample can show delta."""
+"""A delta is too small for a sample if delta times the size of the smaller set is below this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -131,18 +131,18 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
 
 @explain_argument_errors
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
-    """Among the lines above all given Renyi divergences, find the line with the smallest epsilon.
+    """Find the straight line above the given Renyi divergences that gives the smallest epsilon.
 
-    The candidates are the lines xi + rho alpha with xi >= 0 and rho >= 0. A candidate is on or
-    above all given divergences. The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)``
-    with ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value
-    of ``a``, this epsilon is linear in xi and rho. Therefore the best line is a vertex of the set
-    of candidates (xi, rho). The line of a vertex is horizontal, goes through the origin, or
-    contains an edge of the upper concave hull of the given points.
+    The candidates are all lines xi + rho alpha, with xi >= 0 and rho >= 0, that are on or above
+    every given divergence. The epsilon of a line is ``xi + rho a + ln(1/delta) / (a - 1)`` with
+    ``a = clip(1 + sqrt(ln(1/delta) / rho), smallest order, largest order)``. For a fixed value of
+    ``a``, this epsilon is linear in xi and rho. Therefore the best line (xi, rho) is a vertex of
+    the set of candidates. Such a line is horizontal, goes through the origin, or contains an edge
+    of the upper concave hull of the given points.
 
     Between two given orders, the true divergence may be above the line. Therefore give orders with
     a spacing of at most 0.1. The function `canonne_kamath_steinke` uses only the given orders, and
-    gives a smaller epsilon.
+    gives a smaller epsilon than this function.
 
     Args:
         alphas: finite orders above 1, ascending, shape (n,).
@@ -151,9 +151,9 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
         delta: delta in (0, 1).
 
     Returns:
-        The line, with the epsilon of the line. Epsilon is an upper bound if the line is above the
-        true divergences at all orders. If `values` are estimates, epsilon is an estimate that may
-        be too small or too large.
+        The line and its epsilon. Epsilon is an upper bound if the line is above the true
+        divergences at all orders. If `values` are estimates, epsilon is an estimate that may be too
+        small or too large.
 
     Raises:
         TypeError: if an argument does not hold real numbers.

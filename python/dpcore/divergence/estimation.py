@@ -47,7 +47,7 @@ _MIN_ERROR_BAR_ROWS: Final = 40
 _MIN_HALVED_UNITS: Final = 4
 _MIN_ATOM_SHARE: Final = 0.99
 _MAX_BALL_DIMENSIONS: Final = 2
-"""Method "auto" chooses "ball" up to this dimension, or from this share of repeated values."""
+"""Method "auto" chooses "ball" up to this dimension, or if nearly all rows are repeated values."""
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 """Purposes of random numbers. Each purpose has its own stream of random numbers."""
@@ -216,7 +216,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
 
 
 def _orders_and_finer(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Return the requested orders, the finer orders for judging the estimate, and notes."""
+    """Return the requested orders, a finer grid of orders to judge the estimate, and notes."""
     usual = _ORDER_RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
     if alphas is KL_ONLY:
@@ -350,8 +350,8 @@ def _comparison_by_ball(request: Request, ball: Raw | None, size_p: float | None
 
     Rows of one group are often near each other. If they counted as neighbours, the estimate by
     "ball" would be too large. With groups, the estimate therefore uses one random row of each
-    group. The function returns None if there are few groups, or if the law of such rows differs
-    from the law of all rows.
+    group. The function returns None if there are few groups, or if the law of one random row of
+    each group differs from the law of all rows.
     """
     points = request.points
     if ball is None or points.identical or points.unit_counts == points.sizes:
@@ -540,19 +540,19 @@ def renyi(
 
     A value is not resolved if one of these conditions holds:
 
-    - The comparison method gives a value that is larger by 2 joint standard errors (if the
-      comparison method is "score") or by 3 (if the comparison method is "ball").
+    - The comparison method gives a larger value. The difference is more than 2 joint standard
+      errors if the comparison method is "score", or more than 3 if it is "ball".
     - A test of P0 = P1 by the energy distance rejects at the level .01, but the value is not more
       than 2 standard errors above 0.
     - The order is at least one, and too many rows of the numerator lie beyond all rows of the
       denominator, in one coordinate or by their scores. A test at the level 1e-4 decides whether
       there are too many. The null hypothesis of this test is that the ratio of densities is
-      constant at the edge of the denominator.
+      constant near the outermost rows of the denominator.
     - The order is at least one, and too many rows of the numerator lie far from the denominator.
       For each row of the denominator, take the distance to the nearest other row of the
-      denominator. A row is far if its distance is more than three times the largest of these
-      distances. A test at the level 1e-4 decides whether there are too many far rows. The null
-      hypothesis of this test is that the two distributions are equal.
+      denominator. A row of the numerator is far if its distance from the denominator is more than
+      three times the largest of these distances. A test at the level 1e-4 decides whether there are
+      too many far rows. The null hypothesis of this test is that the two distributions are equal.
     - The order is above `alpha_max`, a field of the result. At larger orders, the average over the
       rows depends on too few rows.
     - The value is less than 4 standard errors from 0, and the standard error is above .0125. The
@@ -586,12 +586,12 @@ def renyi(
         groups0: label of each row of y0. Rows with the same label form a group. A group is never
             divided when rows are split or resampled, and a certified bound uses only one random row
             of each group.
-        groups1: label of each row of y1. It has no meaning if a label occurs in both `groups0` and
-            `groups1`.
+        groups1: label of each row of y1. Equal labels in `groups0` and `groups1` do not make a
+            common group.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
-        scale: None (no scaling), "std" (divide each coordinate by its standard deviation in both
-            samples together) or "whiten" (transform the rows so that the covariance of both samples
-            together is the identity).
+        scale: None (no scaling), "std" (divide each coordinate by its standard deviation, computed
+            from both samples together) or "whiten" (transform the rows so that both samples
+            together have the identity as covariance).
         certified: True to compute certified lower bounds on held-out rows. True requires `rows`, or
             `groups0` and `groups1`.
         rows: "independent" states that every row was drawn independently. dpcore cannot check this.

@@ -2,9 +2,9 @@
 
 There are three estimators. The first counts the rows of both sets in a common ball around each row.
 The second is by Poczos and Schneider and uses ratios of distances. The third is by Gusain and
-Leith, with misprints corrected or as printed. The first estimator treats values at which many rows
-coincide as atoms (values of positive probability). It counts the rows at an atom and does not
-search for neighbours.
+Leith, either as printed or with misprints corrected. The first estimator treats values at which
+many rows coincide as atoms (values of positive probability). At an atom, it counts the rows and
+does not search for neighbours.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _MIN_REPEATED_SHARE = 0.01
 
 CAP = 4096
 CAP_BYTES = 2**30
-"""Limit on the listed rows of the query's own set in a ball: CAP, or 1 GiB in total if larger."""
+"""Limits on lists of neighbours in a point's own set: CAP entries, or 1 GiB in total if more."""
 
 Arrays = tuple[npt.NDArray[Any], ...]
 
 _START_ARRAYS = (0, 3)
-"""Indices of the arrays that hold, for each query, its first index in the arrays after them."""
+"""Numbers of the arrays that state where each query begins in the arrays that follow."""
 
 HIGH = 20
 """Above this dimension, a note warns that distances are raised to a high power."""
@@ -109,7 +109,8 @@ def line_ball(
             than the row's own set, the number is multiplied by the ratio of the sizes.
         plan: plan by which rows are resampled, or None if no standard errors are needed. The radii
             of the balls are computed again for every resampled data set. The atoms (values at which
-            many rows coincide) and the number of rows that defines a ball stay as in the sample.
+            many rows coincide) are the same as in the sample, and so is the number of rows that
+            defines a ball.
         threads: number of threads of the search. Defaults to all cores.
 
     Returns:
@@ -265,7 +266,7 @@ def estimate_by_balls(task: Task) -> Raw:
 
 
 class _BallDirection:
-    """One direction of the ball estimate: balls around points of set a, with radii from set b.
+    """Estimate in one direction: balls around points of set a, with radii from distances to set b.
 
     A pooled id is the number of a distinct point of both sets together. `queries` holds the ids of
     the points of set a that need a ball, and `atoms` the ids of the atoms of set a. `other` holds
@@ -288,12 +289,12 @@ class _BallDirection:
         self.lists: Arrays = ()
 
     def count_rows_and_merge_balls(self, keep_lists: bool, shown: Progress) -> Arrays:
-        """Count the rows in all balls, and merge balls with equal counts into c cells.
+        """Count the rows in all balls, and combine balls with equal counts.
 
-        A ball has a row of set a at its center. The result is four arrays of shape (c,). The first
-        is the number n of other rows of set a in the ball. The second is the number j of rows of
-        set b. The third is True if the center is an atom. The fourth is the number of rows with
-        these values.
+        A ball has a row of set a at its center. The result is four arrays, with one entry for each
+        combination of counts. The first is the number n of other rows of set a in the ball. The
+        second is the number j of rows of set b. The third is True if the center is an atom. The
+        fourth is the number of rows with these values.
         """
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
         copies_a, copies_b = (
@@ -389,7 +390,7 @@ def _join_and_clear_blocks(blocks: list[Arrays]) -> Arrays:
 def _merge_equal_count_pairs(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
-    """Merge entries with equal (n, j, atom), and add their weights."""
+    """Merge balls with equal counts `n` and `j` and equal `atom`, and add their weights."""
     order = np.lexsort((j, n, atom))
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
     new = np.ones(len(n), bool)
@@ -535,10 +536,11 @@ def _list_poczos_notes(points: Points, alphas: Floats, k: int) -> tuple[str, ...
 def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
-    Equal rows count as one point. The two sets are Y_0 and Y_1. Take the k points of Y_j that are
-    nearest to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the distance from y
-    to the k-th point. Let N'_j be the sum of n_j over the points of Y_j. In dimension d, the
-    density of set j at y is estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With b = alpha - 1,
+    Equal rows count as one point. The two sets are Y_0 and Y_1. For a row y, take the k points of
+    Y_j that are nearest to y. Let n_j(y) be the number of rows at these points, and rho_j(y) the
+    distance from y to the k-th point. Let N'_j be the sum of n_j over the points of Y_j. In
+    dimension d, the density of set j at y is estimated by P_j(y) = n_j(y) / (N'_j rho_j(y)^d). With
+    b = alpha - 1,
 
         D_alpha = ln(mean[(P_0 / P_1)^b]) / b,    D_1 = mean[ln(P_0 / P_1)]
 
@@ -547,9 +549,9 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     and P_0 has the exponent alpha. The result of the printed formula is D_1 + mean[ln P_0] / b.
     This result depends on the scale of the data and is not a Renyi divergence.
 
-    Neither formula corrects for the randomness of the k-th neighbour. For alpha = 2 and k = 5, the
-    estimate is too large by about 0.22 for any number of rows. If a row counts as its own
-    neighbour, the estimate is too large by about another 0.25.
+    Neither formula corrects for the randomness of the distance to the k-th neighbour. For alpha = 2
+    and k = 5, the estimate is too large by about 0.22 for any number of rows. If a row counts as
+    its own neighbour, the estimate is too large by about another 0.25.
 
     Memory: K times 24 bytes for every distinct row. Without a plan to resample, K is k. With a
     plan, K is somewhat larger.

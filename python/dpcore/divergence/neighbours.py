@@ -80,9 +80,9 @@ class Finder:
     def _search_sorted(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
         """Look up neighbours of queries in the sorted values (one dimension only).
 
-        The `width` nearest points are among the next `width` values on either side. One more value
-        on either side is compared. The third result is True for a query if this value is as near as
-        the last neighbour. Then further values may be equally near.
+        The `width` nearest points are among the next `width` values on either side. The next value
+        on either side is also compared. The third result is True for a query if one of these two
+        values is as near as the last neighbour. Then further values may be equally near.
         """
         values = self._scalars(queries)
         middle = np.searchsorted(self._sorted, values)
@@ -263,10 +263,10 @@ class Lists:
 def _copies_and_distance_of_first_points(
     copies: npt.NDArray[Any], log_squared: Floats, point_count: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.bool_]]:
-    """Count the copies of the first `point_count` present points of each list.
+    """Count the copies of the first `point_count` points of each list that have copies.
 
-    Return these counts, the logarithm of the squared distance of the last of these points, and True
-    for each list with fewer than `point_count` present points.
+    The points without copies are skipped. Return the counts, the logarithm of the squared distance
+    of the last counted point, and True for each list with fewer than `point_count` such points.
     """
     number = (copies > 0).cumsum(1, dtype=np.int32)
     ran_out = number[:, -1] < point_count
@@ -411,8 +411,8 @@ def estimate_from_lists(
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
     """Raise an error if rows of a set have their k-th nearest neighbour at distance 0.
 
-    `zeros` holds the number of these rows for each set. `method` is the name of the estimator in
-    the message.
+    `zeros` holds the number of such rows for each set. `method` is the name of the estimator in the
+    message.
     """
     if not any(zeros):
         return

@@ -32,7 +32,7 @@ UNEQUAL = 100.0
 """A note is added if a column's variance exceeds this multiple of the median variance."""
 
 FEW = 10
-"""Whitening adds a note if there are fewer distinct points per direction than this."""
+"""Whitening adds a note if there are fewer distinct points per dimension than this."""
 
 _BLOCK_NUMBERS = 2**20
 
@@ -50,7 +50,7 @@ Scale = Literal["std", "whiten"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
 _MAX_COORDINATE = 1e150
-"""Largest coordinate: squared differences up to this size have a finite sum."""
+"""Largest allowed coordinate. Sums of squared differences of coordinates are then finite."""
 
 _MAX_EXACT_INTEGER = 2**53
 _MAX_SET_ROWS = 2**31 - 1
@@ -83,8 +83,8 @@ class Raw:
         effective: effective number of terms of the average over rows, shape (2, n_alpha). It is
             (sum w)^2 / sum w^2 with w the averaged terms. NaN if the method does not average such
             terms.
-        unseen_share: share of the numerator's rows that are on atoms at which the denominator has
-            no row, for each direction, shape (2,).
+        unseen_share: share of the numerator's rows that are on atoms which do not occur in the
+            denominator, for each direction, shape (2,).
         atom_share: share of the rows of each set that are on atoms, shape (2,).
         rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
             repeated values.
@@ -177,7 +177,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
 
 
 def _blocks_with_counts(both: Both, counts: Counts) -> Iterator[tuple[Floats, Floats]]:
-    """Yield blocks of rows in float64, about 8 MiB each, with the rows' counts as a column."""
+    """Yield pairs: a block of rows in float64, about 8 MiB, and the rows' counts as a column."""
     for rows, count in zip(both, counts, strict=True):
         for start, block in iterate_blocks(rows):
             weight = np.ones((len(block), 1))
@@ -242,10 +242,10 @@ class ResamplingPlan:
     seed: int
 
     def replicate_counts(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """Return how often each row of the two sets occurs in some of the resampled data sets.
+        """Return how often each row occurs in the resampled data sets number `start` to `stop` - 1.
 
-        These are the data sets number `start` to `stop` - 1 of this plan. The result is one array
-        for each set, shape (stop - start, n), with n the number of rows of the set.
+        The result is one array for each of the two sets, shape (stop - start, n), with n the number
+        of rows of the set.
         """
         both = zip(*(self._draw_replicate(i) for i in range(start, stop)), strict=True)
         first, second = (
@@ -407,7 +407,7 @@ class Points:
 
     @property
     def ids(self) -> tuple[Ids, Ids]:
-        """Index of the distinct point at each sample row, for each of the two sets.
+        """Index of the distinct point that is equal to each sample row, for each of the two sets.
 
         The distinct points of both sets together have the indices 0, 1, 2, ... The shapes are (N0,)
         and (N1,), with N0 and N1 the numbers of sample rows. A row that occurs c times counts as c
@@ -552,8 +552,8 @@ def find_points(
         counts1: the same for the rows of y1, shape (n1,).
         groups0: hashable label of each row of y0. Rows with the same label form a group. The rows
             of a group are resampled together. None means that the rows have no groups.
-        groups1: hashable label of each row of y1. It has no meaning if a label occurs in both
-            `groups0` and `groups1`.
+        groups1: hashable label of each row of y1. Equal labels in `groups0` and `groups1` do not
+            make a common group.
         decimals: number of decimals to which all numbers are first rounded. None means no rounding.
         scale: None, "std" or "whiten". None means no scaling. "std" subtracts the mean of every
             column over both sets together, and divides by the standard deviation. Constant columns

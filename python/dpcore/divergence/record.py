@@ -105,9 +105,8 @@ class Diagnostics(Record, word="Diagnostics"):
         effective: effective number of terms of the average over rows, for each direction and order,
             shape (2, n_alpha). It is (sum w)^2 / sum w^2 with w the averaged terms. NaN if the
             method does not average such terms.
-        unseen_share: share of the numerator's rows that are at repeated values at which the
-            denominator has no row, for each direction. The share describes the sample, not the
-            distribution.
+        unseen_share: share of the numerator's rows that are repeated values and do not occur in the
+            denominator, for each direction. The share describes the sample, not the distribution.
         atom_share: share of the rows of each set that are on atoms (repeated values).
         rows_per_atom: average number of rows at a repeated value. NaN if there are almost no
             repeated values.
@@ -293,7 +292,7 @@ class Estimate(Result, word="dpcore.divergence.estimate/1"):
         return self.alphas[kept], np.maximum.accumulate(values)
 
     def _convert_to_epsilon(self, delta: float) -> tuple[float | None, float | None, Line | None]:
-        """Convert the reliable divergences of each direction; return the larger epsilons."""
+        """Compute epsilon from D(P0||P1) and D(P1||P0); return the larger, its order, a line."""
         curves = [self.resolved_curve(direction) for direction in (0, 1)]
         if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
             return None, None, None

@@ -39,9 +39,9 @@ divergence (Chatterjee and Diaconis 2018).
 `describe_lone_rows` looks for rows of y0 in regions without rows of y1. The rows of y1 do not show
 how rare these regions are under P1. An estimate of D(P0||P1) therefore ignores this difference and
 may be far too small. For example, let P1 be a normal law, and let P0 be the same law with a share
-.045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but balls estimate a tenth
-of this value. The function counts units. The units of a set are its groups if it has groups, and
-otherwise its distinct rows. It applies two tests:
+.045 of its mass moved by 50 standard deviations. Then KL(P0||P1) is 56, but the estimate from
+counts in balls is a tenth of this value. The function counts units. The units of a set are its
+groups if it has groups, and otherwise its distinct rows. It applies two tests:
 
 - Both ends of every coordinate, and of a held-out score. Take the 20 (`EDGE`) outermost units of y1
   at an end, or more if values are equal. Let e be their number. M units of y0 lie at or beyond the
@@ -52,13 +52,14 @@ otherwise its distinct rows. It applies two tests:
   units are reported if this probability is at most 1e-4 (`RARE`) divided by the number of ends. A
   normal law moved by its standard deviation is not reported, although dP0/dP1 is not constant: m is
   only M/12.
-- Separate units. A unit of y0 is separate if its distance from y1 is more than three times the
-  largest distance of a row of y1 from its nearest other row. In one dimension, only units between
-  the ends of y1 are tested. Separate units are reported if their number m exceeds two limits. If
-  the laws are equal, each limit is exceeded with a probability of at most 1e-4. The first limit is
-  a quantile of the binomial law with probability .01 + 1/(n1 + 1), with n1 the number of units of
-  y1. The second limit is the largest m with p^m at least 1e-4, with p the share of y0 among all
-  units. Units may occur in clusters, such as rare words. Therefore the first limit is also needed.
+- Separate units. For each row of y1, take the distance from the nearest other row of y1. A unit of
+  y0 is separate if its distance from y1 is more than three times the largest of these distances. In
+  one dimension, only units between the ends of y1 are tested. Separate units are reported if their
+  number m exceeds two limits. If the laws are equal, each limit is exceeded with a probability of
+  at most 1e-4. The first limit is a quantile of the binomial law with probability .01 + 1/(n1 + 1),
+  with n1 the number of units of y1. The second limit is the largest m with p^m at least 1e-4, with
+  p the share of y0 among all units. Units may occur in clusters, such as rare words. Therefore the
+  first limit is also needed.
 """
 
 from __future__ import annotations
@@ -89,11 +90,11 @@ _MAX_SORTED_ROWS: Final = 20_000
 """Largest numbers of rows of each set for the search: in several dimensions, and in one."""
 
 _MAX_IGNORED_ROWS: Final = 5
-"""At most this many rows outside the other set are ignored. Every other limit is larger."""
+"""Up to this number, rows outside the other set are ignored. All other limits are larger."""
 
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
-"""A value within `TOLD` standard errors of 0 is resolved only if this error is at most `SHARP`."""
+"""A value within `TOLD` standard errors of 0 is resolved only if its error is at most `SHARP`."""
 
 SHARE: Final = 0.4
 """Factor of ln(N/k) in the largest KL divergence that N rows and k neighbours resolve."""
@@ -114,15 +115,15 @@ test rejects P0 = P1, the value must exceed 0 by as many standard errors.
 """
 
 _SCORE_EXCESS_ERRORS: Final = 3.0
-"""Joint standard errors by which the ball must exceed a score. In many dimensions, the bias of the
-ball may also make the ball's value larger.
+"""Number of joint standard errors by which a value of "ball" must exceed a value of "score". In
+many dimensions, bias may also make the value of "ball" larger.
 """
 
 ENERGY_LEVEL: Final = 0.01
 
 _MAX_UNSEEN_SHARE: Final = 0.01
 _MAX_OUTSIDE_SHARE, _ALLOWED_EXTREMES = 0.05, 6.0
-"""For equal laws 2/(N + 1) of the rows lie outside the N others; three times that is allowed."""
+"""For equal laws, a share 2/(N + 1) of rows lies outside N others. Three times this is allowed."""
 
 _NEIGHBOURS_PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
@@ -131,7 +132,7 @@ _ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 def describe_lone_rows(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[str | None, str | None]:
-    """For each of two sets, describe the rows that lie in regions without rows of the other set.
+    """Describe the rows of each of two sets that lie in regions without rows of the other set.
 
     If a set has groups, groups are counted instead of rows. Rows are reported only if their number
     would be improbable under the assumption that the ratio of the two densities is constant in this
@@ -173,7 +174,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
     Args:
         beyond: number of units of the first set that lie beyond all units of the second set.
-        within: number of units of the first set in the region, including those beyond.
+        within: number of units of the first set in the region, including the units beyond.
         others: number of units of the second set in the region, at least 1. The innermost of these
             units is the edge of the region.
     """
@@ -230,7 +231,7 @@ def _scores_beyond_others_text(points: Points, fit: CrossFit, side: int) -> str 
 
 
 def _count_beyond_other_set(values: tuple[Any, Any], labels: tuple[Any, Any], p_max: float) -> int:
-    """Count the units of the first set beyond all of the second, at ends with too many of them."""
+    """Count the units of one set beyond all units of another, at each end with too many of them."""
     return sum(_count_if_significant_past_end(values, labels, sign, p_max) for sign in (1.0, -1.0))
 
 
@@ -537,7 +538,7 @@ def _contradicting_checks(case: Case, spread: Floats) -> list[tuple[Flags, str]]
 
 
 def _fill_errors(case: Case, error: Floats) -> Floats:
-    """Return the standard errors. If they are missing, return rough upper limits for equal laws."""
+    """Return the standard errors. Replace missing ones by rough upper limits for equal laws."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
     rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
@@ -572,7 +573,7 @@ def _flag_estimates_within_error_of_zero(case: Case, spread: Floats) -> tuple[Fl
 def _choose_reason(
     case: Case, refuted: Flags, saturated: Flags, causes: list[tuple[Flags, str]], resolved: Flags
 ) -> str:
-    """Return one sentence that explains the worst belief among the requested orders."""
+    """Return one sentence that explains the least reliable value at the requested orders."""
     asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked
     if (refuted & asked).any():
         assert case.certified is not None
@@ -600,7 +601,7 @@ def _direction_and_index_of_lowest_true(mask: Flags) -> tuple[int, int]:
 
 
 def _describe_unseen_rows(case: Case, i: int) -> str | None:
-    """Describe the numerator's rows outside the denominator; return None if they are few."""
+    """Describe the rows of set `i` outside the other set; return None if such rows are few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _MAX_UNSEEN_SHARE:
         return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"

@@ -190,8 +190,8 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
 def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...]]:
     """List the rows of the table, one for each order shown, after a header.
 
-    For each direction, a row holds the estimate, its standard error, a mark for its belief, the
-    largest possible value and the certified bound.
+    For each direction, a row holds the estimate, its standard error, a mark that shows if it is
+    reliable, the largest possible value and the certified bound.
     """
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
@@ -212,7 +212,7 @@ def _list_cells(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, ...
 
 
 def _align_nonempty_columns(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Join the estimate, the error and the mark of each row in aligned columns; omit empty ones."""
+    """Join the estimate, error and mark of each row in aligned columns; omit empty columns."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
     # Values end at the same column; errors and marks begin at the same column.
@@ -263,7 +263,7 @@ def _list_notes_below_table(estimate: Estimate, shown: Sequence[int]) -> list[Ro
 
 
 def _other_method_at_three_orders(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """Format estimates of the comparison method: first, middle and last reliable order."""
+    """Format the comparison method's estimates at the first, middle and last reliable order."""
     other = estimate.beside
     assert other is not None
     top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
@@ -399,7 +399,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
-    """Return the figure, its two panels, and True if the panels were not given by the caller."""
+    """Return the figure, its two panels, and True if this function made the panels."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = replace_axes(ax, scale_figure_size(1.15, 0.85))
         return picture, list(picture.subplots(1, 2)), True
@@ -458,7 +458,7 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
 
 
 def _mark_unreliable_orders(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
-    """Shade every unreliable order in grey, and write its belief into the shaded range."""
+    """Shade unreliable orders in grey, and write the reason (such as "saturated") there."""
     whole = math.log(edges[-1] / edges[0])
     for word, start, stop in find_equal_runs(estimate.belief[direction]):
         if word == ESTIMATE:
@@ -475,7 +475,7 @@ def _mark_unreliable_orders(panel: Axes, estimate: Estimate, direction: int, edg
 
 
 def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Draw the largest value that the method can give, or write it if it is beyond the axis."""
+    """Draw the largest value that the method can give; write it if it is beyond the axis."""
     ceiling = estimate.ceiling[direction]
     if not np.isfinite(ceiling).any():
         return
@@ -557,7 +557,7 @@ def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
 def _draw_line_above_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw Gusain and Leith's line above the reliable estimates, for one delta.
 
-    It is the smallest delta at which events of the sample give evidence.
+    This delta is the smallest one for which events of the sample give evidence.
     """
     alphas, curve = estimate.resolved_curve(direction)
     delta = SEEN / min(estimate.sizes)
@@ -582,7 +582,7 @@ def _set_order_ticks(panel: Axes) -> None:
 def _choose_three_orders(estimate: Estimate, values: Floats) -> list[int]:
     """Choose the lowest order, the order nearest to 2, and the highest order.
 
-    Only orders with finite estimates on all replicates are used.
+    Only orders with finite estimates on all resampled data sets are used.
     """
     finite = np.isfinite(values).all(axis=(0, 1))
     resolved = finite & estimate.resolved.any(axis=0)

@@ -141,7 +141,8 @@ def _standardise_features(
 ) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
     """Return the standardised features of the rows of both sets, and their means and deviations.
 
-    The features of a row are its coordinates and the squared length.
+    The features of a row are its standardised coordinates z, and |z|^2. The last result is a pair:
+    the mean of |z|^2, and its standard deviation divided by sqrt(d).
     """
     dim = train0.shape[1]
     made = np.empty((len(train0) + len(train1), dim + 1))
@@ -276,9 +277,9 @@ def estimate_from_scores(
 
     A score is a function that maps a row to a number. The rows are divided into two halves. Each
     half is scored by a fit on the other half. For each half, the divergences are estimated from the
-    numbers of rows of both sets whose scores are near each other. The result is the average over
-    the halves. The standard error of the average is sqrt(se_1^2 + se_2^2)/2, because the halves are
-    independent given the fitted scores.
+    numbers of scores of both sets near each score. The result is the average over the halves. The
+    standard error of the average is sqrt(se_1^2 + se_2^2)/2, because the halves are independent
+    given the fitted scores.
 
     Args:
         fit: the scores of all rows.
@@ -343,12 +344,11 @@ def fit_score(
     rng: np.random.Generator,
     fitting_function: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
-    """Fit a score on rows of two sets, and return the score.
+    """Fit a score on rows of two sets; return the score and how many rows of each set were used.
 
-    A score is a function that maps a row to a number. Also return how many rows of each set were
-    used. `rows` holds the indices of the rows of each set. If there are too many rows, random rows
-    are used. `fitting_function` is the function that fits the score. With None, the score is a
-    logistic regression.
+    A score is a function that maps a row to a number. `rows` holds the indices of the rows of each
+    set. If there are too many rows, random rows are used. `fitting_function` is the function that
+    fits the score. With None, the score is a logistic regression.
     """
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]

@@ -1,12 +1,12 @@
-"""Permutation tests: do both sets have one law, and do group sizes depend on values?
+"""Permutation tests: do two sets have the same law, and do group sizes depend on values?
 
 Equality of the two laws is tested in two ways: by the AUC of a held-out score, and by the energy
 distance. A held-out score is a function of a row that was not fitted on this row.
 
-If rows have groups, there are two laws of a row. An estimate averages over all rows, so a group has
-a weight proportional to its size. A certified bound counts one random row of each group, so all
-groups have the same weight. These two laws are equal if and only if the size of a group is
-uncorrelated with every event "the group's random row lies in A".
+If rows have groups, the law of a row can be defined in two ways. An estimate averages over all
+rows, so a group has a weight proportional to its size. A certified bound counts one random row of
+each group, so all groups have the same weight. These two laws are equal if and only if the size of
+a group is uncorrelated with every event "the group's random row lies in A".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENERGY_ROWS: Final = 1000
 
 _MIN_PERMUTATIONS: Final = 99
 _MAX_PERMUTED_GROUPS: Final = 2**24
-"""Largest product of permutations and groups. If there are more groups, fewer permutations run."""
+"""Limit on the product of permutations and groups. Many groups get fewer permutations."""
 _MAX_SCORE_LEVELS: Final = 128
 """Number of levels to which the permutation test reduces the distinct scores, if there are more."""
 _MAX_GROUP_ROWS: Final = 50
@@ -35,7 +35,7 @@ _TIE_TOLERANCE: Final = 1e-12
 
 
 LEVEL: Final = 0.01
-"""Largest probability of a note on two laws if sizes do not depend on values."""
+"""Largest probability of a note if group sizes do not depend on values."""
 
 _SIZE_PERMUTATIONS: Final = 999
 _MAX_TESTED_GROUPS: Final = 1000
@@ -51,7 +51,7 @@ class Checks(Record, word="Checks"):
 
     Attributes:
         auc: probability that a held-out row of set 0 has a larger score than a held-out row of set
-            1 (ties count one half), averaged over the two halves. It is 1/2 if the score finds no
+            1, averaged over the two halves. Ties count one half. It is 1/2 if the score finds no
             difference.
         auc_low: lower end of the confidence interval for the AUC, given the fitted scores.
         auc_high: upper end of the confidence interval for the AUC.
@@ -131,7 +131,7 @@ def check_equality(
     The rows are divided into two halves, and each half is scored by a fit on the other half. Given
     the fit, the rows of the scored half are exchangeable. Therefore the p-value of each half is
     valid. The two p-values are dependent, because each half was used to fit the score of the other
-    half. The result is twice the smaller p-value. This result is valid for any dependence
+    half. The reported p-value is twice the smaller one, which is valid for any dependence
     (Bonferroni).
 
     Args:
@@ -166,7 +166,7 @@ def check_equality(
 
 
 class _Units:
-    """Held-out scores of one fold, with the units (rows or groups) whose labels are permuted.
+    """Held-out scores of one fold, with the units (rows or groups) that are permuted between sets.
 
     `ranks` holds the rank of each score among the distinct scores of both sets, from 0. `counts`
     holds the number of rows with each distinct score. `placements` holds, for each score, the share
@@ -190,7 +190,7 @@ class _Units:
         self.auc = float(np.mean(self.placements[0]))
 
     def auc_variance(self) -> float:
-        """Compute the variance of the AUC given the score.
+        """Compute the variance of the AUC, given the fitted score.
 
         The formula is DeLong's, or Obuchowski's if there are groups.
         """
@@ -243,7 +243,7 @@ class _Units:
 
 
 def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
-    """Compute AUC - 1/2 from a mean midrank (counted from 1/2) of `size` among `both` rows."""
+    """Compute AUC - 1/2 from the mean midrank of `size` among `both` rows. Ranks start at 1/2."""
     return (mean_rank - both / 2.0) / (both - size)
 
 
@@ -317,8 +317,8 @@ def _subsample_rows(
     """Draw at most 1000 rows for the energy distance; number their groups from 0 without gaps.
 
     Groups are drawn in random order until the limit is reached, with at most 50 rows
-    (`_MAX_GROUP_ROWS`) of each group. Without groups, each row is its own group. Both sets have the
-    same rule. Therefore the drawn groups are exchangeable if all groups are exchangeable.
+    (`_MAX_GROUP_ROWS`) of each group. Without groups, each row is its own group. This rule is the
+    same for both sets. Therefore the drawn groups are exchangeable if all groups are exchangeable.
     """
     order = rng.permutation(row_count)
     if groups is None:
@@ -362,8 +362,8 @@ def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
     The test uses one random row of each group. It compares two distributions of these rows. In the
     first, the weight of a row is proportional to the size of the group. In the second, all weights
     are equal. The statistic is the energy distance between the two distributions. Its p-value is
-    computed by random permutations of the sizes. If both sets have groups of different sizes, the
-    result is twice the smaller p-value.
+    computed by random permutations of the sizes. If both sets have groups of different sizes, both
+    are tested, and the result is twice the smaller p-value.
 
     Args:
         points: the rows of both sets.
@@ -372,7 +372,7 @@ def size_vs_values_p(points: Points, rng: np.random.Generator) -> float | None:
 
     Returns:
         The p-value of the hypothesis that size and values are independent. None if neither set has
-        8 or more groups of different sizes.
+        at least 8 groups whose sizes are not all equal.
     """
     p_values = []
     for side, groups in enumerate(points.groups):

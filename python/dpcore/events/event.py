@@ -1,6 +1,6 @@
 """Events: functions that map the outputs of a mechanism to one bool per output.
 
-An event is a score with a threshold, an event that never happens, or any other function. The
+An event compares a score with a threshold, or never happens, or is any other function. The
 outputs may be torch tensors. Then the event is decided on the device of the tensor, because a copy
 of the outputs from a graphics card would take longer than the mechanism. Only one bool for each
 output is copied. This module does not import torch, because a tensor can exist only if the user's
@@ -33,7 +33,7 @@ _WITHOUT_FLOAT64: Final = ("mps", "meta")
 _MAX_CACHED_VALUES: Final = 16
 _MAX_LETTERS: Final = 0x110000
 _UNIT_ROUNDOFF: Final = 2.0**-53
-"""Half of the last place of 1.0 in float64."""
+"""Half of the distance between 1.0 and the next larger float64."""
 
 LARGEST: Final = float(np.finfo(np.float64).max)
 """The largest double. A score at or above this number counts as infinite."""
@@ -282,7 +282,7 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
 
 
 def note_format_in_dtype(array: npt.NDArray[Any], number_format: str) -> npt.NDArray[Any]:
-    """Return a view of an array; the dtype of the view notes the original number format."""
+    """Return a view of an array; the dtype of the view stores the original number format."""
     kind: Any = np.dtype
     return array.view(kind(array.dtype, metadata={"format": number_format}))
 
@@ -384,8 +384,8 @@ class ScoreAttributes:
         merged: True if rounding errors cannot change the score.
         rounding: function from the rounding tolerances of the columns to the rounding tolerance of
             the score.
-        alone: function that returns the index of the column, and a score for outputs that contain
-            only this column. Only for a score that reads a single column.
+        alone: only for a score that reads a single column: function that returns the index of this
+            column, and a score for outputs that contain only this column.
         index: index of the column, only for a score that reads a single column.
         on_device: function that computes the score on the device of the outputs. It returns None if
             the score cannot be computed there.
@@ -395,8 +395,8 @@ class ScoreAttributes:
         whole: True if the score is a whole number for every output.
         letters: True if the score is the code of a letter.
         reads_seed: True if the score reads a hash value and the seed of the hash from an output.
-        sentences: a sentence for the larger and a sentence for the smaller value of a score, only
-            for a score with two values.
+        sentences: only for a score with two values: a sentence for the larger value, and a sentence
+            for the smaller value.
     """
 
     cost = 20
@@ -450,7 +450,7 @@ class Ballot(NamedTuple):
     complement: bool
 
     def majorities_for_event(self, x_prime_wins: int, size: int) -> int:
-        """Return the count of the event if `x_prime_wins` of `size` majorities are for x'."""
+        """Return how many of `size` outputs are in the event, if `x_prime_wins` vote for x'."""
         return size - x_prime_wins if self.complement else x_prime_wins
 
 
@@ -507,7 +507,7 @@ class EventRecord(Record):
 
 
 def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
-    """Compute the scores of outputs on their device, or return None if the score needs arrays."""
+    """Compute the scores of outputs on their device, or return None if that is impossible."""
     ask = score_attribute(score, "on_device") if is_built_in(score) else None
     if ask is None or (outputs.can_share_memory_with_numpy and score_attribute(score, "compiled")):
         return None
@@ -516,7 +516,7 @@ def score_held(score: Any, outputs: Batch) -> DeviceScores | None:
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return one bool for each output: True if the output is in the event. Check the result."""
+    """Return one bool for each output: True if the output is in the event. Also check the bools."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"

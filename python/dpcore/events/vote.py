@@ -26,11 +26,11 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 class Vote(event.EventRecord, word="Vote"):
     """Event that the majority of an output's entries votes for x', or that it votes for x.
 
-    If ``towards[i]`` is +1, entry i of an output votes for x' if ``output[i] >= threshold[i]``. If
-    ``towards[i]`` is -1, entry i votes for x' if ``output[i] <= threshold[i]``. Otherwise, and if
-    ``output[i]`` is NaN, entry i votes for x. If ``towards[i]`` is 0, entry i does not vote. The
-    result is x' if more than half of the voting entries vote for x'. With equally many votes for x
-    and x', the result is x.
+    If ``towards[i]`` is 0, entry i of an output does not vote. If ``towards[i]`` is +1, entry i
+    votes for x' if ``output[i] >= threshold[i]``. If ``towards[i]`` is -1, entry i votes for x' if
+    ``output[i] <= threshold[i]``. A voting entry that does not meet its condition, or is NaN, votes
+    for x. The result is x' if more than half of the voting entries vote for x'. With equally many
+    votes for x and x', the result is x.
 
     Args:
         threshold: threshold of each entry, in the units of the outputs, shape `(dim,)`.
@@ -125,7 +125,7 @@ class Vote(event.EventRecord, word="Vote"):
         return won if self.vote == "x_prime" else ~won
 
     def _evaluate_on_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
-        """Decide the event for outputs stored as objects; False for an output that is no vector."""
+        """Decide the event for outputs stored as objects; False if an output is not a vector."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
@@ -193,7 +193,8 @@ class Vote(event.EventRecord, word="Vote"):
         """Return three tensors with one number per entry, for comparisons on a device.
 
         They hold the threshold (NaN if the entry does not vote), the sign of the vote, and True if
-        values below the threshold vote for x'. The signs are None if no such entry exists.
+        values below the threshold vote for x'. The signs are None if no values below a
+        threshold vote for x'.
         """
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)

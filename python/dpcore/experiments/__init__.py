@@ -73,7 +73,7 @@ RESUMABLE: tuple[str, ...] = (
 """Names of the experiments that accept the options `executor` and `resume` of `reproduce`."""
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
-"""Values that `quick=True` sets, each only if the experiment has this option."""
+"""Values of the options that `quick=True` sets. An option that the experiment lacks is skipped."""
 
 
 class Result(Protocol):

@@ -1,10 +1,10 @@
-"""Share of texts rewritten by ADePT that an attacker links to their originals, per true epsilon.
+"""Attacks that link texts rewritten by ADePT to their originals, for several true epsilons.
 
 ADePT encodes a text as a vector, adds noise to the vector, and decodes a rewritten text. The first
 attacker is the attacker of appendix C of the ADePT paper. This attacker knows the auto-encoder and
 a list of candidate texts, but not the noise. The attacker ranks the candidates by the noisy vector
-or by the rewritten text. As controls, the experiment also links outputs without noise, and outputs
-whose original is declared to be a different candidate.
+or by the rewritten text. For comparison, the experiment also links outputs without noise. In a
+further comparison, a wrong candidate counts as the original of each output.
 
 A second attacker does not know a list that contains the originals. This attacker draws candidates
 from a next-word model. The training of this model did not use the originals.
@@ -31,8 +31,8 @@ from .running import Tabled, cell_seed, run_jobs, time_run, training_of_model
 
 NAME = "adept-linkage"
 VARIANTS: Final = ("published", "scaled", "gaussian")
-"""Variants of the noise. All variants clip vectors to the same norm, so one trained model serves
-all."""
+"""Variants of the noise. All variants clip vectors to the same norm, so all variants use the same
+trained model."""
 _SIZES: Final = {False: (8, 64, 1000, 200, 2000, 20), True: (15, 48, 100, 60, 200, 5)}
 """Six numbers for `quick` False and True: epochs, entries of a hidden state, candidates, outputs to
 link, candidates drawn from the next-word model, and victims."""
@@ -75,8 +75,8 @@ class Row(Shown):
 
     Args:
         variant: variant of the noise, or "no noise".
-        claimed: claimed epsilon; inf without noise.
-        true: true epsilon of the noise, valid for any two texts; inf without noise.
+        claimed: claimed epsilon, or inf without noise.
+        true: true epsilon of the noise, valid for any two texts, or inf without noise.
         vector: results if the attacker sees the noisy vectors. The candidates are ranked in two
             ways: by the likelihood of the noisy vector, and by the distance between the noisy
             vector and the vector of the candidate.
@@ -133,7 +133,7 @@ class Config(Settings):
 
     @property
     def full(self) -> bool:
-        """Return False: the experiment uses only one corpus."""
+        """Always False, because the experiment uses only one corpus."""
         return False
 
 
@@ -160,7 +160,7 @@ class _Study:
     config: Config
 
     def link_to_candidates(self, outputs: Any, by: Sequence[str], shift: int, model: Any) -> Any:
-        """Link outputs to candidates; the original of output i is declared as i + `shift`."""
+        """Link outputs to candidates, as if candidate i + `shift` were the original of output i."""
         truth = (np.arange(self.outputs) + shift) % len(self.candidates)
         options: Any = {"truth": truth, "confidence": self.config.confidence}
         return link(model, self.candidates, outputs, by=list(by), **options)

@@ -4,7 +4,7 @@ ADePT rewrites a text by an auto-encoder that adds noise to the vector between e
 With the published noise, the true epsilon is sqrt(n) times the claimed epsilon, where n is the
 dimension of the vector. The variant "scaled" increases the noise until the claim is true. "l1" and
 "gaussian" are other repairs. The auto-encoder is trained on public texts, and then rewrites other
-texts. Utility is the accuracy with which a linear classifier predicts their intents.
+texts. Utility is the accuracy with which a linear classifier predicts the texts' intents.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _MAX_TRAINING_REWRITES: Final = 1000
 FOLDS: Final = 5
 """Number of folds of the cross-validation on the rewritten texts."""
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
-"""Number of epochs (fixed in advance), and smallest number of occurrences of a known word."""
+"""Number of epochs (fixed in advance), and smallest count of a known word, for each corpus."""
 _GENERATED_TEXTS: Final = 2000
 _QUICK_SIZES: Final = (480, 120, 10)
-"""Numbers of training texts, texts to rewrite and epochs, if `quick` is True."""
+"""Numbers of training texts, of texts to rewrite and of epochs, if `quick` is True."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,7 +142,7 @@ class Utility(Shown):
 
 
 def list_one_text_intents(texts: StudyTexts) -> tuple[str, ...]:
-    """List the intents that have only one distinct text: a classifier cannot learn these."""
+    """List the intents with only one distinct text. A classifier cannot learn these intents."""
     counts = Counter(label for _, label in {*zip(texts.spaced_once, texts.labels, strict=True)})
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
@@ -256,7 +256,7 @@ class Cell(Shown):
         on_vector: lower bound on epsilon, certified from noisy vectors of this pair.
         on_text: lower bound on epsilon, certified from rewritten texts of this pair.
         event: description of the set of rewritten texts that the audit counted.
-        refuted: True if the claim was refuted, first for the audit of vectors, then of texts.
+        refuted: two values, for the audits of vectors and of texts. True means a refuted claim.
         bleu: BLEU of the rewritten texts, against their originals.
         unchanged: share of the rewritten texts that are equal to their originals.
         told: accuracy and macro-F1 of the intents predicted from the rewritten texts.
@@ -588,7 +588,7 @@ def corpus_title(texts: StudyTexts) -> str:
 
 
 def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | None:
-    """Return the smallest epsilon from which on the accuracy always exceeds `floor`."""
+    """Return the least true epsilon from which on the accuracy interval lies above `floor`."""
     held = takewhile(lambda row: row.accuracy.low > floor, sorted(rows, key=lambda row: -row.true))
     return min((row.true for row in held), default=None)
 
@@ -596,7 +596,7 @@ def min_epsilon_staying_above_floor(rows: list[Row], floor: float) -> float | No
 def max_accuracy_row(rows: list[Row], max_epsilon: float, floor: float) -> Row | None:
     """Return the row with the highest accuracy among rows with true epsilon <= `max_epsilon`.
 
-    The confidence interval of this accuracy must lie above `floor`. None if no row satisfies this.
+    The confidence interval of the accuracy must lie above `floor`. None if this holds for no row.
     """
     held = [row for row in rows if row.true <= max_epsilon * 1.0001 and row.accuracy.low > floor]
     return max(held, key=lambda row: row.accuracy.value, default=None)

@@ -1,4 +1,4 @@
-"""Readers of public corpora, chosen by the name of the corpus, and two sets of texts for redaction.
+"""Readers of public text corpora, and of two sets of texts for experiments on redaction.
 
 `read_corpus` reads a whole corpus, in the format of its files. `read_texts` and
 `read_sensitive_and_other_texts` provide the texts of the experiments on redaction.
@@ -46,7 +46,7 @@ _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
 """Number of generated texts, for `quick` False and True."""
 
 MIN_SET_TEXTS: Final = 100
-"""Smallest number of texts in each of the two sets. Half of a smaller set is too small for fitting.
+"""Smallest number of texts in a set. Half of a smaller set is too small for fitting a model.
 """
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]
@@ -58,8 +58,8 @@ class Known:
 
     Args:
         files: dict with the name of each file as a key. The value is the part of the corpus in this
-            file, such as "train" or "test". The part is None if the file does not belong to one
-            part.
+            file, such as "train" or "test". The part is None if the file contains several parts, or
+            if the corpus is not split into parts.
         origin: source and license of the corpus.
         rows: function from an open file to rows. Each row is a text with a label or attributes.
             None if `parts` is given.
@@ -131,7 +131,7 @@ def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]
 
 
 def _label_lines_by_suffix(file: File) -> Iterator[Row]:
-    """Read one text per line. The file's ending gives the label of all its texts.
+    """Read one text per line. The ending of the file name gives the label of all texts in the file.
 
     The label is 0 for the endings .0 and .neg, and 1 for .1 and .pos.
     """
@@ -194,7 +194,7 @@ KNOWN: Final[dict[str, Known]] = {
 """All corpora that `read_corpus` can read by name."""
 
 _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
-"""Folder of each corpus whose folder does not have the name of the corpus."""
+"""Folder of a corpus, if the name of the folder differs from the name of the corpus."""
 
 
 @explain_argument_errors
@@ -276,7 +276,7 @@ def _match_known_corpora(path: Path) -> list[str]:
 
 
 def _is_split_file_name(name: str) -> bool:
-    """Return True if many corpora use a file name, such as train.csv or test.tsv."""
+    """Return True if `name` is a file name that many corpora use, such as train.csv or test.tsv."""
     return name.partition(".")[0] in SPLITS
 
 
@@ -289,8 +289,8 @@ class TextOptions(SeededSettings):
         seed: int in [0, 2**63). The experiment derives a separate seed for each step from this
             seed.
         seeds: number of repetitions. The table shows the mean and the standard deviation over the
-            repetitions. The default depends on the experiment. The default is 1 if `quick` is True,
-            and larger than usual if `full` is True.
+            repetitions. The default depends on the experiment. If `quick` is True, the default is
+            1. If `full` is True, the default is larger than the usual default.
         data: folder of the corpora. By default, the experiment generates texts.
         full: True for more repetitions.
         quick: True for a short run that only shows that the experiment works.
@@ -308,7 +308,7 @@ class TextOptions(SeededSettings):
 
     @property
     def origin_note(self) -> str:
-        """Note that the texts are generated, or "" if they are read from `data`."""
+        """Text that states that the texts are generated, or "" if they are read from `data`."""
         return "" if self.data is not None else " (generated texts: give --data for real ones)"
 
 

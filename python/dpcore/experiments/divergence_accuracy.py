@@ -1,9 +1,9 @@
 """Accuracy of several estimators of Renyi divergences, on pairs of laws with known divergences.
 
-A case is a pair of laws P0 and P1. Every method estimates D(P0||P1) and D(P1||P0) from samples. On
-some cases, a method is known to fail. For these cases dpcore also computes certified lower bounds.
-The table calls a value misleading if the value is far below its certified bound. Figures that other
-authors published for the same laws are shown only for comparison.
+A case is a pair of laws P0 and P1. Every method estimates the divergences D(P0||P1) and D(P1||P0)
+from samples. For some cases, a method is known to fail. For these cases dpcore also computes
+certified lower bounds. The table calls a value misleading if the value is far below its certified
+bound. Figures that other authors published for the same laws are shown only for comparison.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Published:
     Args:
         case: name of the pair of distributions P0 and P1.
         method: name of the dpcore estimator with which the table compares the published row.
-        figures: bias of the estimate (or mean estimate) at each order, in nats. None if missing.
+        figures: bias of the estimate, or mean estimate, at each order, in nats. None if missing.
         spread: standard deviation of the estimate at each order, or None if not published.
         rows: number of rows in the sample of each distribution.
         source: the publication.
@@ -117,7 +117,7 @@ _ALL_PUBLISHED: Final = (
     _published_mean("unequal", "ball", (0.01, -0.004, None), rows=100),
 )
 PUBLISHED: Final = group_answers((figure.case for figure in _ALL_PUBLISHED), _ALL_PUBLISHED)
-"""Published figures by the name of the case. For discrete laws, the authors drew other atoms."""
+"""Published estimates for each case. For discrete laws, the authors' atoms differ from dpcore's."""
 
 Truth = tuple[tuple[float, ...], tuple[float, ...]]
 Rows = tuple[Floats, Floats]
@@ -138,7 +138,7 @@ class Case:
         draw: function `draw(rng, n0, n1)` that returns n0 rows of P0 and n1 rows of P1.
         truth: D(P0||P1) and D(P1||P0) in nats, each at the orders 1, 2 and 4; inf if infinite.
         rows: number of rows in a sample of P0.
-        slow: divisor of the number of samples (above 1 if an estimate takes long).
+        slow: number by which the number of samples is divided, above 1 for slow estimates.
         fails: True if an estimator is known to fail. Certified bounds are then computed too.
         ratio: number of rows in a sample of P1, divided by the number of rows in a sample of P0.
         published: published estimates of other authors for this pair of distributions.
@@ -160,7 +160,7 @@ class Case:
 
 
 def _evaluate_both(form: Callable[..., Floats], first: Any, second: Any) -> Truth:
-    """Evaluate the closed form of a divergence in both directions."""
+    """Evaluate the closed form of D(P0||P1) and D(P1||P0), for two laws P0 and P1."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
 
@@ -313,10 +313,10 @@ CASES: Final[dict[str, Case]] = {
 _MIN_SAMPLE_ROWS: Final = 100
 _MAX_SIZE_RATIO: Final = 10
 _MISLEADING_STANDARD_ERRORS: Final = 3.0
-"""A value is misleading if it is this number of standard errors below its certified bound."""
+"""A value is misleading if it is more than this number of standard errors below its bound."""
 
 _MISLEADING_NULL_DIVERGENCE: Final = 0.05
-"""For equal laws, a value is misleading if it is this number of nats away from 0."""
+"""For equal laws, a value is misleading if it is more than this number of nats away from 0."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -324,12 +324,11 @@ class Config(Settings):
     """Options of an experiment that compares estimators on cases (pairs of distributions P0, P1).
 
     Args:
-        trials: total number of rows over all cases and samples, used instead of `rows`. Every case
-            has at least two samples of at least 100 rows.
+        trials: total number of rows of all samples of all cases. If given, `rows` is ignored. Every
+            case has at least two samples of at least 100 rows.
         repetitions: number of samples of each case. Slow cases use fewer samples, but at least 2.
         rows: number of rows in every sample of P0. Defaults to the number set for the case
-            (`Case.rows`). A case with samples of different sizes for P0 and P1 always uses its
-            default.
+            (`Case.rows`). If P0 and P1 have samples of different sizes, the default is always used.
         cases: names of the cases, keys of `CASES`.
         methods: names of the estimators, keys of `NEIGHBOURS`.
         certified: number of samples with certified bounds, for each case on which an estimator is
@@ -382,7 +381,7 @@ class Cell(Record):
         method: name of the method.
         rows: number of rows in a sample of P0, and in a sample of P1.
         values: estimates in nats, shape (samples, 2, 3): D(P0||P1) and D(P1||P0) at orders 1, 2, 4.
-        refused: error message (then `values` is empty) if the method cannot be used for the case.
+        refused: error message if the method cannot be used for the case; `values` is then empty.
     """
 
     case: str
@@ -398,7 +397,7 @@ class Cell(Record):
 
     @property
     def infinite(self) -> Floats:
-        """Number of non-finite estimates, for each direction and order, shape (2, 3)."""
+        """Number of non-finite estimates of D(P0||P1) and D(P1||P0) at each order, shape (2, 3)."""
         return np.asarray((~np.isfinite(self.values)).sum(axis=0))
 
     @property
@@ -413,7 +412,7 @@ class Cell(Record):
 
     @property
     def bias(self) -> Floats:
-        """Mean estimate minus true divergence, for each direction and order, shape (2, 3)."""
+        """Mean estimate minus true D(P0||P1) and D(P1||P0), at each order, shape (2, 3)."""
         return np.asarray(self.mean - self.truth)
 
     def _finite_mean_and_sd(self) -> tuple[Floats, Floats]:
@@ -536,7 +535,7 @@ def estimate_divergences(
 
 
 def _certified_estimates(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
-    """Estimate a failing case with certified bounds, by "ball" and by the default method."""
+    """Yield certified estimates of a case on which a method fails, by "ball" and by default."""
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
     for i in range(number if CASES[name].fails else 0):
@@ -562,7 +561,7 @@ class Result(Tabled[Config]):
 
     @property
     def misleading(self) -> int:
-        """Number of estimates far below their certified bound, or far from a divergence of 0."""
+        """Number of estimates far below their certified bound, or far from a true value of 0."""
         return sum(trusted.misleading for trusted in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
@@ -603,7 +602,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> drawing.Figure:
-        """Draw the bias and standard deviation of the estimates by case, direction and method.
+        """Draw the bias and standard deviation of the estimates, for each case and method.
 
         Returns:
             A matplotlib figure.
@@ -696,7 +695,7 @@ _CERTIFIED_HEAD = (
 
 
 def _order_two_estimate_row(trusted: Trusted, direction: int) -> tuple[str, ...]:
-    """Return a line of the table: the values of one direction at the order nearest to 2."""
+    """Return a line of the table: D(P0||P1) or D(P1||P0) at the order nearest to 2."""
     estimate = trusted.estimate
     at = int(np.argmin(np.abs(estimate.alphas - 2.0)))
     names = ("value", "certified", "resolved")
@@ -754,7 +753,7 @@ _DIRECTION_GAP: Final = 0.8
 _LINEAR_BIAS_RANGE: Final = 0.1
 _BIAS_AXIS_END: Final = 300.0
 _MAX_DRAWN_BIAS: Final = 110.0
-"""A finite bias above this value is drawn at this value. Infinite biases are drawn further out."""
+"""A finite bias above this value is drawn at this value, and an infinite bias beyond it."""
 
 
 def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: float) -> None:

@@ -8,12 +8,12 @@ each recipe in three ways:
   flip. The audit guesses from the trained model which canaries were included.
 - "many runs" trains many times with one record, and many times without this record.
 
-With one fault, the batches are fixed, although the accountant assumes Poisson sampling. A single
-step cannot show this fault. For this fault, "many runs" compares the gradient sums of all batches
-of an epoch instead of trained models.
+One of the faults is that the batches are fixed, although the accountant assumes Poisson sampling. A
+single step cannot show this fault. For this fault, "many runs" compares the gradient sums of all
+batches of an epoch instead of trained models.
 
-A record is a row that contains the features and, in the last column, the label (0 or 1). The
-weights are one weight for each feature, and the bias as the last entry.
+A record is a row that contains the features and, in the last column, the label (0 or 1). The weight
+vector contains one weight for each feature. Its last entry is the bias.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
 """Claimed mu (of Gaussian DP) for one epoch of Poisson sampling, about 0.13 (Bu et al., 2020).
 
 The noise multiplier is 1 and the sampling rate is 1/100. The value is the limit for many batches.
-For 100 batches, the exact delta is up to 8 % larger at epsilon 0.1, and 50 % larger at epsilon 0.2.
-This difference is far smaller than the effect of fixed batches, and the audits cannot detect it."""
+For 100 batches, the exact delta exceeds its limit by up to 8 % at epsilon 0.1, and 50 % at epsilon
+0.2. This difference is far smaller than the effect of fixed batches, and the audits cannot detect
+it."""
 
 _BATCH_RECORDS: Final = 32
 """Number of records in the audits "one step" and "many runs". The audit "one run" uses more
@@ -98,7 +99,7 @@ records."""
 
 _QUICK_TRIALS: Final = 1000
 _QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
-"""Recipes that are audited in the way "many runs" even if `quick` is True."""
+"""Recipes to which the audit "many runs" is applied even if `quick` is True."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Recipe:
     rate: float = 1e-3
 
     def draw_noisy_gradient_sum(self, records: Any, rng: np.random.Generator, at: Floats) -> Floats:
-        """Draw the noisy sum of the clipped gradients of a batch, with the fault of this procedure.
+        """Draw the noisy sum of a batch's clipped gradients, with the fault of the recipe.
 
         Args:
             records: batch of records, one per row, shape `(n, features + 1)`. The last column is
@@ -241,7 +242,7 @@ def record_opposing_gradients(records: Any) -> Floats:
     """Return a new record whose gradient is opposed to the sum of the gradients of given records.
 
     All gradients are at weights 0, for logistic regression. The gradient of the new record is
-    longer than this sum.
+    longer than the sum of the other gradients.
 
     Args:
         records: given records, one per row, shape `(n, features + 1)`. The last column is the label
@@ -286,7 +287,7 @@ class Config(SeededSettings):
 
     @property
     def size(self) -> int:
-        """Number of outputs of the audit "one step" on the data with one record.
+        """Number of outputs of the audit "one step" on the data that contain a special record.
 
         The number on the data without this record is the same.
         """
@@ -296,7 +297,7 @@ class Config(SeededSettings):
 
     @property
     def repeated_runs(self) -> int:
-        """Number of trainings of the audit "many runs" on the data with one record.
+        """Number of trainings of the audit "many runs" on the data that contain a special record.
 
         The number on the data without this record is the same.
         """
@@ -381,7 +382,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
-    """Return the ways in which a recipe is audited.
+    """Return the types of audit that are applied to the recipe with the fault `fault`.
 
     A fault of the sampling of batches cannot appear in a single step.
     """
@@ -445,9 +446,10 @@ def _audit_one_run_with_canaries(config: Config, rows: Any, fault: str, seed: in
 
 
 def _audit_repeated_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
-    """Audit many trainings with and without one record.
+    """Audit many trainings on data with one record, and on the data without this record.
 
-    For `POISSON` and `FIXED`, the audit uses the gradient sums of an epoch instead.
+    For `POISSON` and `FIXED`, the audit uses the gradient sums of an epoch instead of trained
+    models.
     """
     batch = rows[:_BATCH_RECORDS]
     canary = record_opposing_gradients(batch)[None]
@@ -515,7 +517,7 @@ class Result(Tabled[Config]):
         )
 
     def _list_refuted_faults(self, way: str) -> str:
-        """List the recipes that the audits of one way refuted."""
+        """List the recipes whose claim one type of audit refuted."""
         refuted = dict.fromkeys(c.fault for c in self.cells if c.way == way and c.refuted)
         return ", ".join(refuted) or "nothing"
 

@@ -3,8 +3,8 @@
 Figure 6 of Gusain and Leith shows DP-SGD and redaction on the same epsilon axis, although the two
 values have different meanings. The epsilon of DP-SGD is an upper bound for one text, computed by an
 accountant. The epsilon of redaction is an estimate for two corpora. In this experiment, each of the
-two epsilons has its own panel. A third epsilon compares all recipes: the lower bound for one text
-that an audit of one training certifies.
+two epsilons has its own panel. A third epsilon compares all ways of training: the lower bound for
+one text that an audit of one training certifies.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ Kind = Literal[
 ]  # fmt: skip
 
 POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
-"""Kinds of recipes that redact texts before training."""
+"""Kinds of training in which the texts are redacted first."""
 
 CANARY_WORDS: Final = 10
 CORPORA_DELTA: Final = 0.05
 """Delta at which the epsilon between the two corpora is computed."""
 
 _MAX_TRAINING_DELTA: Final = 8e-5
-"""Delta in the source. For a large corpus, the experiment uses a smaller delta."""
+"""Delta in the paper of Gusain and Leith. A large corpus requires a smaller delta."""
 
 _PrepareTexts = Callable[[Sequence[str]], list[str]]
 
@@ -110,7 +110,7 @@ class Material(NamedTuple):
 
     @property
     def share_of_words_with_vector(self) -> float:
-        """Share of the words of the training texts that have a word vector (in `vectors`)."""
+        """Share of the words of the training texts for which there is a word vector."""
         embedding = instance("vectors", self.vectors, Embedding)
         return float(np.mean([word in embedding for text in self.train for word in words_of(text)]))
 
@@ -122,7 +122,8 @@ class Recipe(NamedTuple):
         kind: type of training, redaction or rewriting. "no noise" is DP-SGD without noise. "DP-SGD,
             searched" is DP-SGD whose learning rate and clip norm were found by a search on public
             texts.
-        level: epsilon of DP-SGD or of the rewriting, or share of redacted words. 0 for other kinds.
+        level: epsilon (for DP-SGD and for rewriting), or share of redacted words. 0 for other
+            kinds.
     """
 
     kind: Kind
@@ -130,7 +131,7 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of this way of training in tables: the kind and the level, such as "DP-SGD 8"."""
+        """Name of the way of training in tables: the kind and the level, such as "DP-SGD 8"."""
         return f"{self.kind} {self.level:g}" if self.level else self.kind
 
     @property
@@ -342,7 +343,8 @@ def _redact_or_rewrite_function(recipe: Recipe, material: Material, seed: int) -
 def _epsilon_of_corpora(prepare: _PrepareTexts, material: Material, seed: int) -> dict[str, Any]:
     """Estimate the epsilon between the two corpora after a preparation such as redaction.
 
-    The text features are fitted on the other texts. The result holds three fields of `Cell`.
+    The text features are fitted on texts that are in neither corpus. The result contains the three
+    `corpora` fields of `Cell`.
     """
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(texts), 1)) for texts in sets]
@@ -398,7 +400,8 @@ class Config(TextOptions):
     def recipes(self) -> tuple[Recipe, ...]:
         """All ways of training.
 
-        Rewriting, and a start from a public model, require `full` and `data`.
+        Texts are rewritten only if the options `full` and `data` are given. The same holds for a
+        start from a public model.
         """
         epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
@@ -522,7 +525,7 @@ class Result(Tabled[Config]):
 
     @property
     def auc_gap_error(self) -> float:
-        """Standard error of the difference between two mean AUCs, for trainings without leakage."""
+        """Standard error of the difference between two mean AUCs, if no training leaks."""
         many, seeds = (
             self.config.canaries,
             min(len(self.of(recipe.label)) for recipe in self.recipes),
@@ -566,7 +569,7 @@ class Result(Tabled[Config]):
         )
 
     def _compare_with_private(self, kind: str, private: Recipe) -> str:
-        """Describe in words at which levels a kind of recipe is better or worse than DP-SGD."""
+        """Describe in words at which levels a kind of training is better or worse than DP-SGD."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_gap_error
         other = self.mean(private.label, "perplexity")
@@ -723,7 +726,7 @@ _PANEL_FIGURES: Final = (
      "lines: up to what is guaranteed; others: nothing"),
     ("auc", "", "AUC of the canaries (.5: a coin)"),
 )  # fmt: skip
-"""For each panel: the field of `Cell` that is drawn, a second field at the other end of a line (or
+"""For each panel: the field of `Cell` that is drawn, a second field to which a line is drawn (or
 ""), and the label of the axis."""
 
 
@@ -754,7 +757,7 @@ def _draw_perplexity_reference_lines(axes: Axes, result: Result, named: bool) ->
 
 
 def _draw_perplexity_vs_metric(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
-    """Draw one panel: small marks for trainings, large marks for means, lines to a second value."""
+    """Draw the log-perplexity against the field `name`, with lines to the mean of field `end`."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}
     ends: list[tuple[float, float, float, Kind]] = []

@@ -1,11 +1,11 @@
 """Audits and attacks of DPText, with published or repaired noise and fixed or learnt epsilon.
 
 DPText encodes a text as a noisy vector. The published formula of the noise can be read in two ways
-("zero" and "resample"). The experiment uses both, and Laplace noise ("repaired"). A system has one
-type of noise, and an epsilon that is fixed, or learnt during the training with or without an upper
-limit. The experiment trains every system and inspects its noise. The experiment then audits epsilon
-on two texts that were not used for training, and attacks the vectors. The table marks a learnt
-epsilon, because a learnt epsilon is not a claim.
+("zero" and "resample"). The experiment uses both readings, and also Laplace noise ("repaired"). A
+system has one type of noise and one epsilon. The epsilon is fixed, or is learnt during the
+training. A learnt epsilon can have an upper limit. The experiment trains every system and inspects
+its noise. The experiment then audits epsilon on two texts that are not training texts. Finally, it
+attacks the vectors. The table marks a learnt epsilon, because a learnt epsilon is not a claim.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Found(Shown):
             set of outputs that the audit chose.
         event: description of the event in words.
         refuted: True if the audit refuted epsilon for the two texts. None if the audit could not
-            refute epsilon.
+            test epsilon.
         certified: certified lower bound on epsilon for the two texts.
         exact: exact privacy loss between the two texts, with the noise of the system.
         right: exact privacy loss that the two texts would have with Laplace noise of the same
@@ -207,7 +207,10 @@ def list_non_neural_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def choose_unseen_texts_of_two_labels(corpus: Corpus) -> tuple[str, str]:
-    """Return two test texts with different labels. Neither text is a training text."""
+    """Return two test texts that are not training texts, and that have different labels.
+
+    If the corpus lacks such texts, the function returns other test texts.
+    """
     train_texts, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in train_texts] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -486,7 +489,7 @@ def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
 
 
 def _is_at_baseline(attack: Found) -> bool:
-    """Return True if an attacker without the vectors may be as good as the attacker."""
+    """Return True if attackers without the vectors may be as good as the chosen attacker."""
     return not attack.beaten and attack.auc[1] <= attack.floor
 
 

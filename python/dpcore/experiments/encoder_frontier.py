@@ -95,8 +95,8 @@ class Config(TextOptions):
     def release_names(self) -> tuple[str, ...]:
         """Names of the ways in which this experiment releases text vectors.
 
-        One way projects the vectors onto directions that are fitted on WikiText-2. This way is in
-        the list only if the option `data` names a folder.
+        The way that projects the vectors onto directions fitted on WikiText-2 is in the list only
+        if the option `data` names a folder.
         """
         return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
@@ -127,7 +127,8 @@ class Cell(Record):
 
         - "utility": accuracy of a classifier that predicts the main label from the vectors,
         - "worst_loss": exact privacy loss between the two texts whose vectors are farthest apart,
-        - "signal": energy of the vectors without noise, divided by the energy of the noisy vectors,
+        - "signal": sum of squares of the vectors without noise, divided by the sum for noisy
+          vectors,
         - "rare": AUC of the attack that infers the attribute in 5 % of the texts,
         - "common": AUC of the attack that infers the attribute in 50 % of the texts.
         """
@@ -208,9 +209,10 @@ def _read_corpus_and_wikitext(config: Config) -> tuple[Corpus, list[str]]:
 
 
 def _flag_random_share_per_part(split: Any, share: float, rng: np.random.Generator) -> Any:
-    """Draw the texts that get an attribute: the given share of each part, at least two texts.
+    """Draw the texts that get an attribute: a given share of each part, and at least two texts.
 
-    The result is an array with 1 for a text with the attribute and 0 for another text.
+    `split` contains the name of a part, such as training or test, for each text. The result is an
+    array with 1 for a text with the attribute and 0 for another text.
     """
     column = np.zeros(len(split), int)
     for part in np.unique(split):
@@ -222,7 +224,7 @@ def _flag_random_share_per_part(split: Any, share: float, rng: np.random.Generat
 def _test_release(
     line: str, number: int, config: Config, corpus: Corpus, vectors: Any
 ) -> list[Cell]:
-    """Measure one release at every epsilon. A random half of the training texts is public."""
+    """Measure one way of release at every epsilon. Half of the training texts are public."""
     from ..torch import PrivateEncoder
 
     rng = np.random.default_rng(cell_seed(config.seed, f"public {number}"))
@@ -257,7 +259,7 @@ def _test_release(
 
 
 def _make_transforms_before_noise(line: str, public: Any, seed: int) -> list[Any]:
-    """Return the transforms that a release applies to the vectors before the noise."""
+    """Return the transforms that one way of release applies to the vectors before the noise."""
     from ..torch import Clip, MinMax
 
     if line == CLEAN:

@@ -41,14 +41,15 @@ COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
     2: (0.134, 0.0, 0.0), 8: (0.952, 0.0001, 0.0), 24: (1.0, 0.963, 0.0), 64: (1.0, 1.0, 0.0),
     160: (1.0, 1.0, 0.037), 200: (1.0, 1.0, 0.986), 255: (1.0, 1.0, 1.0),
 }  # fmt: skip
-"""Rounded shares of unprotected pairs after L2 clipping in an earlier run of 10,000 pairs, for each
-number of entries n. The three shares belong to the three laws in `LAWS`."""
+"""Shares of pairs that the noise does not protect, after L2 clipping. The rounded shares are from
+an earlier run of 10,000 pairs. For each number of entries n, the three shares belong to the three
+laws in `LAWS`."""
 
 COMPARED_PAIRS: Final = 10_000
 
 _COST_DIMS: Final = tuple(2**power for power in range(11))
-"""Numbers of entries for which the costs are computed. The source considers up to 1024 entries
-typical."""
+"""Numbers of entries for which noise-to-signal ratios are computed. Habernal (2021) considers up to
+1024 entries typical."""
 
 _TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
 
@@ -305,7 +306,7 @@ class Cell(Shown):
 
     @property
     def compared(self) -> float | None:
-        """Share of unprotected pairs in an earlier run of 10,000 pairs, rounded.
+        """Rounded share of pairs that the noise did not protect, in an earlier run of 10,000 pairs.
 
         The value is None if the earlier run does not contain this combination of number of entries,
         distribution and norm.
@@ -316,11 +317,11 @@ class Cell(Shown):
 
     @property
     def p_value(self) -> float | None:
-        """P-value of a test if this run and an earlier run agree.
+        """P-value of a test of the hypothesis that this run and an earlier run agree.
 
-        The hypothesis is that a pair is unprotected with the same probability in both runs. The
-        value is None if the earlier run does not contain this combination of number of entries,
-        distribution and norm.
+        The runs agree if the probability that the noise does not protect a pair is the same in
+        both. The value is None if the earlier run does not contain this combination of number of
+        entries, distribution and norm.
         """
         if self.compared is None:
             return None
@@ -389,7 +390,7 @@ class Result(Tabled[Config]):
         return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
 
     def at(self, dim: int, data_law: str, norm: str) -> Cell:
-        """Return the count of unprotected pairs for vectors with `dim` entries.
+        """Return the count of pairs that the noise does not protect, for `dim` entries per vector.
 
         `data_law` is the name of the distribution of the vectors, such as "uniform". `norm` is the
         norm of the clip, "l1" or "l2".
@@ -401,7 +402,7 @@ class Result(Tabled[Config]):
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Vector lengths (numbers of entries) for which this run counted unprotected pairs."""
+        """Vector lengths (numbers of entries) for which this run counted pairs."""
         return tuple(dict.fromkeys(cell.dim for cell in self.cells))
 
     @property
@@ -416,7 +417,7 @@ class Result(Tabled[Config]):
 
     @cached_property
     def correction_costs(self) -> tuple[NoiseRatio, ...]:
-        """Noise-to-signal ratios of two corrected versions of ADePT, computed when first used."""
+        """Noise-to-signal ratios of two corrected versions of ADePT. The first use takes longer."""
         return noise_over_signal(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
@@ -425,7 +426,7 @@ class Result(Tabled[Config]):
         return compare_sensitivities(self.config.radius)
 
     def table(self) -> str:
-        """Return the shares of unprotected pairs, sensitivities and noise ratios, as text."""
+        """Return a text with sensitivities, noise ratios and shares of pairs without protection."""
         config = self.config
         return self.join_parts(
             f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
@@ -456,7 +457,7 @@ class Result(Tabled[Config]):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the shares of unprotected pairs, and the noise of the two corrections of ADePT.
+        """Draw the shares of pairs without protection, and the noise of two corrections of ADePT.
 
         Returns:
             A matplotlib figure with three panels. The shares are at the top.
@@ -471,8 +472,8 @@ class Result(Tabled[Config]):
 
 
 _MAX_TABLE_SIZES: Final = 16
-"""Largest number of rows of a table. If the run has more numbers of entries, the table prefers
-those that the earlier run contains."""
+"""Largest number of rows of a table. If the run has more vector lengths, the table prefers the
+lengths that the earlier run contains."""
 
 
 def _format_shares_by_dim(result: Result) -> str:

@@ -9,9 +9,9 @@ noise is too small by a factor of 2. The paper has a control with the name "wron
 this control only halves the noisy *output*. Halving an output is post-processing and cannot
 increase the loss.
 
-The panel "ADePT" shows the simplified system of the paper's code. Its noise fits the distance of a
-single entry, so its loss on this pair is n epsilon. The published ADePT system has a loss of at
-most sqrt(n) epsilon.
+The panel "ADePT" shows the simplified system of the paper's code. Its noise fits inputs that differ
+in a single entry, so its loss on the two vectors is n epsilon. The published ADePT system has a
+loss of at most sqrt(n) epsilon.
 
 The empirical loss of a mechanism is computed from four counts: votes for 0 and for 1, on each of
 the two inputs. If one of these counts is 0, the empirical loss is infinite. The true loss of ADePT
@@ -52,8 +52,8 @@ MECHANISMS: dict[str, tuple[str, Callable[[float, int], Native]]] = {
     "halved output": ("halved output (sound)", lambda epsilon, dim: HalvedOutput(epsilon, dim)),
     "half noise": ("half noise (loses 2 epsilon)", lambda epsilon, dim: HalfNoise(epsilon, dim)),
 }
-"""Panels by name of the mechanism. Each has a title, and a function that takes epsilon and the
-number of entries and returns the mechanism."""
+"""Title of the panel of each mechanism, and a function. The function takes epsilon and the number
+of entries, and returns the mechanism."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -326,7 +326,7 @@ def _set_panel_axes(axes: drawing.Axes, result: Result) -> None:
 
 
 def _draw_dimension(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
-    """Draw the curve of one number of entries. `infinite` is the height of infinite losses."""
+    """Draw the curve of inputs of one length. `infinite` is the height of infinite losses."""
     if not cells:
         return
     epsilons = [cell.epsilon for cell in cells]

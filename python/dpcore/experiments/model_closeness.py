@@ -40,7 +40,7 @@ _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
 """Names of the distances between two models. Some compare decoder weights, and some compare hidden
 states. "KL" is the KL divergence between the next-word distributions in nats, averaged over
-contexts and over both directions."""
+contexts and over D(P||Q) and D(Q||P)."""
 
 COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
@@ -64,15 +64,15 @@ _MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
 
 _HELD_OUT_DIVISOR: Final = 8
 """Divisor of the number of sensitive texts. The quotient is the number of sensitive texts for
-validation, and also the number of sensitive texts on which models are compared. As many safe texts
-are added in each case."""
+validation, and also the number of sensitive texts on which models are compared. In both cases,
+equally many safe texts are added."""
 
 _TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "usual": {"hidden": 64, "epochs": 20},
     "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
     "quick": {"hidden": 16, "epochs": 2},
 }
-"""Sizes of the model and number of epochs. With `full`, they equal those of the source."""
+"""Sizes of the model and number of epochs. With `full`, the values are those of the paper."""
 
 _MAX_VOCABULARY: Final = {False: 1000, True: 200}
 """Largest number of words of the vocabulary, without and with `quick`."""
@@ -137,7 +137,7 @@ class Cell(Record):
 
     Attributes:
         split: index of the random split of the texts, from 0.
-        level: share of words in the training texts that should be masked.
+        level: intended share of masked words in the training texts.
         values: distances between models, shape `(3, 7)`. Each row is for one comparison of two
             models, in the order of `COMPARISONS`. Each column is for one measure of distance, in
             the order of `MEASURES`.
@@ -218,7 +218,7 @@ class _Study:
         self.words = len(vocabulary) - len(vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
-        """Train and compare the models of split `number` with the share `level` of words masked."""
+        """Mask the share `level` of the words, then train and compare the models of a split."""
         names = ("split", "masks", "start", "other start")
         seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
         *clean, test = self.draw_sensitive_safe_valid_test_texts(seeds["split"])
@@ -267,11 +267,11 @@ class _Study:
     def compute_p_values(
         self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
     ) -> Floats:
-        """Compute one p-value for each measure by permuting the texts of two models.
+        """Compute one p-value for each distance by permuting the training texts of two models.
 
         The texts of the two models are divided at random into two halves, several times. The
-        p-value is the share of divisions whose models have at least the observed distance, where
-        the observed division counts too.
+        p-value is the share of divisions whose models have at least the observed distance. The
+        observed division is also counted.
         """
         rng = np.random.default_rng(seed)
         as_far = np.ones(len(MEASURES))
@@ -354,9 +354,9 @@ class Result(Tabled[Config]):
     def excess(self, level: float, measure: str) -> Floats:
         """Return how much more a sensitive and a safe model differ than two safe models.
 
-        This excess is the distance between a sensitive and a safe model, minus the distance between
-        two safe models. The result has one number for each split of the texts. `level` is the share
-        of masked words. `measure` is the name of the distance.
+        The result is the distance between a sensitive and a safe model, minus the distance between
+        two safe models. There is one number for each split of the texts. `level` is the share of
+        masked words. `measure` is the name of the distance.
         """
         far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
         return far - near

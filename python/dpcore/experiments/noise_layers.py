@@ -213,9 +213,9 @@ class Found(Shown):
 
     Args:
         seed: seed that reproduces the audit.
-        counts: for each of the two inputs, the number of outputs in the counted event and the
-            number of all outputs.
-        event: description of the counted event.
+        counts: for each of the two inputs, the number of outputs in the event that the audit
+            counts, and the number of all outputs.
+        event: description of the event.
         refuted: True if the audit refuted the epsilon that the layer claims.
         certified: certified lower bound on epsilon.
         rounding: certified lower bound on epsilon from the low-order bits of the outputs. The bound

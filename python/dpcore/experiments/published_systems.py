@@ -34,12 +34,12 @@ NAME = "published-systems"
 VOTE = "vote"
 
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
-"""Attacks, with their names in table and picture. The first one is the majority vote of the
-papers."""
+"""Attacks, with their names in table and picture. The first attack is the majority vote, which the
+papers use."""
 
 _LEARNING_TRIALS_DIVISOR = 10
-"""The two attacks that learn their event from outputs are slower. They draw the number of outputs
-of the majority vote, divided by this number."""
+"""Two attacks learn from outputs which event they count. They are slower than the majority vote,
+and draw the number of outputs of the majority vote, divided by this number."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -320,7 +320,7 @@ def _describe_blind_attacks(rows: tuple[Row, ...]) -> str:
 def _describe_measurable_loss(row: Row) -> str:
     """Describe how much of the privacy loss an attack can measure.
 
-    The audit in `row` did not refute its false claim.
+    `row` contains an audit that did not refute a false claim.
     """
     visible, claim = row.audit.exact, row.audit.claimed_epsilon
     if visible is None or claim is None:

@@ -42,8 +42,7 @@ READS: Final = ("words", "masks")
 the number of words."""
 
 TOPIC: Final = "topic"
-"""Name that stands for the topic of a text among the targets, which are otherwise names of
-people."""
+"""Name of the target "topic of a text". All other targets are names of people."""
 
 _QUICK_TEXTS: Final = 600
 _QUICK_PEOPLE: Final = 2
@@ -54,7 +53,7 @@ _MAX_WORD_COLUMNS: Final = 2000
 """Number of words that have a separate feature column. The most frequent words are chosen."""
 
 _VECTOR_DIM: Final = 100
-"""Dimension of a vector."""
+"""Largest dimension of the TF-IDF/SVD vector of a text."""
 
 Interval = tuple[float, float, float]
 """A value, and the two ends of its interval."""
@@ -123,7 +122,7 @@ class Cell(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Masking(Shown):
-    """Shares of words and texts that one rule for masking names changes.
+    """Shares of words and of texts that are changed by one rule for masking names.
 
     Args:
         policy: rule by which words are masked, one of `POLICIES`, such as "first names".
@@ -240,8 +239,9 @@ def _count_masks_and_words(texts: Sequence[str]) -> Floats:
 def _make_vectors(config: Config, material: _Material, number: int, policy: str) -> _Vectors:
     """Return the texts with their split, the feature vectors of the masked texts, and a size.
 
-    The size is the number of columns of the TF-IDF/SVD vector. In a row, this vector follows the
-    two counts of masks and words, and precedes the columns of single words.
+    The feature vector of a text contains the number of masks, the number of words, a TF-IDF/SVD
+    vector, and one entry for each frequent word. The size is the dimension of the TF-IDF/SVD
+    vector.
     """
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
@@ -257,7 +257,7 @@ def _make_vectors(config: Config, material: _Material, number: int, policy: str)
 
 
 def _make_logistic_and_tree_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
-    """Return a logistic regression and boosted trees. Each uses a part of the feature columns."""
+    """Return a logistic regression and boosted trees. Each uses some of the feature columns."""
     linear = require_module("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
     ensemble = require_module("sklearn.ensemble", NAME)
     trees = ensemble.HistGradientBoostingClassifier(max_iter=8 if quick else 60)

@@ -1,4 +1,4 @@
-"""Effect of masking words on attacks that infer a text's set, its original, or its words.
+"""Effect of masking words on attacks that infer the set, the original, or the words of a text.
 
 There are two sets of texts: sensitive texts and other texts. A share of the words of each text is
 masked. Figures 1 and 2 of Gusain and Leith show two results against this share: the divergence
@@ -27,11 +27,12 @@ _LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
 """Number of label permutations, without and with `quick`."""
 
 _COMPARED_ACCURACY: Final = 0.7
-"""Accuracy of the attack on the set, at which the utilities of the two choices of words are
-compared."""
+"""Accuracy of the attack that infers the set. At this accuracy, the utilities of the two ways to
+choose the masked words are compared."""
 
 _COMPARED_LEVEL: Final = 0.95
-"""Share of masked words at which the attack on the set and the linking attack are compared."""
+"""Share of masked words at which the attack that infers the set is compared with the linking
+attack."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,9 +160,9 @@ class Result(Tabled[Config]):
 
         The utility is the macro-F1 of a classifier that predicts the label of a masked text. The
         attack infers whether a text is sensitive. More masked words make this attack less accurate.
-        The function finds the smallest share of masked words above which the accuracy of the attack
-        stays below `accuracy`. The function returns the utility of the texts at this share.
-        `policy` is "random" or "ranked".
+        The function finds the share of masked words from which on the attack is less accurate than
+        `accuracy`, and returns the utility of the texts at this share. `policy` is "random" or
+        "ranked".
 
         Between two measured shares, the function interpolates linearly. If the attack is more
         accurate than `accuracy` at the largest share, the function returns the utility at the

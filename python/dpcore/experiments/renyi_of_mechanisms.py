@@ -37,7 +37,7 @@ Curve = Callable[[Floats], Floats]
 
 MOST_DELTA: Final = 0.3
 """Largest allowed delta. With one-sided noise, some outputs are possible on one input only. If
-delta is larger than their probability, epsilon may be finite."""
+delta is larger than the probability of these outputs, epsilon may be finite."""
 
 _ONE_SIDED_DISTANCE: Final = 0.5
 """Distance of the two inputs of the mechanisms with one-sided noise."""
@@ -46,7 +46,8 @@ _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
 
 _MIN_OUTPUTS: Final = 100
 _STATEMENTS_PER_MECHANISM: Final = 3
-"""Number of certified bounds for each mechanism: one curve for each direction, and one epsilon."""
+"""Number of certified bounds for each mechanism: one on D(P0||P1), one on D(P1||P0), one on
+epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +409,7 @@ class Result(Tabled[Config]):
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
-"""Orders that the table should show. It shows the nearest orders of the estimate."""
+"""For each of these orders, the table shows the nearest order of the estimate."""
 
 
 def positions_of_table_orders(estimate: Estimate) -> list[int]:
@@ -417,14 +418,14 @@ def positions_of_table_orders(estimate: Estimate) -> list[int]:
 
 
 class _CurvePoint(NamedTuple):
-    """Estimate and true value at one order, in one direction, for one mechanism."""
+    """Estimate and true value of D(P0||P1) or D(P1||P0) at one order, for one mechanism."""
 
     row: Row
     side: int
     place: int
 
     def select_entry(self, values: Any) -> Any:
-        """Return the entry of an array of shape (2, n_alpha) for this direction and order."""
+        """Return the entry of an array of shape (2, n_alpha) for this divergence and order."""
         return values[self.side, self.place]
 
     @property

@@ -52,7 +52,8 @@ _DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
 """Number of label permutations in each draw, without and with `quick`."""
 
 Curves = tuple[tuple[float, ...], ...]
-"""Divergences at each order in nats: from the sensitive set to the other set, and back."""
+"""Divergences in nats at each order: from the sensitive to the other set, and from the other to the
+sensitive set."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,8 +101,8 @@ class Cell(Shown):
             that the estimate is reliable.
         ceiling: largest divergence that the method can return for these numbers of texts, shape
             `(2, orders)`. None if the method has no such limit.
-        certified: lower bounds on the divergences, shape `(2, orders)`, with 95 % confidence in
-            each direction. None if the method is not "score".
+        certified: lower bounds on the divergences, shape `(2, orders)`, each row with 95 %
+            confidence. None if the method is not "score".
         epsilon_lower: certified lower bound on epsilon at `DELTA`. None if the method is not
             "score".
         null: estimated divergences for permuted labels, shape `(permutations, 2, orders)`.
@@ -163,7 +164,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _sample_and_encode_sets(config: Config, sets: TwoSets, number: int) -> Floats:
-    """Return the vectors of the sensitive set, followed by those of the drawn set.
+    """Return the vectors of the sensitive texts, followed by the vectors of the drawn texts.
 
     The encoder is fitted on texts that belong to neither set.
     """
@@ -177,7 +178,7 @@ def _sample_and_encode_sets(config: Config, sets: TwoSets, number: int) -> Float
 def _estimate_cell_and_null(
     config: Config, features: Callable[[int], Floats], threads: int | None, number: int, method: str
 ) -> Cell:
-    """Estimate the divergences by one method for one draw, and for permuted labels."""
+    """Estimate the divergences by one method, for one draw of texts and for permuted labels."""
     rows = features(number)
     size = len(rows) // 2
     seed = cell_seed(config.seed, f"folds {number}")
@@ -277,8 +278,8 @@ class Result(Tabled[Config]):
     def line(self, method: str, name: str = "value") -> Line:
         """Fit a straight line above the divergences, as in Gusain and Leith (2025), and return it.
 
-        The line lies above the mean divergences over the draws. At each order, the larger
-        divergence of the two directions is used.
+        The divergences are averaged over the draws. At each order, the larger mean divergence is
+        used: from the sensitive to the other texts, or from the other to the sensitive texts.
 
         The line is fitted at all orders, even at orders with unreliable estimates. The epsilon that
         follows from the line is not a bound. `method` is a key of `METHODS`. `name` is a field of

@@ -1,10 +1,10 @@
 """Parallel efficiency of audits in processes, on Dask and on a simulated cluster.
 
 The experiment runs the same audit in the current process, in several processes, and on a local Dask
-cluster. It also simulates a cluster of up to 1,024 workers with a virtual clock. The code that
-distributes the work is the same in all cases. The parallel efficiency is T / (w D). T is the time
-that one core needs for all draws, w is the number of workers, and D is the duration of the draws on
-w workers.
+cluster. The experiment also simulates a cluster of up to 1,024 workers with a virtual clock. The
+code that distributes the work is the same in all cases. The parallel efficiency is T / (w D). T is
+the time that one core needs for all draws, w is the number of workers, and D is the duration of the
+draws on w workers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ PAIR = Pair(np.array([0.0]), np.array([1.0]))
 CLAIM: Final = 1.0
 
 SECONDS_PER_RESULT: Final = 0.001
-"""Virtual time in seconds that the driver needs to process each returned shard."""
+"""Virtual time in seconds that the process in charge of the tasks needs for each returned
+result."""
 SLOW_SHARE: Final = 0.02
 """Share of simulated workers with half the speed, in simulations with faults."""
 LOST_SHARE: Final = 0.001
-"""Share of simulated shards that are lost with their worker before they are completed."""
+"""Share of simulated tasks that are lost because the worker fails before the task is completed."""
 
 _SECONDS_PER_HOUR: Final = 3600.0
 
@@ -223,10 +224,11 @@ class MeasuredAudit(Shown):
         place: where the audit ran: "this process", "processes" or "Dask".
         workers: number of worker processes.
         trials: number of outputs drawn on each of the two inputs.
-        counts: for each of the two inputs, the number of outputs in the counted event and the
-            number of all outputs. The counts should not depend on `place` or `workers`.
+        counts: for each of the two inputs, the number of outputs in the event (a set of outputs)
+            and the number of all outputs. The counts should not depend on `place` or `workers`.
         partial: True if Ctrl-C ended the audit early.
-        seconds: duration in seconds of the draws that are counted. `==` ignores this field.
+        seconds: duration in seconds of all draws, except the pilot draws on which the audit chooses
+            the event. `==` ignores this field.
     """
 
     place: str
@@ -328,8 +330,9 @@ def simulate_cluster(config: Config, trials: int, workers: int, faults: bool) ->
 def time_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
     """Run audits on this machine, and measure the duration of the counted draws.
 
-    The first audit draws `config.trials` outputs on each input (strong scaling). The second audit
-    draws `config.trials` outputs for each worker (weak scaling). With one worker, there is only one
+    The counted draws are all draws except the pilot draws, on which an audit chooses the event. The
+    first audit draws `config.trials` outputs on each input (strong scaling). The second audit draws
+    `config.trials` outputs for each worker (weak scaling). With one worker, there is only one
     audit. `place` is "this process", "processes" or "Dask".
     """
     audits = []
@@ -372,8 +375,8 @@ class Result(Tabled[Config]):
         config: options with which the experiment was run.
         measured: audits that ran on this machine: in the current process, in several processes and
             on Dask.
-        simulated: simulated audits for all numbers of trials and workers, with and without faults
-            of workers.
+        simulated: simulated audits for all numbers of trials and workers, each with faults of
+            workers and without them.
         has_dask: True if Dask is installed.
     """
 

@@ -1,9 +1,9 @@
-"""Mechanisms for which a searched pair of inputs certifies more than the usual pairs.
+"""Mechanisms with a larger certified bound on a searched pair of inputs than on usual pairs.
 
 StatDP and DP-Sniper are two published tools that audit mechanisms on fixed patterns of input pairs.
 For some mechanisms, the pair with the largest privacy loss is not among these patterns. An audit
-that uses only these patterns then cannot certify the full loss, however many outputs it draws. The
-experiment compares the usual patterns with a pair that dpcore searches.
+that uses only the fixed patterns then cannot certify the full loss, even with very many outputs.
+The experiment compares the usual patterns with a pair that dpcore searches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Config(SeededSettings):
         trials: number of outputs that each audit draws on each of the two inputs.
         seed: int in [0, 2**63). Every audit gets a separate seed derived from this seed.
         confidence: probability with which each certified bound holds. The probability that all
-            bounds are true at once may be smaller.
+            bounds are true at once may be smaller than `confidence`.
         bound: name of the method that computes the certified bound, as in `dpcore.audit`.
 
     Raises:

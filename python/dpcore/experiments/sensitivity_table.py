@@ -1,13 +1,13 @@
-"""Check of all closed-form sensitivities, by an attaining pair and by a search.
+"""Check of all closed-form sensitivities, by a pair of vectors and by a search.
 
 The sensitivity of a domain is the largest distance between two of its vectors. For each domain and
 norm, dpcore gives the sensitivity in closed form and a pair of vectors that attains it. The
 experiment checks both in two ways:
 
 - It computes the distance of the pair, which should equal the closed form.
-- It searches the domain for a pair with a larger distance. The search does not know the pair or the
-  closed form. The largest distance that it finds is a lower bound on the sensitivity, so it should
-  not exceed the closed form.
+- It searches the domain for the pair with the largest distance. The search does not know the pair
+  or the closed form. The largest distance that the search finds is a lower bound on the
+  sensitivity, so this distance should not exceed the closed form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAME = "sensitivity-table"
 
 RADIUS: Final = 10.0
 LOW, HIGH = -1.0, 1.0
-"""Radius C of the balls, and bounds a and b of the box."""
+"""Bounds a and b of the box. `RADIUS` is the radius C of the balls."""
 
 _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
 """All search methods except for the method that uses the domain's closed-form pair."""

@@ -1,8 +1,9 @@
 """Attacks on texts whose words were replaced by word-level private mechanisms.
 
 A word-level mechanism replaces each word of a text by a random word. Figure 4 of Gusain and Leith
-states that an attack, which infers to which of two sets a text belongs, remains accurate down to
-small values of epsilon. This experiment uses the same attack on every mechanism, and also shows:
+shows an attack that infers to which of two sets a text belongs. The authors state that the attack
+remains accurate down to small values of epsilon. This experiment uses the same attack on every
+mechanism, and also shows:
 
 - the largest privacy loss of two words;
 - the share of words that the mechanism leaves unchanged;
@@ -57,8 +58,8 @@ GRID: Final[dict[str, tuple[float, ...]]] = {
 _QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
 
 LINKED_WORDS: Final = 100
-"""Number of words of each text in the attack that links texts. For generated texts, which are
-shorter, the number is ten."""
+"""Number of words of each text in the attack that links rewritten texts to their originals. The
+number is ten for generated texts, because they are shorter."""
 
 SHARES: Final = (0.4, 0.3, 0.3)
 """Shares of training, validation and test texts."""
@@ -70,12 +71,12 @@ _SPLIT_PERMUTATIONS: Final = 3
 _INVERSE_PENALTY: Final = 10.0
 
 _MIN_WORD_COUNT: Final = 4
-"""Smallest number of occurrences of a word that gets a vector, in the texts on which the vectors
+"""A word gets a vector if it occurs at least this number of times in the texts on which the vectors
 are trained."""
 
 _WORD2VEC_EPOCHS: Final = 10
-"""Number of epochs of the word vectors. With gensim's default of five epochs, vectors that are
-trained on so few texts are nearly parallel."""
+"""Number of epochs in the training of the word vectors. With gensim's default of five epochs,
+vectors that are trained on so few texts are nearly parallel."""
 
 _FREQUENT_SHARE: Final = 0.1
 """Share of the vocabulary that SanTextPlus does not treat as sensitive: the words that are most
@@ -116,7 +117,7 @@ class Config(TextOptions):
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """Dict: the key is the name of a mechanism, and the value is a tuple of its epsilons."""
+        """Values of epsilon for each mechanism: a dict with the name of the mechanism as a key."""
         return _QUICK_GRID if self.quick else GRID
 
 
@@ -148,12 +149,13 @@ class Cell(Shown):
         divergences: estimated KL divergence and Renyi divergence of order 2, shape `(splits, 2)`.
             The divergences are from the rewritten sensitive texts to the rewritten other texts. The
             estimates are not bounds.
-        beliefs: two texts on the reliability of the two estimates in the first split.
+        beliefs: two texts that state how reliable the two estimated divergences are in the first
+            split.
         null: the same two divergences, estimated after a permutation of the labels, shape
             `(3 * splits, 2)`. There are three permutations for each split.
         linked: share of rewritten texts for which an attack found the right original text, followed
             by the two ends of the confidence interval of this share.
-        linked_texts: number of rewritten texts in the attack that searches for originals.
+        linked_texts: number of rewritten texts in the attack that searches for original texts.
         linked_words: number of words of each text in this attack.
     """
 
@@ -382,7 +384,7 @@ def _measure_split(
 def _word_log_ratios_by_split(
     prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
 ) -> Sequence[Floats | None]:
-    """Return, for each split and output word, the log ratio of its probability in the two sets.
+    """Return, for each split and word, the log ratio of the word's probabilities in the two sets.
 
     The attacker knows the table of output probabilities of each word. The attacker also knows how
     often each word occurs in the original training texts of each set. The ratio is None if the
@@ -404,7 +406,7 @@ def _word_log_ratios_by_split(
 
 
 def _unchanged_word_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
-    """Return the share of the words with a vector that the mechanism left unchanged."""
+    """Return the share of unchanged words among all words that have a vector."""
     vector_rows, same, total = prepared.vectors.rows, 0, 0
     for text, other in zip(prepared.texts, rewritten, strict=True):
         # Unchanged texts still contain their unknown words.
@@ -430,9 +432,10 @@ def _tfidf_and_mean_models(width: int) -> list[Attacker]:
 
 
 def _divergences_with_null(rows: Floats, is_sensitive: Ints, seed: int) -> dict[str, Any]:
-    """Estimate KL and D_2 from the sensitive set to the other set.
+    """Estimate two divergences from the sensitive set to the other set.
 
-    The same divergences are also estimated for permuted labels.
+    The divergences are the KL divergence and the Renyi divergence of order 2. Both are also
+    estimated for permuted labels.
     """
     rng = np.random.default_rng([seed, 1])
 
@@ -588,7 +591,8 @@ def _format_table_notes(result: Result) -> str:
 def describe_verdict(result: Result) -> list[str]:
     """Return sentences on whether the attacks are accurate at a low epsilon.
 
-    Gusain and Leith state that the attacks are accurate. Each sentence is about one mechanism.
+    Gusain and Leith state that the attacks are accurate. The first sentence states the criterion.
+    Each further sentence is about one mechanism.
     """
     sentences = [
         "Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)? yes: the "

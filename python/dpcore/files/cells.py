@@ -45,9 +45,9 @@ _MAX_WORDS: Final = 16
 """Largest number of different words, such as NA, in a column of numbers."""
 _MAX_SHOWN_WORDS: Final = 3
 _MIN_SEPARATED: Final = 0.95
-"""Fraction of lines with another separator from which on the user must choose a separator."""
+"""If at least this share of lines has another separator, the user must choose the separator."""
 MIN_CODE_DIGITS: Final = 8
-"""Whole numbers that all have the same number of digits, at least this one, may be codes."""
+"""Whole numbers may be codes if all have the same number of digits, which is at least this."""
 _TEXT_BYTES: Final = 64
 """Approximate number of bytes that Python needs for a text, in addition to its characters."""
 
@@ -60,7 +60,7 @@ _NO_NUMBER: Final = 2**32 - 1
 JSON: Final = "json"
 """Type of a column in which each value has its own JSON type, such as number or text."""
 UNREAD: Final = "unread"
-"""Type of a JSON column whose numbers Python read, so that their original texts are unknown."""
+"""Type of a JSON column whose numbers were converted, so that the original texts are unknown."""
 VALUES: Final = "values of JSON"
 """Name of the type of JSON columns that contain lists, objects or booleans."""
 KINDS: Final = ("number", "digits", "whole", "decimal", "text", JSON, UNREAD)
@@ -82,7 +82,8 @@ class Kind(NamedTuple):
         reason: reason for the type, as shown in a report, such as "texts, because line 7 has
             '007'".
         width: number of digits of each cell if the type is "digits", otherwise 0. The type "digits"
-            is for whole numbers that all have the same number of digits and may be codes.
+            is for whole numbers that all have the same number of digits and may be codes, such as
+            postal codes.
         base: for the type "digits", this is the type that the column has if its numbers are not
             codes. For a column from JSON, this is the type of the values.
         has_words: True if the column cannot be a column of numbers because it contains too many
@@ -102,10 +103,10 @@ class Kind(NamedTuple):
     def widen_digits_if_unlike(self, other: Kind) -> Kind:
         """Return a type for this column that can also be the type of another column.
 
-        The type "digits" is for whole numbers that may be codes. If this type is not "digits", the
-        function returns this type. The function also returns this type if both types are "digits"
-        with the same number of digits. Otherwise it returns the type that this column has if its
-        numbers are not codes.
+        The type "digits" is for whole numbers that may be codes, such as postal codes. If this type
+        is not "digits", the function returns this type. The function also returns this type if both
+        types are "digits" with the same number of digits. Otherwise it returns the type that this
+        column has if its numbers are not codes.
         """
         if self.name != "digits" or (other.name, other.width) == ("digits", self.width):
             return self
@@ -158,7 +159,7 @@ class _TextSlices:
         self.is_last = False
 
     def read_more(self) -> None:
-        """Read more bytes, as many as the data has already if a row does not end within the data.
+        """Read one more slice of bytes, or as many bytes as the data has already if this is more.
 
         Raises:
             ValueError: if the row is longer than 128 MiB.
@@ -215,7 +216,7 @@ class _TextSlices:
         return ValueError(texts[fault])
 
     def remaining(self, roles: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """Yield, for each slice until the end of the file, its number of rows and its columns."""
+        """Yield each slice (part) until the end of the file: its number of rows and its columns."""
         while True:
             if self.data or self.is_last:
                 size, columns = self.parse_rows(roles)
@@ -227,7 +228,7 @@ class _TextSlices:
 
 
 class _ColumnBuilder:
-    """Builder of the columns of a text file, to which the columns of slices are added.
+    """Builder of the columns of a text file, to which slices (parts of the file) are added.
 
     Args:
         places: numbers of the columns that are read, in increasing order.
@@ -251,7 +252,7 @@ class _ColumnBuilder:
             self.taken += column["numbers"].nbytes + column["codes"].nbytes + size_of_texts
 
     def has_repeated_cell(self, first: Sequence[str]) -> bool:
-        """Return True if a cell of the row `first` occurs in its column in the last slice."""
+        """Return True if a cell of the row `first` also occurs below it, within the last slice."""
         columns = zip(self.places, self.pieces[-1][1], strict=True)
         return any(first[place] and first[place] in column["texts"] for place, column in columns)
 
@@ -731,7 +732,7 @@ def _refuse_if_lines_use_other_sep(file: HashedFile, data: bytes, sep: str) -> N
 
 
 def _are_most_lines_split_equally_by(lines: Sequence[str], sep: str) -> bool:
-    """Return True if nearly all lines have the same number of separators, between numbers."""
+    """Return True if nearly all lines have equally many separators, and columns have numbers."""
     counts = Counter(line.count(sep) for line in lines)
     (count, size), *_ = counts.most_common(1) or [(0, 0)]
     if not count or size < _MIN_SEPARATED * len(lines):

@@ -318,7 +318,7 @@ def _require_column_choice(table: Table, request: Request, places: Sequence[int]
 
 
 def _excluded_column_numbers(table: Table, request: Request) -> set[int]:
-    """Return the numbers of the excluded columns, without names that the table lacks."""
+    """Return the numbers of the excluded columns. Names that the table lacks are ignored."""
     left_out: set[int] = set()
     for entry in [] if request.exclude is None else list_wanted(request.exclude, "exclude"):
         if isinstance(entry, str):

@@ -170,7 +170,7 @@ class _Types:
         self.least, self.most = _MAX_EXACT_INTEGER, 0
 
     def add(self, column: Array, types: set[type]) -> None:
-        """Add the values of a slice of the column; `types` are their types."""
+        """Add the values of a slice (part) of the column; `types` are their types."""
         self.types |= types
         if int in types:
             integers = [abs(item) for item in column.tolist() if type(item) is int]
@@ -183,7 +183,7 @@ class _Types:
                 self.has_whole_floats = bool((column == np.rint(column)).any())
 
     def find_column_type(self, has_spellings: bool) -> Cells:
-        """Return the type of the column, and if the column must be read again as text."""
+        """Return the type of the column, which states if the column must be read again as text."""
         has_both = int in self.types and self.has_whole_floats
         types = self.types - {type(None)}
         if types <= {int, float}:
@@ -210,7 +210,7 @@ def _have_equal_digits_at_least_8(least: int, most: int) -> bool:
 
 
 class _JsonColumns:
-    """Builder of the columns of a JSON file, to which the columns of slices are added.
+    """Builder of the columns of a JSON file, to which slices (parts of the file) are added.
 
     Args:
         is_exact: True if numbers are read as texts. Otherwise, a column must be read again if one
@@ -248,7 +248,7 @@ class _JsonColumns:
         settings: Settings,
         is_sparse: bool,
     ) -> Table:
-        """Return the columns as a table, and release the memory of the slices."""
+        """Return the columns as a table, and release the memory of the slices (file parts)."""
         keys = ("",) if names is None else names
         empty = Table(file.name, names, (np.empty(0),) * len(keys), is_sparse=is_sparse)
         dtypes = user_dtypes_by_column(empty, request, settings)
@@ -462,7 +462,7 @@ def _memory_in_bytes(part: Array) -> float:
 
 
 def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
-    """Join the slices of a column to one array, and release their memory.
+    """Join the slices (parts) of a column to one array, and release their memory.
 
     Numbers become floats, as in a CSV file.
     """
@@ -482,7 +482,7 @@ def _join_pieces(pieces: list[Array], cells: Cells) -> Array:
 
 
 def _move_pieces(pieces: list[Any], whole: Array) -> None:
-    """Copy slices into an array, and release the memory of each slice after its copy."""
+    """Copy slices of a column into an array, and release the memory of each copied slice."""
     stop = len(whole)
     while pieces:
         piece = pieces.pop()

@@ -34,7 +34,7 @@ _BYTE_ORDER_MARKS: Final = {
 """Encodings, by the byte order mark at the beginning of a file."""
 
 _WORKING_COPIES: Final = 2.0
-"""Memory that an audit needs, divided by the memory of the outputs. It shuffles a copy of them."""
+"""Memory that an audit needs, divided by the memory of the outputs, which are copied once."""
 
 
 class Settings:

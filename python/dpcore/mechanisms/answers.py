@@ -99,7 +99,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     Returns:
         An array of shape `(size, columns)` if all columns contain numbers of one kind and the index
         contains only row numbers. Otherwise, the result is a structured array with one field per
-        column. An index with other contents is the last field, called ``index.name`` or "index".
+        column. Any other index is the last field, called ``index.name`` or "index".
     """
     columns = [_column_to_array(column) for column in _list_series(frame)]
     kinds = {column.dtype.kind for column in columns}
@@ -177,7 +177,7 @@ def _list_series(table: Any) -> list[Any]:
 
 
 def _columns_and_is_by_label(table: Any, series_labels: list[Any]) -> tuple[dict[Any, Any], bool]:
-    """Return a mapping from names to lists, and True if a series' labels are the keys instead."""
+    """Return a mapping from names to lists, and True if the names are the labels of a series."""
     columns = [_column_to_array(column).tolist() for column in _list_series(table)]
     if is_series(table):
         if series_labels and len(set(series_labels)) == len(series_labels):
@@ -237,7 +237,7 @@ def find_answer_facts(answer: Any) -> dict[str, Any]:
 
 
 def _time_dtype_facts(columns: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the dtypes of all columns of times, by the names of these types in messages."""
+    """Return the dtype of each column of times. A key is the name of this fact in messages."""
     return {
         f"type of {f'column {name!r}' if name else 'the times'}": (str(column.dtype),)
         for name, column in columns.items()
@@ -264,7 +264,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
 
 
 def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the categories of each column that has categories, by their names in messages."""
+    """Return the categories of columns that have some. A key names the fact in messages."""
     return {
         f"categories of column {column.name!r}": tuple(column.dtype.categories)
         for column in _list_series(table)
@@ -783,7 +783,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
 
 
 def _has_single_row_type(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
-    """Return True if all rows have the same types, and no zeros of different signs."""
+    """Return True if all rows have the same types, and 0.0 and -0.0 do not both occur."""
     if isinstance(rows, Lines) and rows.has_forms:
         return False
     is_numeric = array.dtype.kind in "buifc"

@@ -50,9 +50,9 @@ _NO_SETTINGS: Final = {
 }  # fmt: skip
 """Names of arguments that are a size or a source of randomness, even if they have a default."""
 _REPEATED_FAILURES: Final = 4
-"""Number of calls on each input that show which input raises an exception."""
+"""Number of calls on each input to find which input raises an exception."""
 _MAX_REPEATED_CALLS: Final = 64
-"""Largest number of outputs of such a call, if a seed does not determine the outputs."""
+"""Largest number of outputs of a repeated call, if a seed does not determine the outputs."""
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _PLAIN_TYPES: Final = frozenset((float, int, bool, str, type(None), np.float64))
 _GeneratorStyle = Literal["position", "keyword"]
@@ -196,7 +196,7 @@ def explain_failures(
     size: int,
     make_rng: Callable[[int, int], np.random.Generator],
 ) -> Iterator[None]:
-    """Return a context that adds a note to an exception that only one of two inputs causes.
+    """Return a context that adds a note to an exception if only one of two inputs causes it.
 
     In the `with` block, a mechanism is called. If the call raises an exception, the mechanism is
     called on x and on x' until a call fails again. Then the mechanism is called three more times on
@@ -364,7 +364,7 @@ _USUAL_ROW_HOLDERS = sys.getrefcount(_FRESH_ROWS[0])
 
 
 def _count_usual_references() -> tuple[int, int]:
-    """Count the references to a new array and to its base, which differ between Python versions."""
+    """Count references to a new array and to its base. Python versions give different numbers."""
 
     def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
         base = outputs.base
@@ -770,7 +770,7 @@ def answers_to_array(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _convert_tables_and_tensors(answers: list[Any], name: str) -> list[Any]:
-    """Return answers in which tables with named columns are mappings, and tensors are arrays."""
+    """Return the answers. Tables with named columns become mappings, and tensors arrays."""
     refuse_bad_row_types(f"answers of {name}", answers)
     if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
@@ -785,7 +785,7 @@ def _is_list_or_array(answer: Any) -> bool:
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
-    """Convert an answer to an array (of objects for strings), or return None if impossible."""
+    """Convert an answer to an array (of objects for strings); return None if it is impossible."""
     if is_too_deep(answer):
         return None
     try:

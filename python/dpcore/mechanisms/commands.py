@@ -1,6 +1,6 @@
 """Mechanisms in any programming language: a command that writes one answer per line.
 
-The command runs once for each block of answers, the answers that an audit needs in one call.
+The command runs once for each block, that is, for the answers that an audit needs in one call.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Tool(Shown):
     takes_lists = thread_safe = True
     """Several threads may run blocks at once, because each block has its own process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
-    """Name, in messages, of the source that the randomness of the answers must have."""
+    """Name, in messages, of the source from which the randomness of the answers must come."""
     way_to_draw = "draw new noise for every line"
     """Advice in messages about rows that share their noise."""
 

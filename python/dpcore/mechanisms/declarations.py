@@ -25,7 +25,7 @@ from ..records import Pair, Record, get_attribute
 from ..report.plain import Form, decode_fields, encode_fields, register_codec
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
-"""Methods that show that a `loss` is a privacy loss: a mechanism must have one of them."""
+"""A `loss` counts as a privacy loss only if the mechanism also has one of these methods."""
 
 NATIVE: Final[dict[str, type[Any]]] = {}
 """Classes of noise and of published systems whose outputs the compiled core draws, by name."""
@@ -93,9 +93,10 @@ class MechanismAttributes:
         notes_on: `(pair)` -> tuple of notes for the reader of a report.
         log_rows: `(start, stop)` -> rows `start` to `stop` - 1 of the table, as natural logarithms
             of the probabilities.
-        loss_rows: `(start, stop)` -> for each pair of a row in this range and any row of the table,
-            the largest privacy loss and the output with this loss.
-        distance_rows: `(start, stop)` -> distances between the inputs of these rows and all inputs.
+        loss_rows: `(start, stop)` -> for each row from `start` to `stop` - 1 and each row of the
+            table, the largest privacy loss and the output with this loss.
+        distance_rows: `(start, stop)` -> distances from the inputs of rows `start` to `stop` - 1 to
+            all inputs.
         largest_losses: `(numbers)` -> for each row whose index is in `numbers`, the largest privacy
             loss against any other row.
         infinite_loss_note: text for the report if a privacy loss in the table is infinite.
@@ -230,8 +231,8 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     pair: Pair
 
     cost = 1_000
-    """Assumed time in nanoseconds per output. Of two equally good scores, an audit prefers the
-    faster one."""
+    """Assumed time in nanoseconds per output. Between two equally good scores, an audit prefers the
+    faster score."""
 
     def __post_init__(self) -> None:
         """Check that the mechanism has a method `log_ratio`, and that `pair` is a `Pair`."""

@@ -28,7 +28,7 @@ Tails = tuple[Logs, Logs]
 
 LN2 = float(np.log(2.0))
 LARGEST = 1e300
-"""Largest allowed scale or bound of noise. The largest possible noise, 36.04 scales, is finite."""
+"""Largest allowed scale or bound of noise. The largest noise, 36.04 times the scale, is finite."""
 
 
 def log_complement(log_p: Any) -> Any:
@@ -115,7 +115,7 @@ def cost_over_scale(distance: float, scale: float, norm: str) -> Cost:
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float, int], Cost]:
-    """Make a function whose result is an infinite epsilon, with the reason, as a `Cost`.
+    """Make a function that returns a `Cost` with infinite epsilon and with the reason.
 
     The function is for the field `cost` of a `Law`. `reason` is a text that states why no finite
     epsilon holds for a noise.

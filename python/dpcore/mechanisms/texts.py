@@ -50,7 +50,7 @@ class BatchCheck(Record, word="BatchCheck"):
         distance: largest distance between two vectors of the same text. The first vector comes from
             a call of the encoder with only this text, and the second from a batch with other texts.
             The distance is divided by the norm of the vector. NaN if it was not measured.
-        rounding: largest allowed value of `distance`, which rounding may cause.
+        rounding: largest value of `distance` that rounding may cause.
         texts: number of texts that were checked.
         reason: reason why the distance was not measured, or "" if the distance was measured.
     """
@@ -78,8 +78,8 @@ class TextFunction:
 
     - The function returns one vector for each of two single texts, and both vectors have the same
       width.
-    - The function raises an error for a list of texts, or its results for a list of one text and
-      for a list of two texts have the same shape.
+    - The function raises an error for a list of texts, or returns results of the same shape for a
+      list of one text and a list of two texts.
 
     Args:
         function: function of a list of texts, function of one text, or feature-extraction pipeline

@@ -90,7 +90,7 @@ class _RecordRelation(Record):
     most: ClassVar[float] = 1
     limit: ClassVar[str]
     replaced: ClassVar[int]
-    """Number of records that the new record of a neighbour replaces: 1, or 0 if it is added."""
+    """1 if neighbours differ by a replaced record, 0 if they differ by an added record."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if the two datasets are neighbours and belong to the domain."""
@@ -166,7 +166,7 @@ class _RecordRelation(Record):
         return _replace_slice(x, place, place + self.replaced, [record])
 
     def _draw_record(self, domain: Domain, rng: np.random.Generator) -> Any:
-        """Draw a record from `values`. Without `values`, take it from a dataset of the domain."""
+        """Draw a record from the field `values`, or from a random dataset if `values` is None."""
         if self.values is not None:
             return self.values[int(rng.integers(len(self.values)))]
         x = domain.draw(rng)
@@ -284,9 +284,10 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
 
 def _count_words_apart(pair: Pair, relation: Replace | AddRemove) -> float:
-    """Count the words to replace (or to add and remove) to turn the first text into the second.
+    """Count the words that must change to turn the first text of a pair into the second text.
 
-    The result is inf if the relation is `Replace` and the texts have different numbers of words.
+    If the relation is `Replace`, changed words are replaced. The result is inf if the texts have
+    different numbers of words. If the relation is `AddRemove`, words are added or removed.
     """
     first, second = pair.x.split(), pair.x_prime.split()
     if isinstance(relation, Replace) and len(first) != len(second):
@@ -320,7 +321,7 @@ def _first_difference(first: Any, second: Any) -> int:
 def _replace_slice(x: Any, begin: int, end: int, records: Sequence[Any]) -> Any:
     """Return a dataset like x: ``x[:begin]``, then `records`, then ``x[end:]``.
 
-    The result is a list, a tuple or an array, as x is.
+    The result has the same type as x: list, tuple or array.
     """
     if not isinstance(x, np.ndarray):
         joined = [*x[:begin], *records, *x[end:]]

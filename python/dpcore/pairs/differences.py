@@ -20,7 +20,7 @@ MAX_SHOWN_CHANGES: Final = 8
 """Largest number of changed entries or records that `format_changes` lists."""
 
 MOST_CHANGES: Final = 200
-"""Largest count of added and removed records. The time to count them grows as its square."""
+"""Largest count of added and removed records. The time to count grows as the count squared."""
 
 _PLAIN_TYPES: Final = (str, bytes, int, type(None))
 _NUMBER_TYPES: Final = (bool, int, float)
@@ -122,7 +122,7 @@ def fingerprint_input(value: Any) -> Hashable:
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
-    """Compute a fingerprint; `left` holds the numbers of items and of bytes that may be read."""
+    """Compute a fingerprint; `left` holds how many items and how many bytes may still be read."""
     if isinstance(value, float):
         return "nan" if value != value else value
     if isinstance(value, (*_PLAIN_TYPES, complex)):

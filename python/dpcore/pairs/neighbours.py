@@ -83,15 +83,15 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     - In x, the first half of the entries is 1 and the second half 0. In x', the first half is 0 and
       the second half 1.
 
-    The list contains only one of the pairs (x, x') and (x', x), because an audit compares the two
-    inputs in both directions. If `dim` is small, some of these pairs are equal. Equal pairs are
-    listed once.
+    The list contains only one of the pairs (x, x') and (x', x), because an audit compares x with x'
+    and also x' with x. If `dim` is small, some of these pairs are equal. Equal pairs are listed
+    once.
 
     Among pairs with the same L1 distance, an audit certifies the largest epsilon if x and x' differ
     in only one entry. The example below audits Laplace noise with a scale that is 10 % too small,
-    on pairs with L1 distance 1. The true privacy loss is 1.11 on all of them. If x and x' differ in
-    one entry, the audit certifies 1.08 and refutes the claim of 1. If all 128 entries differ, the
-    audit certifies only 0.07.
+    on pairs with L1 distance 1. The true privacy loss is 1.11 on all these pairs. If x and x'
+    differ in one entry, the audit certifies 1.08 and refutes the claim of 1. If all 128 entries
+    differ, the audit certifies only 0.07.
 
     Args:
         dim: number of entries of each input, at least 1.
@@ -184,7 +184,7 @@ class Neighbour(Protocol):
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield the pairs of inputs with which a search for neighbours begins, best guesses first.
 
-        Some of these pairs may not be neighbours. The search tests each pair with the method
+        Some of these pairs are possibly not neighbours. The search tests each pair with the method
         `holds`, and skips pairs that are not neighbours.
         """
 
@@ -214,8 +214,9 @@ class DomainAttributes:
         low: smallest allowed value of a vector entry.
         high: largest allowed value of a vector entry.
         norm: norm in which the distance between neighbours is measured.
-        apart: function `(pair)` that returns the distance between two inputs. The relation also has
-            an attribute `most`. Two inputs are neighbours if their distance is at most `most`.
+        apart: function `(pair)` that returns the distance between two inputs. A relation with this
+            function also has an attribute `most`. Two inputs are neighbours if their distance is at
+            most `most`.
         values: list or tuple of the possible values of a record.
         describe_change: function `(pair)` that describes the difference between two inputs in one
             text, such as "number: '12' for '7'". In this text, the kind of the change is before the
@@ -392,7 +393,7 @@ class _NormBall(Record):
         return distance(pair, self.norm)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if two inputs are different neighbours in the domain, a set of inputs.
+        """Return True if two inputs in the set `domain` are neighbours and are not equal.
 
         Two inputs are neighbours if their distance is at most `radius`.
         """
@@ -472,7 +473,7 @@ class _NormBall(Record):
     def _make_clipped_pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
         """Return the pair of base and base + change, clipped to the domain.
 
-        First, the change is multiplied by a number, so that the norm of the change is `radius`.
+        First, the change is scaled so that its norm is the radius of the relation.
         """
         apart = distance(Pair(np.zeros(change.size), change), self.norm)
         change = change * (self.radius / apart) if apart > 0.0 else change
@@ -566,7 +567,7 @@ class Linf(_NormBall, word="Linf"):
 
 
 NORM_BALLS: Final[dict[str, type[_NormBall]]] = {"l1": L1, "l2": L2, "linf": Linf}
-"""Neighbour relations with a largest distance, by the name of the norm."""
+"""For each norm, the class of neighbour relations that limit the distance in this norm."""
 
 
 def _require_bounded(domain: Domain) -> Bounded:
@@ -578,7 +579,8 @@ def _require_bounded(domain: Domain) -> Bounded:
 def _list_directions_of_change(dim: int) -> list[Floats]:
     """List the directions in which x' may differ from x, as vectors of -1, 0 and 1.
 
-    They change one entry, half of the entries or all entries, with equal or with mixed signs.
+    Each direction changes one entry, half of the entries or all entries. The signs of the changes
+    are equal or mixed.
     """
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
@@ -591,7 +593,7 @@ def _list_directions_of_change(dim: int) -> list[Floats]:
 
 
 def _list_bases(space: Bounded) -> list[Floats]:
-    """List the vectors x from which a search begins: constant ones, and ones with two values.
+    """List the vectors x from which a search begins: constant vectors, and vectors with two values.
 
     In a vector with two values, the first entry, the last entry or the first half of the entries
     has the second value.

@@ -23,7 +23,7 @@ from .neighbours import Domain, Neighbour, attr_or_none, check_domain, neighbour
 from .text_pairs import CHANGES, Texts
 
 _MIN_ROUND_PAIRS = 8
-"""Smallest number of pairs in a late round. Half of these pairs come from the round before, and
+"""Smallest number of pairs in a late round. Half of these pairs come from the previous round, and
 half are new."""
 
 _TRIES_PER_PAIR = 20
@@ -31,7 +31,7 @@ _TRIES_PER_PAIR = 20
 
 
 _MIN_ROUNDS_BUDGET = 1000
-"""Number of draws on x, and as many on x', from which on a search in texts has several rounds."""
+"""A search in texts has several rounds if it draws at least this number of outputs on x."""
 
 
 @explain_argument_errors
@@ -266,9 +266,9 @@ def search(
         seconds: time limit of the search, in seconds. None means no limit. The evaluation of the
             first pair is always completed. This evaluation needs `budget / (rounds * candidates)`
             outputs on x and equally many on x'. If one output takes long, choose a smaller
-            `budget`. The search does not evaluate another pair if this evaluation would probably
-            end after the time limit. If there is a limit, the result depends on the speed of the
-            machine. To repeat the audit, pass `Audit.pair` of the first audit in place of the plan.
+            `budget`. The search skips an evaluation that would probably end after the time limit.
+            If there is a limit, the result depends on the speed of the machine. To repeat the
+            audit, pass `Audit.pair` of the first audit in place of the plan.
 
     Returns:
         The plan of the search.

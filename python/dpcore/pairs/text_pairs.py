@@ -24,7 +24,7 @@ CHANGES: Final = ("number", "name", "negation", "rare word", "capital letters", 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,:/-][^\W_]+)*")
 _SENTENCE_ENDS: Final = ("", ".", "!", "?", ":")
 _OPENING: Final = " \t\n\"'([\u2018\u201c\u00ab-"
-"""Characters between the end of a sentence and the first word of the next one."""
+"""Characters between the end of a sentence and the first word of the next sentence."""
 
 
 @explain_argument_errors
@@ -46,8 +46,7 @@ class Texts(Shown):
     - "rare word": a word is replaced by a rare word. Rare words are the words with the smallest
       frequency in the corpus.
     - "capital letters": a word is replaced by the same word with other capital letters.
-    - "word": a word is replaced by another word, and the replacement belongs to none of the kinds
-      above.
+    - "word": a word is replaced by a word that belongs to none of the kinds above.
 
     Args:
         corpus: the texts, as a list of strings or as an object with an attribute `texts` (such as a
@@ -142,8 +141,7 @@ class Texts(Shown):
         The first text of a pair is drawn from the corpus. In the second text, one word is changed.
         The kinds of changes, such as "number" or "name", take turns.
 
-        Some pairs may not be neighbours by the relation of the search. The search skips these
-        pairs.
+        The search skips pairs that are not neighbours by its relation.
         """
         for kind in itertools.cycle([kind for kind in CHANGES if self._rows[kind]]):
             yield self.change(kind, rng)
@@ -204,7 +202,7 @@ class Texts(Shown):
         return f"{kind}: {after!r} for {before!r}"
 
     def _draw_word(self, kind: str, word: str, rng: np.random.Generator) -> str:
-        """Draw a word that replaces `word` in a change of this kind."""
+        """Draw a word that replaces `word` in a change of the kind `kind`, such as "name"."""
         if kind == "capital letters":
             forms = {word.lower(), word.upper(), word.capitalize()} - {word}
             pool = sorted(forms & self._kinds.keys() or forms)

@@ -7,25 +7,25 @@ alarm with probability below 1e-6. The rows may be in random or in sorted order.
 
 - *Evenness.* Among independent draws, each value occurs a random number of times. With probability
   below 2^-29, at least 30 values all occur an even number of times (or a multiple of 3, and so on).
-  The check also raises a doubt if the numbers vary too little, at a p-value of 1e-9. The check
+  The check also raises a doubt if these numbers vary too little, at a p-value of 1e-9. The check
   assumes that all values have equal probabilities, because then the numbers vary least.
 - *Repetition.* The check counts the pairs of equal rows on one side, and the pairs of rows at the
   most frequent small distance. Under a smooth distribution on a grid, the two counts are about
-  equal. The check raises a doubt if the first count is more than twice the second, and the excess
-  is above seven standard deviations of a Poisson number. There are two exceptions. In the first,
-  the probabilities of the values are unequal and do not form a grid. In the second, the other side
+  equal. The check raises a doubt if the first count is more than twice the second, and exceeds it
+  by more than seven standard deviations (of Poisson numbers). There are two exceptions. In the
+  first, the values have unequal probabilities and do not form a grid. In the second, the other side
   has the repeated values more often than it has values close to them. Under a loss of at most
-  epsilon, each value is at least e^-epsilon times as frequent on the other side. Suppose that the
-  other side has 60 such rows on average at equal frequencies. At epsilon 1, it has no such row with
-  probability at most exp(-60/e) = 3e-10. The check cannot distinguish resampled rows from a random
-  generator with few states. No bound holds for such a generator.
+  epsilon, each value is at least e^-epsilon times as frequent on the other side. Suppose that 60
+  rows with repeated values are expected on the other side at equal frequencies. At epsilon 1, none
+  occurs with probability at most exp(-60/e) = 3e-10. The check cannot distinguish resampled rows
+  from a random generator with few states. No bound holds for such a generator.
 - *Neighbours.* The check computes the correlation between the ranks of successive rows. It raises a
   doubt if the correlation is above seven standard deviations of a random order (probability 3e-12
-  per column). Sorted files are excepted: in a sorted file, the values always rise or always fall
-  from row to row, but in a dependent file, about half of the steps are falls.
+  per column). Sorted files are excepted. In a sorted file, the values always rise or always fall
+  from row to row. In a file with dependent rows, about half of the steps are falls.
 - *Pairs.* The check computes the correlation between row i on x and row i on x'. It raises a doubt
-  above seven standard deviations of a random permutation. The probability is 3e-12 for each of at
-  most 64 columns, and for the event.
+  if the correlation is above seven standard deviations of a random permutation. The probability is
+  3e-12 for each of at most 64 columns, and for the event.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _MIN_SIDE_ROWS: Final = 4
 """Smallest number of rows per side: one to fit, one to choose, and two to count."""
 
 _SHUFFLE_STREAM: Final = 17
-"""Key of the random streams for shuffles. The key and the side are two numbers; draws use three."""
+"""Key of the streams for shuffles. Their keys have two numbers; the keys of draws have three."""
 
 _GROUP_ROW_STREAM: Final = 19
 """Key of the random streams that draw one row of each group."""
@@ -101,7 +101,7 @@ _MAX_STATE_BITS: Final = 32
 """Number of random bits of the coarsest continuous samplers, one 32-bit word."""
 
 _MAX_DENSITY_RATIO: Final = 8.0
-"""Largest ratio of the probability that two draws are equal to the same probability under the
+"""Largest probability that two draws are equal, divided by the value of this probability for the
 uniform distribution on the same values."""
 
 _MAX_MEETING_RATIO: Final = 2.0
@@ -132,7 +132,7 @@ _MAX_LEAVES: Final = 64
 """Largest number of words and numbers that are read from the text of an object."""
 
 _ROWS_PER_LISTED_WORD: Final = 8
-"""Rows per distinct value of a text column above which its values count as a list of words."""
+"""A text column is read as a list of words if it has at least this many rows per distinct value."""
 
 _MAX_LISTED_NUMBERS: Final = 8
 """Largest number of distinct numbers that are read as words. Differences of so few numbers carry no
@@ -273,7 +273,7 @@ def choose_and_count(
 def _better_last_bits_finding(
     fitted: Fitted, counts: Counts, counted: Sides, settings: tuple[float, float]
 ) -> Finding | None:
-    """Count the event about the last bits of the outputs, or return None if it certifies less."""
+    """Count the event about last bits; return None if `counts` gives an equal or larger bound."""
     if fitted.lattice is None:
         return None
     event, direction = fitted.lattice.event, fitted.lattice.direction
@@ -344,7 +344,7 @@ def _three_parts(size: int, groups: Array | None, share: float, seed: int, side:
 
 @dataclass(frozen=True, slots=True)
 class _PilotRows:
-    """Rows that choose the event, as the pilot of an attack (see `dpcore.attacks.attack.Pilot`).
+    """Rows from which the event is chosen, as a pilot (see `dpcore.attacks.attack.Pilot`).
 
     Args:
         sides: rows on x and on x'.
@@ -547,11 +547,11 @@ def _near_pairs_within_and_across(
             is, one of the most frequent rows.
 
     Returns:
-        Two numbers. The first is the number of pairs at that distance, with atoms. The second is
-        the number of rows on the other input at that distance from a row that is not an atom. Each
-        number is the maximum over several sets of columns: all columns, each single column, and all
-        columns except one. A set is left out if rows that are equal in the set are often unequal in
-        the other columns.
+        Two numbers. The first is the number of pairs at the most frequent small distance, including
+        atoms. The second is the number of rows on the other input that have this distance from a
+        row that is not an atom. Each number is the maximum over several sets of columns: all
+        columns, each single column, and all columns except one. A set is left out if rows that are
+        equal in the set are often unequal in the other columns.
     """
     size, total = rare.size, float(times[: rare.size].sum())
     leaves = list(_split_into_columns(rows))
@@ -621,9 +621,9 @@ def _ints_and_bits(column: Array, size: int) -> tuple[npt.NDArray[np.int64], flo
     """Convert a column to whole numbers, so that equal distances become equal differences.
 
     Returns:
-        The whole numbers, in a unit that fits the first `size` values, and infinity. For texts and
-        for columns of few distinct values, the whole numbers are random, and the second result is
-        log2 of the number of possible values.
+        The whole numbers (in a unit that fits the first `size` values), and the number infinity.
+        For texts and for columns of few distinct values, the whole numbers are random, and the
+        second result is log2 of the number of possible values.
     """
     values, is_text = np.unique(column[:size]), column.dtype.kind == "U"
     is_listed = values.size <= max(_MAX_LISTED_NUMBERS, is_text * size // _ROWS_PER_LISTED_WORD)

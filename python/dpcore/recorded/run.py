@@ -539,7 +539,7 @@ def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> Outpu
 def _store_tangent_epsilon(stated: dict[str, Any]) -> None:
     """Store epsilon and delta of a tangent to the claim's curve in the fields of the result.
 
-    This tangent has delta 1e-5 if the curve has a finite epsilon there.
+    This tangent has delta 1e-5 if the curve has a finite epsilon at this delta.
     """
     if isinstance(stated["claim"], Claim):
         stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
@@ -636,7 +636,7 @@ def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | No
     """Return the name of a bound for one run that can test a claimed curve, or raise an error.
 
     Args:
-        curves: for the name of each bound, which curves it can test.
+        curves: mapping from the name of each bound to a word for the curves that it can test.
         claim: the claimed curve.
         bound: name of the requested bound, or None for the default.
     """

@@ -297,7 +297,7 @@ def _open_table(value: Any, request: Request, name: str, reader: Reader) -> Tabl
 
 
 def _choose_outputs(table: Table, request: Request, others: Mapping[int, str]) -> list[int]:
-    """Return the numbers of the output columns; empty if the file holds one array, read whole."""
+    """Return the numbers of the output columns, or [] if a file of one array is read as a whole."""
     if table.whole is not None and request.is_open and not others:
         return []
     rest = [place for place in range(len(table.columns)) if place not in others]

@@ -36,8 +36,8 @@ _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 def use_own_style(letters: str = "path") -> Iterator[Figure]:
     """Return a context manager that sets the plot style of dpcore and yields an empty figure.
 
-    pyplot does not know the figure. The pictures do not depend on the matplotlib settings of the
-    user.
+    The figure is not registered in pyplot. The pictures do not depend on the matplotlib settings of
+    the user.
 
     Args:
         letters: "path" draws the text in SVG files as paths, "none" keeps it as text.

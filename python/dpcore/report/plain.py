@@ -63,7 +63,7 @@ of the field."""
 
 _REAL_DTYPE: Final = re.compile("[<>|=][buifU]([0-9]{1,9})")
 _MAX_PADDED_WIDTH: Final = 4096
-"""Largest width of a dtype of texts that is accepted if all texts are shorter."""
+"""Largest width of a text dtype that is accepted although all texts are shorter."""
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _JSON_TYPES: Final = (bool, int, float, str)
 _WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}

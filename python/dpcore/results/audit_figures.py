@@ -121,8 +121,8 @@ def draw_trade_off_upper_band(audit: Audit, ax: Any = None) -> Figure:
 def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     """Write the claim next to the point of its trade-off curve with equal errors.
 
-    The text is below this point. If the band or an axis is near, it is farther away, with a line to
-    the point.
+    The text is below this point. If the band or an axis is near, the text is moved away, and a line
+    leads from the text to the point.
     """
     bend = _min_equal_error_rate_under_claim(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from .outputs_audits import OutputsAudit
 
 _MAX_SHOWN_ENTRIES = 16
-"""Largest number of array entries that code contains. For longer arrays, it contains a name."""
+"""Largest number of array entries that code contains. For longer arrays, the code contains a
+name."""
 
 _PARTIAL_RUN_COMMENT = (
     "# Not one whole run: the same trials again, but event and direction may be chosen on other "

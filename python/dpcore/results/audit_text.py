@@ -58,8 +58,9 @@ _TOO_MANY_TRIALS: Final = (
 _TOO_WEAK: Final = "This event cannot refute the claim."
 _ALL_PATTERNS: Final = 'pairs in which every entry changes (dpcore.pairs.patterns({dim}, "all"))'
 _MANY_CHANGED_ENTRIES: Final = 8
-"""Number of changed entries from which on a pair with one changed entry is proposed. The attack
-`auto` then certifies at most about two thirds of the loss (.69 of 1 at 8 entries)."""
+"""If at least this number of entries change, the report proposes a pair with one changed entry,
+because the attack `auto` then certifies at most about two thirds of the loss (.69 of 1 at 8
+entries)."""
 _MAX_DRAWABLE_TRIALS: Final = 10**13
 """Number of trials that the fastest sampler draws in a few hours."""
 ROUNDING = (
@@ -212,7 +213,8 @@ def describe_how_to_refute(audit: Audit | OutputsAudit) -> str:
 def _next_step_below_claim(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event do not exceed the claim.
 
-    That is, even if the frequencies were the true probabilities, the event would not refute it.
+    That is, even if the frequencies were the true probabilities, the event would not refute the
+    claim.
     """
     if can_swapped_direction_refute(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws per side: it chose the wrong direction"
@@ -227,7 +229,7 @@ def _prepend_more_draws_if_few(audit: Audit | OutputsAudit, steps: str, rows: st
     """Put the step "more draws" before other steps, if the audit had too few draws.
 
     With more draws, an attack may choose another event. The attack MajorityVote always has the same
-    event, so its steps are returned unchanged.
+    event, so the steps for this attack are returned unchanged.
     """
     planned = low_noise_draws(audit)
     counts = put_numerator_first(event_counts_and_outputs_per_side(audit), audit.direction)
@@ -282,8 +284,8 @@ def _differs_in_many_entries_under_l1(audit: Audit) -> bool:
 def _could_change_more_entries(audit: Audit) -> bool:
     """Return True if the claim allows all entries to change, but the pair changes only some.
 
-    That is, neighbours are defined by the Linf norm, and the pair is no pattern of `dpcore.pairs`
-    in which all entries change.
+    That is, neighbours are defined by the Linf norm, and the pair is not a pattern of
+    `dpcore.pairs` in which all entries change.
     """
     linf = get_or_default(audit.mechanism, "norm") == "linf"
     linf = linf or audit.neighbour.startswith("Linf(")
@@ -506,7 +508,7 @@ def _used_bound_title(bound: Callable[..., float], counts: Counts) -> str:
     """Return the title of a bound.
 
     If there are more draws than the bound supports, dpcore computes the Clopper-Pearson bound, and
-    the text states this.
+    the title states this.
     """
     declared = find_declaration(bound)
     most = declared.most_draws
@@ -517,9 +519,9 @@ def _used_bound_title(bound: Callable[..., float], counts: Counts) -> str:
 
 
 def _pooled_assumption_and_count_rows(audit: Audit) -> list[Row]:
-    """Return rows on pooled coordinates: the assumption, and the counts of each group.
+    """Return rows on coordinates that are counted separately: the assumption, and the counts.
 
-    The list is empty if the event pools no coordinates.
+    The list is empty if the event does not count the coordinates of an output separately.
     """
     if not audit.pooled:
         return []
@@ -531,8 +533,8 @@ def _pooled_assumption_and_count_rows(audit: Audit) -> list[Row]:
 def _list_last_bits_event_rows(audit: Audit | OutputsAudit) -> list[Row]:
     """Return rows on the second event of an audit, which is about last bits of floats.
 
-    If the event about last bits has the larger bound, it is the main event of the audit. The rows
-    then state this fact, and describe the event of the attack.
+    If the event about last bits has the larger bound of the two events, it is the main event. The
+    rows then state this fact, and describe the event of the attack.
     """
     finding = audit.floating_point
     if finding is None or audit.checks:
@@ -620,7 +622,7 @@ def _describe_time_and_speed(audit: Audit) -> str:
 
 
 def _describe_idle_threads(audit: Audit) -> str:
-    """Describe how many threads had work, and a `block` with which all threads have work.
+    """Describe how many threads had work, and propose a `block` that gives work to all threads.
 
     The result is "" if all threads had work.
     """
@@ -703,7 +705,7 @@ def format_hits_or_guesses(audit: OutputsAudit) -> str:
 def _describe_reach(audit: Audit | OutputsAudit) -> str:
     """Describe the largest bound that the numbers of trials, rows or guesses can certify.
 
-    A reader can see from this row that a larger claim could not have been refuted.
+    A reader can see from this text that a larger claim could not have been refuted.
     """
     if audit.checks:
         return ""
@@ -752,7 +754,7 @@ def propose_trace(audit: Audit) -> str:
 
     `dpcore.trace` computes the privacy loss of each source line. The result is a line if the audit
     refuted the claim of a user's function. The result is "" if the audit counted running times or
-    last bits of floats, because a trace does not show these.
+    last bits of floats, because a trace shows neither times nor last bits.
     """
     if not audit.refuted or audit.route == "timed" or audit.floats:
         return ""

@@ -40,7 +40,8 @@ _MAX_GRID_EPSILON = 64.0
 _MAX_PARAMETERS: Final = 120
 """Number of values of mu or rho that are tested. The largest is about nine times the claim."""
 _PERFECT_GUESS: Final = 1.0 - 1e-9, 1e-9
-"""Probabilities of a perfect event on x and on x' that the bets of an early stop assume."""
+"""Probabilities of a perfect event on x and on x'. The bets of an audit with early stop assume
+them."""
 
 
 @explain_argument_errors
@@ -100,7 +101,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return evidence.delta_lower_at_zero(self._certified_at)
 
     def _certified_at(self, delta: float) -> float:
-        """Compute the lower bound on the loss of the pair at any delta, from the deciding event.
+        """Compute the larger lower bound of up to two events on the loss of the pair, at any delta.
 
         If `checks` is not empty, the bound is 0, which holds for every mechanism.
         """
@@ -161,7 +162,7 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         return bounds.BOUNDS[self.bound](self.bound_counts, delta, confidence)
 
     def _sequential_bound(self, delta: float, confidence: float) -> float:
-        """Return the largest epsilon of a fixed grid that is refuted with all smaller grid points.
+        """Return the largest epsilon of a fixed grid up to which all grid points are refuted.
 
         Each epsilon of the grid is tested by a test martingale. Let g be the first grid point that
         is at least the true loss. The result exceeds the true loss only if the martingale for g has
@@ -552,9 +553,9 @@ class Audit(evidence.Evidence, word="dpcore.audit/2"):  # noqa: D101 - the field
         of a block.
 
         Fix the numbers of trials in advance. If you look at the verdict after each merge and stop
-        when you like it, the bound no longer holds at the stated confidence. In a simulation at a
-        confidence of 90 %, 11.5 % of the audits with 60 verdicts refuted a true claim. With one
-        verdict, 1.8 % of the audits refuted it.
+        at a verdict that you like, the bound no longer holds at the stated confidence. In a
+        simulation at a confidence of 90 %, 11.5 % of the audits with 60 verdicts refuted a true
+        claim. With one verdict, 1.8 % of the audits refuted it.
 
         Raises:
             ValueError: if the audits differ in more than their trials, or if trials overlap.

@@ -344,10 +344,10 @@ def first_of_equal(early: Any, late: Any) -> Any:
 
 
 def mark_merged(early: Any, late: Any) -> Any:
-    """Mark a field that has no merge rule of its own.
+    """Mark a field that cannot be merged separately from other fields.
 
-    The value in a merged audit depends on several fields of both audits. The function is only a
-    mark in `field_rule`, and is never called.
+    The value in a merged audit depends on several fields of both audits. The function only serves
+    as an argument of `field_rule`, and is never called.
     """
     raise NotImplementedError
 

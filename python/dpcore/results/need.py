@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 _EXAMPLE_SCALE_FACTOR: Final = 0.9
 """Scale of the noise divided by the correct scale, in the violation used as an example."""
 _SMALL_CLAIM_SHARE: Final = 0.5
-"""Share of the claim below which a report suggests that users write their own score."""
+"""If the bound is below this share of the claim, the report suggests a score by the user."""
 _WRONG_DIRECTION_FACTOR: Final = 10
 """Largest factor by which the number of trials may grow in `can_swapped_direction_refute`."""
 _MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
-"""Largest numbers of zeros after two leading digits, in the numbers of draws that are tried."""
+"""Numbers of draws are tried if they have fewer zeros than this after two leading digits. The
+second limit is used if the event did not occur on the input of the denominator."""
 
 
 def is_recorded(audit: Audit | OutputsAudit) -> TypeIs[OutputsAudit]:
@@ -185,10 +186,10 @@ def low_noise_draws(audit: Audit | OutputsAudit) -> tuple[float, float, int | No
 
 
 def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
-    """Return the probability of the event that `low_noise_draws` assumes: its frequency, if useful.
+    """Return the event probability that `low_noise_draws` assumes: usually the observed frequency.
 
-    It is .5 if the event shows no loss. It is limited, because the complement of a more frequent
-    event shows a larger loss.
+    The probability is .5 if the event shows no loss. It has an upper limit, because the complement
+    of a more frequent event shows a larger loss than `true_epsilon`.
     """
     if explain_always_or_never_event(frequencies) or frequencies.k == 0:
         return 0.5
@@ -200,10 +201,10 @@ def _assumed_event_frequency(frequencies: Counts, true_epsilon: float) -> float:
 def _mass_and_trials(
     claim: float, true_epsilon: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """Return the probability of an event that shows a loss of `true_epsilon`, and its trials.
+    """Return the probability of an event with loss `true_epsilon`, and a number of trials.
 
-    The number of trials refutes the claim with 95 % probability, and is rounded up to two digits.
-    It is None if too many trials are needed.
+    With this number of trials, the event refutes the claim with 95 % probability. The number is
+    rounded up to two digits, and is None if too many trials are needed.
     """
     rates = mass, mass * math.exp(-true_epsilon)
     if delta:

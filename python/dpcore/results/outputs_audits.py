@@ -54,7 +54,7 @@ UNKNOWN: Final = Pair("x", "x_prime")
 """Pair of an audit if the user gave no inputs. An attack that needs inputs cannot use it."""
 
 _REVERSED_P_VALUE: Final = 0.01
-"""p-value of a small number of right guesses below which scores seem to be reversed."""
+"""If the p-value for too few right guesses is below this, the scores seem to be reversed."""
 
 _REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
@@ -211,9 +211,9 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
 
         The event serves as a test that decides which of the two inputs was used. The value has
         three numbers. The first two are upper limits on the type I error and on the type II error
-        of this test. The third is the least type II error that the claim allows at this type I
-        error. The two limits hold jointly with probability `confidence`. The value is None unless
-        the claim is a curve and the bound is "clopper_pearson".
+        of this test. The third is the least type II error that the claim allows if the type I error
+        is at its upper limit. The two limits hold jointly with probability `confidence`. The value
+        is None unless the claim is a curve and the bound is "clopper_pearson".
         """
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
@@ -305,9 +305,10 @@ class OutputsAudit(Result, word="dpcore.audit_outputs/2"):
         return replace(self, evidence=perfect, direction=first, doubts=())
 
     def _copies_with_perfect_evidence(self) -> tuple[OutputsAudit, ...]:
-        """Return this audit with the strongest possible evidence, for x and x' as numerator.
+        """Return copies of this audit with the strongest evidence, one for each possible numerator.
 
-        The two audits differ if the numbers of rows on x and on x' differ.
+        The numerator is the probability on x or on x'. The two copies differ if the numbers of rows
+        on x and on x' differ. For one training run, there is only one copy.
         """
         sides = ("x",) if isinstance(self.evidence, Guesses) else ("x", "x_prime")
         return tuple(map(self._with_perfect_evidence, sides))

@@ -267,7 +267,7 @@ def _assumes_known_event(plan: Plan) -> bool:
 
 
 def _trials_auto_needs(plan: Plan) -> int:
-    """Return the number of trials that the attack `auto`, which searches events, usually needs."""
+    """Return the usual number of trials for the attack `auto`, which searches for events."""
     return plan.size * (AUTO_FACTOR if _assumes_known_event(plan) else 1)
 
 

@@ -1,7 +1,8 @@
 """Columns of outputs: conversion to tables for row comparisons, and detection of row numbers.
 
 A column that contains the row number may differ between the outputs on x and on x' for every
-mechanism. An audit would then refute a true claim, and its bound cannot show this error.
+mechanism. An audit would then refute a true claim, and the bound of the audit would not show this
+error.
 """
 
 from __future__ import annotations
@@ -51,20 +52,20 @@ the same continuous distribution, 16 outputs on each have disjoint ranges with p
 _SHOWN_OUTPUT_WIDTH: Final = 40
 _MAX_CONSTANT_LINES: Final = 4
 _SURE_HITS: Final = 25.0
-"""Expected number of occurrences of a value under a claim. If this number is expected, the value
-does not occur with probability e^-25."""
+"""Expected number of occurrences of a value under a claim. A value that is expected so often is
+missing with probability e^-25."""
 _FIRST_COMPARED_OUTPUTS: Final = 64
 _MAX_COMPARED_OUTPUTS: Final = 4096
 """Numbers of outputs on each input that are searched for a common value, in two steps."""
 _MAX_COMPARED_ENTRIES: Final = 16
 """Largest number of entries of an output for which whole outputs are compared."""
 _MAX_VALUE_SHARE: Final = 0.5
-"""Largest number of distinct values, divided by the number of outputs, for which outputs count as
-repeating."""
+"""Outputs often repeat if the number of distinct values, divided by the number of outputs, is at
+most this."""
 
 _MIN_SEED_SHARE: Final = 0.9
-"""Smallest number of distinct values, divided by the number of rows, for which a column of integers
-hardly repeats."""
+"""A column of integers hardly repeats if the number of distinct values, divided by the number of
+rows, is above this."""
 
 
 class PilotFacts(NamedTuple):
@@ -89,7 +90,8 @@ class PilotFacts(NamedTuple):
     def list_notes(self, event: Any) -> tuple[str, ...]:
         """Return the texts about constant parts of the outputs, and about parts that may be seeds.
 
-        The texts about seeds are left out if the score of the event uses such a seed.
+        An event may be defined by a score of each output. If the score uses a part that may be a
+        seed, the texts about seeds are left out.
 
         Args:
             event: the chosen event.
@@ -200,7 +202,7 @@ def pilot_anomalies(sides: tuple[Array, Array], pair: Pair, claim: Any, delta: f
 
     Args:
         sides: pilot outputs on x, and pilot outputs on x', each of shape `(size, ...)`.
-        pair: the two inputs in the form that the attack uses.
+        pair: the two inputs x and x', in the form that the attack uses.
         claim: claimed epsilon for the pair, or a claimed trade-off curve. None if the mechanism has
             no claim.
         delta: the delta of the claimed (epsilon, delta)-DP.
@@ -239,7 +241,7 @@ def describe_constant_outputs(size: int, output: Any) -> str:
 
 
 def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
-    """Return True if all rows of each table are equal to the table's entry in `rows`."""
+    """Return True if all rows of each table are equal to the entry of `rows` for this table."""
     return all(
         table.shape[1:] == row.shape[1:]
         and bool(entries_equal(table[:2], np.broadcast_to(row, table[:2].shape)).all())
@@ -249,7 +251,7 @@ def _are_all_rows_equal(tables: Sequence[Array], rows: Sequence[Array]) -> bool:
 
 
 def _has_same_repr_for_all_outputs(sides: tuple[Array, Array]) -> bool:
-    """Return True if outputs that compare as equal also have one text; True and 1 have two."""
+    """Return True if outputs that are all equal also have the same text (True and 1 do not)."""
     if all(side.dtype != object for side in sides):
         return True
     try:
@@ -260,7 +262,7 @@ def _has_same_repr_for_all_outputs(sides: tuple[Array, Array]) -> bool:
 
 
 def _show_output(output: Any) -> str:
-    """Return an output as text of at most 40 characters; one number has no brackets."""
+    """Return an output as text of at most 40 characters; omit brackets around one number."""
     value = output.tolist() if isinstance(output, (np.ndarray, np.generic)) else output
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -271,10 +273,10 @@ def _show_output(output: Any) -> str:
 
 
 def _is_refuted_by_constants(claim: Any, delta: float, rows: int) -> bool:
-    """Return True if `rows` equal outputs on x, and others on x', contradict the claim.
+    """Return True if `rows` outputs a on x, and `rows` outputs b on x', contradict the claim.
 
-    The test "the output is the constant of x'" would then have smaller type I and type II errors
-    than the claim allows. The conclusion is wrong with probability e^-25.
+    Here a and b are different constants. The test "the output is b" would then have smaller type I
+    and type II errors than the claim allows. The conclusion is wrong with probability e^-25.
     """
     if claim is None:
         return False
@@ -305,7 +307,7 @@ def _constant_part_lines(sides: tuple[Array, Array], pair: Pair, excluded: bool)
 def _iterate_constant_parts(
     sides: tuple[Array, Array],
 ) -> Iterator[tuple[str, int | None, tuple[str, str]]]:
-    """Yield the parts that are constant on x and constant on x': name, number, and both values."""
+    """Yield name, number and both values of each part that is constant on x and constant on x'."""
     first, second = sides
     if all(side.dtype.names is None and side.dtype != object for side in sides):
         tables = [side.reshape(len(side), -1) for side in sides]
@@ -593,7 +595,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield the values at each index of lists, or key of mappings, that all objects have.
+    """Yield the values at each index (of lists) or key (of mappings) that all objects have.
 
     Numbers are yielded as an array. Texts are searched for numbers.
     """
@@ -617,7 +619,8 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
 def _iterate_nth_integers(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     """Yield the first integers of all texts, then the second integers, and so on.
 
-    An array is yielded only if every text has an integer at this place. `of` ends its name.
+    An array is yielded only if every text has an integer at this place. `of` is the end of the name
+    of the array.
     """
     if len(texts) < FEWEST_NUMBERED_ROWS:
         return

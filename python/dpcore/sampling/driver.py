@@ -39,18 +39,18 @@ from .workers import LostError, Workers, open_workers
 Range = tuple[int, int]
 """First trial and end of a run of trials."""
 Edge = list[Any]
-"""Block by which a changed mechanism is recognized: its number and, for each side, hits, NaN and a
-digest. It is made of lists, as in JSON."""
+"""Number of a block and, for x and x', hits, NaN and a hash, to recognize a changed mechanism. The
+numbers are in lists, as in JSON."""
 
 SHORT_SHARD_SECONDS: Final = 0.5
-"""Time of a shard in this process, and of the shortest shard sent elsewhere. Ctrl-C waits for
-it."""
+"""Seconds for a shard in this process, and for the shortest shard sent elsewhere. Ctrl-C waits
+until the shard ends."""
 _LONG_SHARD_SECONDS: Final = 30.0
 _SHARDS_PER_WORKER: Final = 4
-"""The rest of a worker's trials is divided by this number, so that the last shards are short."""
+"""The trials that are left are divided by this number, so that the last shards are short."""
 _SECONDS_PER_RESULT: Final = 0.001
-"""Time of the driver for one returned shard. If shards are shorter than this times the number of
-workers, workers wait."""
+"""Time of the driver for one returned shard. Workers wait if a shard takes less than this time
+multiplied by the number of workers."""
 _MAX_GROWTH: Final = 32
 """Largest ratio of a shard's length to the longest timed shard."""
 _PACE_WEIGHT: Final = 0.5
@@ -62,7 +62,7 @@ _MAX_LOSSES: Final = 3
 _COMPARED_ROWS: Final = 2**12
 _COMPARED_ANSWERS: Final = 2
 _COMPARED_BLOCK_NUMBER: Final = 2**21
-"""Number of outputs, and the number of their block, for comparing the bits of two machines."""
+"""Numbers of outputs, and number of their block, to compare the bits of two machines."""
 _SHORT_CALLS = 5
 """Purpose number of calls that are only compared with each other."""
 
@@ -81,7 +81,7 @@ class Task(NamedTuple):
         last: number of the last trial of the audit plus 1. If the mechanism is a Python callable,
             the last block (the trials of one call) ends here.
         needed: number of outputs on x, and number of outputs on x', that are compared to detect a
-            repeated block, see `Replays.needed`.
+            repeated block, see `Replays.rows_needed`.
         zeros: the hash of a block is kept only if the hash begins with this number of zero bits.
         losses: number of workers that died while they drew this shard.
     """
@@ -414,7 +414,7 @@ class Pace:
 
 @dataclass
 class Source:
-    """Draws the outputs of an audit on x and x', by means of workers.
+    """Source of the outputs of an audit on x and x', which workers draw.
 
     Args:
         draws: object that draws the outputs of a block (consecutive trials, drawn by one call).
@@ -549,7 +549,7 @@ class Source:
         )
 
     def _digests_sides_blocks(self, purpose: int, shard: Shard) -> Iterator[tuple[bytes, int, int]]:
-        """Yield digest, side and number of the blocks of `Shard.steps`, for counted draws."""
+        """Yield hash, side (0 or 1) and number of each counted block in the steps of a shard."""
         for step in shard.steps if purpose == COUNT else ():
             for side in sorted((0, 1), key=step.turns.__getitem__):
                 digest = step.marks[side].longest_prefix_hash(self.replays.rows_needed(COUNT, side))
@@ -677,7 +677,7 @@ class Source:
 def _cut_shards(
     source: Source, workers: Workers, purpose: int, todo: Sequence[Range]
 ) -> Iterator[Task]:
-    """Yield tasks for some ranges of trials; each length is chosen when the task is needed."""
+    """Yield tasks for some ranges of trials; choose the length of a task when it is needed."""
     left = sum(stop - start for start, stop in todo)
     for start, stop in todo:
         while start < stop:

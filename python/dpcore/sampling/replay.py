@@ -4,8 +4,8 @@ A row is one output. Let s be the probability that two independent rows are equa
 of r independent rows are equal with probability s^r. The collision entropy of a row is -ln s. For
 example, if each output is a word that is kept with probability .99, s is about .98, and two blocks
 of a hundred rows are equal with probability .13. So equal blocks may be due to chance. An upper
-confidence limit of s is computed from pairs of pilot rows. If two of B blocks are equal and B^2 s^r
-/ 2 < 2^-40, dpcore raises an error.
+confidence limit of s is computed from pairs of pilot rows (first rows of an audit). If two of B
+blocks are equal and B^2 s^r / 2 < 2^-40, dpcore raises an error.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ..streams import COUNT
 _CHANCE_EXPONENT: Final = 40.0 * math.log(2.0)
 """Minus the logarithm of the probability below which chance is excluded."""
 _ENTROPY_LIMIT_LEVEL: Final = 1e-6
-"""Error probability of the limit of s."""
+"""Error probability of the confidence limit for the probability s that two rows are equal."""
 _MARKED_ROW_NUMBERS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
 """Numbers of first rows that have a digest, so that calls of different sizes can be compared."""
 _LOG_BLOCK_NUMBER: Final = 20.0 * math.log(2.0)
-"""Logarithm of the number of blocks for which the marked rows are sufficient."""
+"""Logarithm of the number of blocks for which digests of first rows are sufficient."""
 MOST_FOLLOWED: Final = 2**12
 """Number of blocks per purpose that are compared one by one, and in runs. For later blocks only
 some digests are kept."""
@@ -41,7 +41,7 @@ _MAX_KEPT_DIGESTS: Final = 2**16
 """Number of digests of counted blocks that are kept. If there are more, only digests with enough
 leading zero bits are kept, so that equal blocks are kept or dropped together."""
 _PILOT_ROWS: Final = 2**15
-"""Number of rows of a pilot block in which pairs are compared; the limits of s need no more."""
+"""Number of rows of a pilot block in which pairs are compared. More pairs are not needed."""
 _MAX_ROW_BYTES: Final = 64
 """Largest number of bytes of a row. A longer row is replaced by one number."""
 _MAX_FOLLOWED_RUNS: Final = 4
@@ -51,7 +51,7 @@ _CALL_ORDER_SIDE: Final = 2
 """Number used in the place of the side, for blocks numbered in the order of calls."""
 
 Where = tuple[int, int, int]
-"""Purpose, side and number of a block."""
+"""Purpose of the draws, side (0 for x, 1 for x') and number of a block."""
 
 
 class Collisions(NamedTuple):
@@ -125,7 +125,7 @@ class Hashes(NamedTuple):
 
 
 NO_MARK: Final = Hashes(0, {}, Collisions())
-"""Mark of a call without any information."""
+"""Value of `Hashes` without any information about a call."""
 
 
 def begins_with_zeros(digest: bytes, zeros: int) -> bool:
@@ -159,7 +159,7 @@ def hash_prefixes(outputs: npt.NDArray[Any] | Batch, needed: float, pilot: bool)
 
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
-    """Yield increasing numbers n, for digests of the first n rows, until n is sufficient."""
+    """Yield increasing numbers n, for digests of the first n rows, until n reaches `needed`."""
     for rung in (*_MARKED_ROW_NUMBERS, size):
         if needed <= 0.0 or size == 0:
             return
@@ -284,8 +284,9 @@ class _RepeatedRun(NamedTuple):
         """Number of rows in those pairs of equal blocks that have no block in common.
 
         If a random stream has period 1, all blocks are equal, and a block is part of two pairs.
-        Pairs with a common block are not independent: three blocks of r rows are equal by chance
-        with probability (sum of p^3)^r, which is more than s^(2r).
+        Pairs with a common block are not independent. Let p be the probabilities of the values of a
+        row, and s the sum of p^2. Three blocks of r rows are equal with probability (sum of p^3)^r,
+        which is more than s^(2r).
         """
         if self.apart == 0 or self.length <= self.apart:
             return self.length * self.rows
@@ -319,11 +320,11 @@ class _BlockOrder:
     _used: set[tuple[int, Where]] = field(default_factory=set)
 
     def find_earlier(self, here: Where, mark: Hashes, entropies: Sequence[float]) -> Where | None:
-        """Find an earlier block that is equal to this one, if chance is excluded.
+        """Find an earlier block that is equal to the block `here`, if chance is excluded.
 
         Args:
             here: the block.
-            mark: mark of its outputs.
+            mark: hashes of the outputs of the block.
             entropies: lower limits of the collision entropy of a row on x, on x', and on either
                 input.
         """
@@ -348,7 +349,7 @@ class _BlockOrder:
         return None
 
     def _find_block_sharing_first_rows(self, here: Where, mark: Hashes) -> tuple[int, Where | None]:
-        """Find the earlier block with the most equal first rows, and the number of these rows."""
+        """Return the largest number of first rows that an earlier block shares, and this block."""
         for rows, digest in reversed(mark.digests.items()):
             there = self.places.get(digest)
             if there is not None and there != here:
@@ -365,9 +366,9 @@ class _BlockOrder:
     def _extend_runs(
         self, here: Where, mark: Hashes, runs: dict[Where, _RepeatedRun]
     ) -> dict[Where, _RepeatedRun]:
-        """Return the runs of equal blocks that end with this block.
+        """Return the runs of equal blocks that end with the block `here`.
 
-        The keys are the earlier blocks that are equal to this block.
+        The keys are the earlier blocks that are equal to the block `here`.
         """
         purpose, side, number = here
         last, before = self._runs.get((purpose, side), (-1, {}))
@@ -478,7 +479,7 @@ class Replays:
 
         Args:
             digest: hash of the outputs of a block that was counted.
-            here: this block, as a triple: code of the purpose of the draws, 0 for x or 1 for x',
+            here: the block, as a triple: code of the purpose of the draws, 0 for x or 1 for x',
                 number of the block.
         """
         if not begins_with_zeros(digest, self.zeros):

@@ -14,7 +14,7 @@ independent, but it can find dependence that is not due to chance. There are thr
 The short calls are made first, because a long call may take an hour. So an error is reported early.
 
 If rows are independent, the probability that a test reports dependence or raises an error is below
-1e-6 per audit. This table shows its parts:
+1e-6 per audit. The table shows the parts of this probability:
 
 | check | largest probability of a false alarm |
 |---|---|
@@ -73,7 +73,7 @@ WAY_TO_DRAW: Final = (
 """Advice on rows that share noise, unless a mechanism has its own `way_to_draw`."""
 
 _OTHER_SIZE: Final = 1 / 16
-"""Relative difference that is ignored between calls of two sizes, which may sum differently."""
+"""Relative difference ignored between calls of two sizes, whose sums may round differently."""
 
 _FIRST_ORDERED_TRIALS: Final = 2**11
 _LATER_ORDERED_TRIALS: Final = 2**10
@@ -83,11 +83,11 @@ _MIN_ORDERED_ROWS: Final = 8
 """Least number of rows of a call whose order is checked."""
 _MAX_LAG: Final = 256
 _EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
-"""Distances at which equal rows are counted. Scores are compared at all to `_MAX_LAG`."""
+"""Distances at which equal rows are counted. For scores, all up to `_MAX_LAG` are used."""
 _DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
 _DOUBLING_LAG_SIGMAS: Final = 7.0
 _OTHER_LAG_SIGMAS: Final = 8.0
-"""Standard deviations that are reported at distances 1, 2, 4, 8 ..., and at other distances."""
+"""z-scores from which dependence is reported, at distances 1, 2, 4, 8 ... and at others."""
 _MIN_EXPECTED_PAIRS: Final = 25.0
 """Least expected number of equal pairs, and of unequal pairs, for a report."""
 _SUM_UNIT: Final = 2.0**-24
@@ -109,7 +109,7 @@ _LATER_SUB_BLOCKS: Final = 4
 """Numbers of pieces of each of the first sixteen blocks, and of each later block."""
 _MIN_SUB_BLOCK_TRIALS: Final = 64
 _MIN_EXPECTED_HITS: Final = 25.0
-"""Least expected hits and misses in a pool. A nominal 1e-9 is 8e-7 with 5, about 3e-8 with 25."""
+"""Least expected hits and misses in a pool. A nominal p of 1e-9 is 8e-7 with 5, 3e-8 with 25."""
 
 _DISPERSION_LEVEL: Final = 1e-9
 """p-value below which counts vary too much for independent rows."""
@@ -127,7 +127,7 @@ _MIN_PROBE_ROWS: Final = 16
 _CONSTANT_CALLS_LEVEL: Final = 1e-15
 _CALL_VARIATION_LEVEL: Final = 1e-11
 _MAX_RANK_KURTOSIS: Final = 3.0
-"""Largest fourth moment of ranks for which so few rows follow the chi-square tail."""
+"""Largest fourth moment of ranks for which the chi-square tail holds with few rows."""
 
 Draw = Callable[[int, int, int], Array]
 """Function (side, number of the call, rows) -> outputs."""
@@ -219,7 +219,7 @@ class Calls:
     _seen: int = 0
 
     def check_and_add_calls(self, calls: int, comparisons: Sequence[tuple[int, Constants]]) -> None:
-        """Record some calls; raise an error if any two recorded calls show repeated noise.
+        """Record some calls; raise an error if recorded calls show that outputs share their noise.
 
         Args:
             calls: number of calls.
@@ -243,7 +243,7 @@ class Calls:
             self._first.setdefault((side, same.rows), same)
 
     def _is_chance_excluded(self, rows: int, constants: Constants) -> bool:
-        """Return True if two constant calls with different values cannot be due to chance."""
+        """Return True if chance cannot explain two calls with different constant outputs."""
         pairs = 2 * math.log(self._seen) + math.log(sum(map(len, constants.columns)))
         return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
@@ -290,7 +290,7 @@ def constant_within_calls_p_value(calls: Sequence[Constants], column: int) -> fl
 
 
 def _log_orders(counts: Sequence[int]) -> float:
-    """Return the log of the multinomial coefficient: the number of orders of counted values."""
+    """Return the log of the multinomial coefficient, the number of orders of the values."""
     return math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
@@ -348,7 +348,7 @@ def compare_at_lags(outputs: Array | Batch, in_event: npt.NDArray[np.bool_]) -> 
 
 
 def _add_lagged_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
-    """Add the sums of v_i v_(i+L) for all lags at once, by the Fourier transform."""
+    """Store the sums of v_i v_(i+L) in `sums`, for each row v of `scores` and all lags L."""
     rows = scores.shape[1]
     lags = min(_MAX_LAG, (rows - 1) // 2)
     squares = scores * scores
@@ -366,7 +366,7 @@ def _add_lagged_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.f
 
 
 def _set_equal_pair_deviations(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
-    """Add the number of pairs of equal rows at each distance (lag) of `_EQUAL_LAGS`."""
+    """Store the number of equal pairs minus its mean, and the variance, at each lag (distance)."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
     two, three = counts * (counts - 1), counts * (counts - 1) * (counts - 2)
@@ -523,7 +523,7 @@ def rate_change_p_value(pieces_by_event: Sequence[Pieces]) -> float:
         pieces_by_event: sums of the pieces for each event that the audit counted.
 
     Returns:
-        The smallest p-value of all lengths, or 1 if there are fewer than two long enough pieces.
+        The smallest p-value of all lengths, or 1 if fewer than two pieces are long enough.
     """
     from scipy.special import chdtrc
 
@@ -712,10 +712,10 @@ def probe_calls(
             is 0 for x and 1 for x'.
         name: name of the mechanism in error messages.
         trials: number of trials of the audit.
-        block: number of outputs of a call in the audit. A short call has at most so many outputs.
+        block: number of outputs of a call in the audit. A short call is not longer.
         way_to_draw: advice in the error message on how to draw independent noise for each output.
-        seeded_by: source of randomness that the error message about equal calls names. None means
-            that this function does not test whether calls return the same outputs.
+        seeded_by: name of a source of randomness, for the error message about equal calls. None
+            means that this function does not test whether calls return the same outputs.
 
     Returns:
         Sentences for the report: one sentence for each test that rejects independence.
@@ -752,7 +752,7 @@ def probe_calls(
 
 
 def _are_calls_constant_raise_if_unequal(outputs: list[Array], name: str, way_to_draw: str) -> bool:
-    """Raise an error if calls are constant but differ; return True if all calls are constant."""
+    """Raise an error if constant calls differ; return True if all calls have constant outputs."""
     calls = [call for call in map(constant_columns, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:

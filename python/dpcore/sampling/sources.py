@@ -63,12 +63,12 @@ _NUMBERS_PER_CHUNK: Final = 2**20
 """Number of values of counted calls that are processed together."""
 
 _GLOBALS_STREAM: Final = 1
-"""Last number of the names of the streams that seed global generators."""
+"""Last number in the name of a random stream that seeds global generators."""
 
 _FAILURES_STREAM: Final = 3
-"""Number before the last one in the names of the streams that find the input that fails."""
+"""Last but one number in the name of a random stream that is used to find the input that fails."""
 _ORDER_STREAM: Final = 2
-"""Number used in the place of the side, for the stream that draws which side is first."""
+"""Number used in place of the side, for the random stream that draws which side is first."""
 _ANSWERS_PER_TURN: Final = 8
 """Outputs of a turn. If the distribution changes within a turn, one side gets at most 8 outputs
 more than the other, and 8 hits against 0 refute no claim at 95 % confidence."""
@@ -78,7 +78,7 @@ to piece then appears as a difference between the sides."""
 _MIN_PIECE_ROWS: Final = 64
 
 _MIN_CALL_SIZE_RATIO: Final = 8
-"""Least ratio of the outputs of two calls whose times show the time of one output."""
+"""Two calls show the time of one output if their numbers of outputs have at least this ratio."""
 
 
 class Timed(NamedTuple):
@@ -211,7 +211,7 @@ def timed_to_rows(outputs: Sequence[Any], latencies: Ints, like: Array | None) -
 
 
 def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers, or None for other outputs if `width` is None."""
+    """Return outputs as rows of numbers. Without `width`, return None if outputs do not fit."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
@@ -272,7 +272,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class CallableDraws:
-    """Draws the outputs of a Python callable on x and x', in blocks of trials.
+    """Source of the outputs of a Python callable on x and x', drawn in blocks of trials.
 
     By default, a block is drawn by one call on x and one call on x'. Each call gets its own
     generator.
@@ -549,7 +549,7 @@ def estimate_times(timed: dict[int, float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class NativeDraws:
-    """Draws the outputs of a native mechanism on x and x', in the compiled core of dpcore."""
+    """Source of the outputs of a native mechanism on x and x', which the compiled core draws."""
 
     mechanism: Native
     pair: Pair

@@ -29,12 +29,12 @@ from .rows import IndependenceSums
 _TAIL_VALUES: Final = 2048
 """Expected number of values in a tail."""
 _MIN_TAIL_RANK: Final = 8
-"""Least number of values of a first sample in a tail, so that the tail's end is well known."""
+"""Least number of values of a first sample in a tail, so that the tail's limit is well known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Additional count on the first trials of an audit, apart from the count of the event.
+    """Additional count on the first trials of an audit, besides the count of the event.
 
     Args:
         tally: object that counts outputs in one event (`Hits`) or several events (`Curve`).

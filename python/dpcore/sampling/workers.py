@@ -1,8 +1,8 @@
 """Workers that draw the outputs of an audit: this process, its threads, an executor or Dask.
 
 A shard is a run of consecutive trials that one worker draws. A large mechanism is sent to each
-worker process only once. Later tasks contain only the digest of the mechanism. Worker processes
-ignore Ctrl-C, because the main process handles Ctrl-C.
+worker process only once. Later tasks contain only a hash of the mechanism. Worker processes ignore
+Ctrl-C, because the main process handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ..packages import attribute_if_imported, get_loaded_module
 from ..streams import threads_of
 
 _TASKS_PER_WORKER: Final = 2
-"""Shards per worker that are handed out: one is drawn and one waits."""
+"""Number of shards that each worker holds: one is drawn and one waits."""
 _MAX_WAIT_SECONDS: Final = 0.2
 """Time after which the waiting process checks for other work."""
 _SMALL_BYTES: Final = 2**16
-"""Size in bytes up to which an object is sent with every task, because naming it costs as much."""
+"""Size up to which an object is sent with every task, because sending its name costs as much."""
 _MAX_KNOWN_PARTS: Final = 8
 """Number of objects that a worker keeps for later tasks."""
 _SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0
@@ -96,7 +96,7 @@ class Workers:
     """Set of one worker: this process, which does each task as soon as the task is submitted."""
 
     travels = False
-    """True for workers outside this process, which get longer shards."""
+    """True for workers outside this process, which get longer tasks."""
     count = 1
     """Number of workers."""
 

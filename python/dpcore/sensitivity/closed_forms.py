@@ -23,15 +23,16 @@ from . import domains
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
-"""Choices for the second input of a pair: another row, or an absent row, which counts as zeros."""
+"""Choices for the second input of a pair: another input, or an absent input (zeros)."""
 
 _ATTAINED_TOLERANCE: Final = 1e-12
-"""Largest relative difference allowed between the distance of the pair and the value."""
+"""Largest allowed relative difference between a sensitivity and the distance of its pair."""
 
 _SensitivityForm = tuple[float, Floats, Floats]
 
 _DECLARATION_TOLERANCE: Final = 1e-12
-"""Relative difference that counts as rounding between a declared and the true sensitivity."""
+"""Largest relative difference between the declared and the true sensitivity that counts as
+rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -205,7 +206,7 @@ def _min_max_scaled_rows_sensitivity(domain: domains.MinMaxRows, norm: Norm) -> 
 
 
 def _ball_extreme_pair(domain: domains.Ball, norm: Norm) -> tuple[float, Floats, Floats]:
-    """Return two opposite points of the ball, along one axis or along the diagonal.
+    """Return two opposite points of a ball and their distance, along one axis or the diagonal.
 
     The ball is a ball in the p-norm, and distances are in the q-norm. If q < p, the q-norm on the
     unit p-ball is at most d^(1/q - 1/p) (Hoelder's inequality), and the diagonal attains this
@@ -238,8 +239,8 @@ def _histogram_sensitivity(domain: domains.HistogramCounts, norm: Norm) -> _Sens
 def sensitivity_to_number(name: str, stated: float | Sensitivity, norm: Norm) -> float:
     """Convert a sensitivity, given as a number or as a `Sensitivity`, to a number.
 
-    If `stated` is a `Sensitivity`, it must be measured in the norm `norm`. The argument `name` is
-    the name of the argument in the error message.
+    If `stated` is a `Sensitivity`, it must be measured in the norm `norm`. The error message calls
+    the number `name`.
 
     Raises:
         ValueError: if `stated` is a `Sensitivity` that is measured in another norm.

@@ -24,7 +24,7 @@ from ..suggestions import explain_argument_errors
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
-"""Choices for the difference between the data of two neighbouring histograms."""
+"""Choices for the data of two neighbouring histograms: a record is replaced, or is added."""
 
 _LARGEST_COUNT: Final = 2.0**53
 """Largest count: above it, float64 does not represent every integer."""
@@ -98,7 +98,7 @@ def normalise_rows(rows: Floats, norm: str) -> Floats:
 
 
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
-    """Clip each row of a matrix to the ball: multiply it by min(1, radius / norm of the row).
+    """Clip each row of a matrix: multiply the row by min(1, radius / norm of the row).
 
     The norm of a result is never above the radius, even after rounding. A second call therefore
     changes no row.
@@ -205,7 +205,7 @@ class Members(CheckedRecord):
         raise NotImplementedError
 
     def _distance_from_set(self, x: Floats) -> float:
-        """Return the distance of x from the domain, relative to its size; 0 for a member."""
+        """Return the distance of x from the set, divided by the size of the set; 0 for a member."""
         raise NotImplementedError
 
     def _clip_to_member(self, x: Floats) -> Floats:
@@ -364,7 +364,7 @@ class Sphere(Members, word="Sphere"):
         return abs(norm_of_vector(x, self.norm) - 1.0)
 
     def _clip_to_member(self, x: Floats) -> Floats:
-        """Divide the vector by its norm; return the first unit vector for 0.
+        """Divide the vector by its norm. For the zero vector, return the first unit vector.
 
         All members have the same distance from the zero vector.
         """
@@ -485,7 +485,7 @@ class HistogramCounts(Members, word="Histogram"):
         dim: number of bins, at least 1.
         neighbours: "replace" if one record of neighbouring data is replaced, so that one count
             decreases by 1 and another count increases by 1. "add_remove" if one of the data sets
-            has one record more.
+            has one record more than the other.
 
     Raises:
         TypeError: if an argument has the wrong type.

@@ -31,11 +31,11 @@ SEARCH_METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """Names of the methods of a search, in the order in which they run."""
 
 SLACK: Final = 1e-9
-"""Relative excess over a claim that rounding can explain."""
+"""Largest relative excess over a claimed sensitivity that rounding can explain."""
 
 _MIN_SEARCH_TRIALS: Final = 8
 _ASCENT_RESTARTS: Final = 4
-"""Number of random pairs from which the last ascent starts, after the best pair."""
+"""The last ascent starts from the best pair, and then from this number of random pairs."""
 
 _MAX_SHOWN_ENTRIES: Final = 12
 """Largest number of entries, or of non-zero entries, that a message lists."""
@@ -44,7 +44,7 @@ _SIMPLIFICATION_CALLS: Final = 20_000
 """Largest number of calls of f to simplify a counterexample."""
 
 _MAX_SINGLE_ENTRIES: Final = 16
-"""Number of places at which a vector with one non-zero entry is tried."""
+"""Vectors with one non-zero entry are tried for at most this number of positions of the entry."""
 
 _ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
 """Numbers of decimals to which an entry of a counterexample may be rounded."""
@@ -525,7 +525,7 @@ def _make_entry_strategy(low: float, high: float) -> Any:
 
 
 def _vector_strategy(dim: int, elements: Any, fill_value: float) -> Any:
-    """Return a strategy for sparse vectors (few entries differ from `fill_value`) or dense ones.
+    """Return a strategy for vectors. In some vectors, few entries differ from `fill_value`.
 
     hypothesis simplifies entries to `fill_value` if the example remains a counterexample.
     """
@@ -568,7 +568,7 @@ def _make_pair_strategy(space: search.Pairs) -> Any:
 def _falsify_bound(
     probe: search.Probe, space: search.Pairs, limit: float, max_examples: int, derandomize: bool
 ) -> list[search.Inputs]:
-    """Return a list with the simplest counterexample of hypothesis, or an empty list."""
+    """Return a list with the simplest counterexample that hypothesis finds, or an empty list."""
     hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
@@ -600,7 +600,7 @@ def _falsify_bound(
 
 
 class _PairSimplifier:
-    """Simplifier of a counterexample: it removes unnecessary entries and rounds the others."""
+    """Simplifier of a counterexample: it sets entries to 0, and rounds the other entries."""
 
     def __init__(self, probe: search.Probe, space: search.Pairs, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
@@ -659,7 +659,7 @@ class _PairSimplifier:
 
 
 def _size_sort_key(pair: search.Inputs) -> tuple[int, int]:
-    """Return the size of a pair for a reader: its numbers of non-zero entries and of characters."""
+    """Return the number of non-zero entries of a pair, and the number of characters to print it."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 

@@ -29,70 +29,70 @@ from ..report.shown import dotted_name
 from .domains import norms_of_rows, unit_vector
 
 Inputs = tuple[Any, Any]
-"""Type of two inputs of f that are neighbours of the domain."""
+"""Type of two inputs of f that are neighbours in the domain."""
 
 Catch = type[Exception] | tuple[type[Exception], ...]
 
 _CACHE_ENTRIES: Final = 2**22
-"""Size of the cache of inputs and outputs in numbers (32 MB): inputs are evaluated repeatedly."""
+"""Largest number of floats in the cache of inputs and outputs, which needs 32 MB."""
 
 _PAIRING_WORK: Final = 5 * 10**7
-"""Number of differences to find the two most distant outputs, half a second in numpy."""
+"""Largest number of differences to find the two most distant outputs; it takes half a second."""
 
 _BATCH_TOLERANCE: Final = 1e-6
-"""Relative difference allowed between two calls on one input: rows in a batch round differently."""
+"""Allowed relative difference of two results for one input, because batches round differently."""
 
 _MAX_COMPARED_MEMBERS: Final = 256
-"""Largest number of members whose outputs are all compared with each other."""
+"""Largest number of inputs whose outputs are all compared with each other."""
 
 _PROPOSALS_PER_PAIR: Final = 20
 """Number of pairs that a relation may propose for each requested pair of neighbours."""
 
 _MAX_IDLE_MOVES: Final = 200
-"""Number of consecutive moves without a new input that ends a random walk."""
+"""A random walk ends after this number of consecutive moves without a new input."""
 
 _COARSEST_STEP: Final = 2.0
 _FINEST_STEP: Final = 2.0**-30
-"""Steps of a coordinate, as shares of the width of the domain in that coordinate."""
+"""First and last step of a coordinate, as shares of the domain's width in this coordinate."""
 
 _MIN_ROUND_GAIN: Final = 1e-9
-"""Relative gain of a round below which the next round uses finer steps."""
+"""If the relative gain of a round is smaller, the next round uses finer steps."""
 
 _MAX_FLOAT: Final = float(np.finfo(np.float64).max)
 
 _MOVES_PER_CALL: Final = 64
-"""Number of coordinates that are moved in one call, if f takes rows."""
+"""Number of coordinates that are moved in one call, if f accepts several inputs at once."""
 
 _MAX_CORNERS: Final = 6
-"""Number of records that are repeated to make constant datasets, the ends of walks."""
+"""Number of datasets with equal records, at which sequences of datasets start and end."""
 
 _SPECIAL_COUNTS: Final = (2**7, 2**8, 2**15, 2**16, 2**31, 2**32, *range(1, 65))
 """Counts at which integer types overflow, and small counts, which are common thresholds."""
 
 Walk = tuple[int, Callable[[int], Any]]
-"""Number of steps, and a function from a step to an input. Most inputs neighbour the next one."""
+"""Number of steps, and a function from a step to an input. Most steps lead to a neighbour."""
 
 Move = tuple[int, int, float]
-"""Side, coordinate and size of a move."""
+"""Changed input (0 for x, 1 for x'), coordinate and size of the change."""
 
 _MAX_EVOLVED_COORDINATES: Final = 16
-"""Largest number of coordinates of both sides for which gradient-free optimisers are run."""
+"""Largest total number of coordinates of x and x' for which gradient-free optimisers run."""
 
 _DIFFERENCE_STEP: Final = 2.0**-24
 """Step of a difference quotient, as a share of the domain's width."""
 
 _MAX_OBJECTIVE: Final = 1e150
-"""Largest distance in an objective, small enough to be squared. Larger distances count as this."""
+"""Larger distances are replaced by this number, so that an optimiser can square them."""
 
 _RANDOM_STARTS: Final = 8
-"""Number of random pairs from which an optimiser starts, after the best pair."""
+"""An optimiser starts from the best pair, and then from this number of random pairs."""
 
 _EVOLUTION_POPULATION: Final = 15
 """Population size of differential evolution per coordinate, scipy's default."""
 
 _FIRST_GRADIENT_STEP: Final = 0.5
 _LAST_GRADIENT_STEP: Final = 2.0**-30
-"""Steps along a gradient whose largest entry is scaled to 1, in units of the domain's width."""
+"""First and last step along a gradient with largest entry 1, in units of the domain's width."""
 
 
 class Spent(Exception):
@@ -135,8 +135,8 @@ class Probe:
     def limit_calls(self, method: str, share: float) -> Iterator[None]:
         """Return a context manager that limits the number of calls of f in its `with` block.
 
-        The block is one part of a search, named `method`. It may use a fraction of the remaining
-        calls of f, and ends when it has used them.
+        The block is one part of a search, named `method`. It may use the fraction `share` of the
+        remaining calls of f, and ends when it has used them.
         """
         outer, label = self._limit, self.method
         self.method = method
@@ -367,7 +367,7 @@ class Pairs:
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Clip two vectors so that they are neighbours in the set of inputs, or return None."""
+        """Clip x and x' to neighbours in the set of inputs; return None if this is impossible."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -512,9 +512,9 @@ def try_extremes(probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
 
 
 def _bisect_walk(probe: Probe, space: Pairs, steps: int, point: Callable[[int], Any]) -> None:
-    """Find two neighbours on a sequence of datasets (a walk) whose outputs differ most.
+    """Find the neighbours in a sequence of datasets (a walk) whose outputs differ most.
 
-    The interval whose ends differ most in their outputs is halved, again and again.
+    The function repeatedly halves the interval whose ends have the most different outputs.
     """
     stretches = [(-np.inf, -1, n, n + 1) for n in (0, 1, steps - 2, steps - 1)]
     stretches.append((0.0, -steps, 0, steps))
@@ -593,7 +593,7 @@ def _climb_round(
 def _choose_best_moves(
     probe: Probe, space: Pairs, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
-    """Return the pair after the best change of a coordinate, or after all changes with a gain."""
+    """Return the pair after the best change, or after all changes that increase the distance."""
     both = ((move, _move_pair(space, here, [move])) for move in moves)
     tried = [(move, pair) for move, pair in both if pair is not None]
     if not tried:
@@ -611,7 +611,7 @@ def _choose_best_moves(
 
 
 def _move_pair(space: Pairs, here: Inputs, moves: list[Move]) -> Inputs | None:
-    """Return the pair after some changes, or None if it is unchanged or not neighbours."""
+    """Return the changed pair, or None if it is the same pair or its inputs are not neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together: moving x also moves x'. Other pairs move one side only.
@@ -624,7 +624,7 @@ def _move_pair(space: Pairs, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _try_random_moves(probe: Probe, space: Pairs, rng: np.random.Generator, start: Inputs) -> None:
-    """Try random changes of a pair by the relation, and keep changes that increase the distance."""
+    """Change a pair at random, and keep changes that increase the distance of the outputs."""
     size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.distances([start])[0])
     last, idle = probe.evaluations, 0
@@ -647,14 +647,14 @@ def _try_random_moves(probe: Probe, space: Pairs, rng: np.random.Generator, star
 
 
 class _Objective:
-    """Minus the distance of f(x) and f(x'), for x and x' concatenated in units of the widths."""
+    """Minus the distance of f(x) and f(x'), as a function of the scaled entries of x and x'."""
 
     def __init__(self, probe: Probe, space: Pairs, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
         self.low, self.width = space.estimate_lows_and_widths(rng)
 
     def point_to_pair(self, scaled: Floats) -> Inputs | None:
-        """Return the neighbours (x, x') at a point of the optimiser, or None for other points."""
+        """Return the pair (x, x') at a point of the optimiser, or None if it is not allowed."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 

@@ -38,29 +38,32 @@ _MAX_TAIL_DRAWS = 1000
 """Number of largest draws in which repeated values are counted."""
 
 _SMALL_GAP_STEPS = 16
-"""Width of a small gap, in steps between floats. Among the small gaps of a continuous law, at most
-one in eight is at most one step wide, for any rounding."""
+"""Width of a small gap between two draws, in steps (distances of neighbouring floats). If the noise
+is continuous, at most one in eight small gaps is at most one step wide, for any rounding."""
 
 _MAX_WALL_DRAWS = 400
-"""Number of largest draws in which a wall is looked for."""
+"""Number of largest draws that the check for a largest possible noise uses."""
 
 _MIN_DISTINCT_SHARE = 0.95
-"""Share of distinct rows below which repeated rows, not few noise values, are the explanation."""
+"""If the share of distinct rows is below this number, each repeated row is used only once."""
 
 _MIN_OTHER_DRAWS = 20
-"""Smallest number of draws other than the most frequent value, to judge if they repeat too."""
+"""Smallest number of draws that differ from the most frequent value. With fewer such draws, a check
+cannot judge whether other values repeat too."""
 
 _MAX_COMPARED_COLUMNS = 1024
-"""Largest number of coordinates whose pairs are all compared; of more, a random subset is used."""
+"""Largest number of coordinates whose pairs are compared. From more coordinates, a random subset of
+this size is chosen."""
 
 _FIRST_RANK_ROWS = 65
 """Number of rows whose rank is computed first, because a decomposition of all rows is slow."""
 
 _EMPTY_DIRECTION_STEPS = 16.0
-"""Size of rounding errors, in steps between floats, below which a direction has no noise."""
+"""Largest size of rounding errors, in distances of neighbouring floats. A direction in which the
+outputs vary less has no noise."""
 
 _SMALL_SCALE_SHARE = 0.1
-"""Share of the median noise size below which the noise of a coordinate is small."""
+"""The noise of a coordinate is small if its size is below this share of the median size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -223,7 +226,7 @@ class CheckOutcome:
     def judge(self, name: str, level: float) -> Check:
         """Convert this result to an object of the class `Check` with the given name.
 
-        If the result has a p-value, the check is flagged if the p-value is at most `level`.
+        A check with a p-value is flagged if the p-value is at most `level`.
         """
         if self.p_value is None:
             return Check(name, self.flagged, self.text, None, self.evidence)
@@ -283,9 +286,10 @@ def check_off_centre(sample: Sample) -> CheckOutcome:
 
 
 def _one_sided_sign_p_values_by_column(noise: Floats) -> Floats:
-    """Compute p-values that noise is too often above 0 or below 0.
+    """Compute p-values of one-sided sign tests, for each coordinate and for the sum of a row.
 
-    They are one-sided, for each coordinate and for the sum of each row.
+    The first row of the result holds the p-values for too many values above 0. The second row
+    holds the p-values for too many values below 0.
     """
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
     above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
@@ -329,7 +333,7 @@ def check_atom(sample: Sample) -> CheckOutcome:
 
 
 def _column_mode_is_atom(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return the most frequent noise per coordinate, and True if other values hardly repeat."""
+    """Return the most frequent noise of each coordinate, and True if other values hardly repeat."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
     changes = np.ones((n, d), bool)
@@ -396,7 +400,7 @@ def _unrepeated_noise_magnitudes(sample: Sample) -> Floats:
 
     Values that several coordinates share are also left out.
 
-    A repeated row and a draw for several coordinates are faults of other checks. They give no
+    Other checks find repeated rows and draws that several coordinates share. Such values give no
     information about repeated values in the tail.
     """
     centre = np.median(sample.first, axis=0) if sample.clean is None else sample.clean
@@ -441,10 +445,10 @@ def check_noise_is_unbounded(sample: Sample) -> CheckOutcome:
 
 
 def _gaussian_first_half_spacing_share(spacings: int, draw_count: int) -> float:
-    """Compute the share of the first k / 2 of k weighted spacings, for Gaussian noise.
+    """Compute which share of a sum of k terms the first k / 2 terms have, for Gaussian noise.
 
-    The spacings are differences of the k + 1 largest draws, each times its rank. For Gaussian
-    noise, the expected product is proportional to the Mills ratio.
+    Let k be `spacings`. A term is the difference of two neighbours among the k + 1 largest draws,
+    times its rank. The expected value of a term is proportional to the Mills ratio.
     """
     from scipy.special import log_ndtr, ndtri
 
@@ -516,7 +520,7 @@ def check_repeats_within_call(sample: Sample) -> CheckOutcome:
 
 
 def _repeat_lag_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
-    """Test if equal rows are often k rows apart, for the same k; return the p-value and k."""
+    """Test if equal rows often have the same distance k in the call; return p-value and k."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
     equal = ids[order[1:]] == ids[order[:-1]]
@@ -582,7 +586,7 @@ def check_rank(sample: Sample) -> CheckOutcome:
 
 
 def _choose_columns(sample: Sample) -> npt.NDArray[np.intp]:
-    """Return the coordinates with noise, or a random subset if there are too many pairs."""
+    """Return the coordinates with noise, or a random subset if there are too many of them."""
     most = min(_MAX_COMPARED_COLUMNS, len(sample.first) // 2)
     if sample.varying.size <= most:
         return sample.varying
@@ -699,7 +703,7 @@ def check_column_with_little_noise(sample: Sample) -> CheckOutcome:
 
 
 def _pair_differences(outputs: Floats) -> Floats:
-    """Return absolute differences of disjoint pairs of rows, and their mean per pair."""
+    """Return the absolute differences of rows 0 and 1, rows 2 and 3, ..., and their row means."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
@@ -740,7 +744,8 @@ _COLUMNS: _Need = (
     lambda sample: sample.varying.size < 2,
     "fewer than two noisy coordinates: nothing to compare",
 )
-"""Requirement of a check: a test that is True if the outputs lack it, and a sentence for this."""
+"""Requirement of a check: a function that returns True if the outputs do not meet the requirement,
+and a sentence that says so."""
 
 _FINDERS: dict[str, tuple[Any, ...]] = {
     "no_noise": (check_coordinates_without_noise,),

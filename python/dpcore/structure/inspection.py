@@ -1,6 +1,6 @@
 """`inspect` and `fork_reuse`, which look for faults in the noise that a mechanism adds.
 
-The tail checks pool the absolute values of the noise over all coordinates. Therefore the noise of
+The checks of large noise values pool the absolute values of all coordinates. Therefore the noise of
 each coordinate is measured from the median of its outputs, here called the centre. A mechanism may
 transform its input before it adds noise. If the input is not the median of the outputs, dpcore
 tries two other centres:
@@ -304,7 +304,7 @@ def recentre_sample(layer: Layer, x: Any, sample: Sample) -> Sample:
         sample: outputs of the mechanism at x. The field `clean` is the input.
 
     Returns:
-        `sample` itself, if the input is the median of the outputs, or if no better centre is found.
+        `sample` itself, if the input is the median of the outputs, or if no other centre fits.
         Otherwise, either outputs at the input 0, or the same outputs with another centre in the
         field `clean`. This centre is an estimate. Therefore checks of the sign of the noise must
         not use it.
@@ -315,7 +315,10 @@ def recentre_sample(layer: Layer, x: Any, sample: Sample) -> Sample:
 
 
 def _draw_at_zero_x(layer: Layer, x: Any, sample: Sample) -> Sample | None:
-    """Return outputs at the input 0, if 0 may be their median and the same coordinates vary."""
+    """Return outputs at the input 0, or None if 0 does not fit as their median.
+
+    The result is also None if other coordinates have noise than at x.
+    """
     draws = len(sample.first)
     try:
         first, second = layer.draw(0 * x, draws), layer.draw(0 * x, draws)
@@ -333,7 +336,7 @@ def _set_centre_to_clipped(sample: Sample) -> Sample | None:
     """Replace the centre by the input clipped to an interval, if this fits the outputs.
 
     An entry of the input that is not the median of its outputs is replaced by an end of the
-    interval.
+    interval. The result is None if the new centre does not fit the outputs.
     """
     assert sample.clean is not None
     fits = _may_centre_entries_be_medians(sample.first, sample.clean)
@@ -379,7 +382,7 @@ def inspect(
       is added to all coordinates;
     - ``correlation``: noise that is correlated between coordinates;
     - ``shared_size``: absolute values of the noise that are correlated between coordinates. This is
-      no fault if the mechanism draws one radius for the whole vector by design. Then leave the
+      not a fault if the mechanism draws one radius for the whole vector by design. Then leave the
       check out with ``skip=("shared_size",)``;
     - ``one_sided``: noise that is never negative, or never positive, at all tested inputs;
     - ``atom``: noise that has one value, such as 0, with positive probability, while other values
@@ -388,7 +391,7 @@ def inspect(
       inputs;
     - ``scale``: noise with a scale that depends on the input;
     - ``column_scale``: a coordinate with less than a tenth of the noise of most other coordinates.
-      This is no fault if the scales are in proportion to different sensitivities. Then leave the
+      This is not a fault if the scales are in proportion to different sensitivities. Then leave the
       check out with ``skip=("column_scale",)``;
     - ``grid``: large noise values that repeat, as in the float32 Laplace noise of torch;
     - ``range``: noise with a largest possible absolute value, if enough draws come near it. For

@@ -1,8 +1,9 @@
-"""Outputs of a noise layer from several calls, and tests valid for every distribution of noise.
+"""Outputs of a noisy mechanism from several calls, and tests valid for every distribution of noise.
 
 The tests use ranks, with ties broken at random. The ranks of independent, identically distributed
 draws are a uniformly random permutation, for discrete distributions too. The p-values are computed
-from the normal distribution. The statistics have lighter tails, so the p-values are not too small.
+from the normal distribution. The statistics have lighter tails than the normal distribution, so the
+p-values are not too small.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NUMBERS_PER_CALL = 2**20
 _MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
 MIN_INSPECTED_DRAWS = 200
 _COMPARISON_DRAWS = 2**14
-"""Largest number of draws at other inputs and in the other mode, which are only compared."""
+"""Largest number of draws in a call at another input or in the other mode (train or eval)."""
 
 Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
@@ -341,7 +342,7 @@ class Layer:
 
 
 def _noiseless_output(mechanism: Any, x: Any) -> Any:
-    """Return the vector to which a native mechanism adds its noise, or x for others."""
+    """Return the vector to which a native mechanism adds its noise. For others, return x."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x
     from .. import _core
@@ -369,7 +370,7 @@ def collect_outputs(
     """Call a mechanism as often as the checks of its noise require, and return all outputs.
 
     The mechanism is called at x, at other inputs, and after a switch between train and eval mode.
-    Checks with a name in `skip` need no outputs.
+    Calls that only the checks named in `skip` need are left out.
     """
     point = x if is_tensor(x) else as_finite_array("x", x)
     if as_finite_array("x", x).size == 0:

@@ -1,8 +1,8 @@
 """Privacy losses and divergences of all pairs of rows of a table of probabilities.
 
 The table may be any object that returns the logarithms of a block of rows. Pairs are compared in
-tiles. Each tile compares a block of rows with rows of the same block or of later blocks, in both
-directions. The losses of all pairs are never in memory at the same time.
+tiles. Each tile compares a block of rows with rows of the same block or of later blocks. Each pair
+of rows is compared in both orders. The losses of all pairs are never in memory at the same time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAX_CACHED_ENTRIES: Final = 2**21
 """Largest number of table entries whose logarithms are kept: 16 MiB."""
 
 _ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
-"""Largest distance of a row's sum from 1, as {is single precision: distance}."""
+"""Largest allowed difference of a row's sum from 1, for float64 (False) and float32 (True)."""
 
 _SYMMETRY_TOLERANCE: Final = 1e-9
 """Relative difference of two distances that rounding can explain."""
@@ -54,25 +54,25 @@ _LOGARITHM_SLACK: Final = 1e-9
 """Relative error of logarithms that is larger than all their rounding errors."""
 
 _MAX_QUOTIENT_BITS: Final = 1000
-"""Difference in bits up to which the quotient of two whole numbers is a normal double."""
+"""Largest difference in bits of two whole numbers whose quotient certainly fits in float64."""
 
 _UNDERFLOW_PROBABILITY: Final = 1e-300
-"""A positive probability below this suggests that others may have underflowed to zero."""
+"""A positive probability below this suggests that other probabilities underflowed to 0."""
 
 _LARGEST_EXPONENT: Final = 700.0
-"""e to this power, times the smallest positive number, is still a float64."""
+"""Largest exponent for which this module computes e to the power of the exponent."""
 
 _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
-"""Rows of a block, about a sixteenth of the table: pairs within a block are computed twice."""
+"""Limits of a block's number of rows. Pairs in a block are computed twice, so blocks are small."""
 
 _MAX_READ_LOGARITHMS: Final = 2**20
-"""Logarithms that are computed in one step: 8 MiB."""
+"""Largest number of logarithms that are computed in one step, which needs 8 MiB."""
 
 _MAX_TILE_PAIRS: Final = 2**18
 """Largest number of pairs in a tile."""
 
 _TIMED_SECONDS: Final = 2.0
-"""Time after which the duration of the rest is forecast; at the latest after one block."""
+"""After this time, or after one block if that is earlier, the remaining duration is forecast."""
 
 
 class Neighbours:
@@ -174,7 +174,7 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
 def _neighbours_from_relation(pair_relation: Any) -> Neighbours:
     """Convert a relation of `dpcore.pairs` to a relation on row numbers.
 
-    A row number is an input with one entry.
+    Each row number counts as an input with one entry.
     """
     pair_relation = neighbour_of(pair_relation)
     name = f"{neighbour_python_call(pair_relation)} on the numbers of rows"
@@ -590,7 +590,7 @@ class Tally:
 
 
 class _Tile(NamedTuple):
-    """Two ranges of rows that are compared, with the distances and neighbours of their pairs."""
+    """Two ranges of rows that are compared, and the distances and neighbours among their pairs."""
 
     rows: tuple[int, int]
     others: tuple[int, int]
@@ -692,7 +692,7 @@ class Comparison:
     def _recompute_overflowed_divergences(
         self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
     ) -> None:
-        """Compute divergences again from logarithms for pairs for which e^power overflows."""
+        """Compute the divergences of the pairs for which e^power overflows, from logarithms."""
         rows = self.table.log_rows(*tile.rows)
         others = self.table.log_rows(*tile.others)
         losses = np.empty(tile.shape), np.empty(tile.shape)
@@ -725,7 +725,7 @@ class Comparison:
         return worst
 
     def _read_tiles(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
-        """Yield all tiles that contain neighbours, and the results of `read` for their rows."""
+        """Yield pairs of row ranges that contain neighbours, and the results of `read` for both."""
         table = self.table
         # This reads and checks the whole of a small table.
         table.log_rows(0, 1)

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
-"""In nats, for float64 and for float32. The rounding of float32 alone is 1.2e-7."""
+"""Default tolerance in nats, for float64 (False) and float32 (True). float32 rounds by up to
+1.2e-7."""
 
 _LOSS_TOLERANCE: Final = 1e-6
-"""Largest relative difference between a loss that an object states and its own logarithms."""
+"""Largest relative difference between a loss that an object states and the loss from its
+logarithms."""
 
 _UNDERFLOW_DOUBT: Final = (
     "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
@@ -288,9 +290,8 @@ def audit_table(
 
     Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair (x, x') is the
     largest ln P(y|x) / P(y|x') over the outputs y. Epsilon is the largest loss of two neighbours.
-    If distances are given, each loss is divided by the distance of x and x'. All pairs of
-    neighbours are compared, in both directions. The result is exact: no value is sampled or
-    estimated.
+    If distances are given, each loss is divided by the distance of x and x'. All ordered pairs of
+    neighbours are compared. The result is exact: no value is sampled or estimated.
 
     Args:
         table: probabilities, shape `(inputs, outputs)`, in one of these forms:

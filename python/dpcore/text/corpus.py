@@ -27,7 +27,7 @@ SPLITS: Final = ("train", "valid", "test")
 """Names of the parts: models are fitted on "train", chosen on "valid" and evaluated on "test"."""
 
 Column = npt.NDArray[Any]
-"""One value per text: int64 or strings, for attributes also float64; read-only."""
+"""Read-only array with one value per text: int64 or strings, for attributes also float64."""
 
 Tokeniser = Callable[[str], Sequence[str]]
 Ids = npt.NDArray[np.int64]
@@ -353,8 +353,9 @@ def part_names(
 ) -> list[str]:
     """Choose a part ("train", "valid" or "test") at random for each text, and return the parts.
 
-    `shares` are the shares of the texts in train, valid and test. Equal texts are in the same part.
-    `column` has one value per text. Texts with the same value in `column` are in the same part.
+    `shares` has three numbers: the shares of the texts for train, valid and test. Equal texts are
+    in the same part. `column` has one value per text. Texts with the same value in `column` are in
+    the same part.
     """
     group = _number_components(texts, column)
     sizes = np.bincount(group)
@@ -381,7 +382,7 @@ def part_names(
 
 
 def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
-    """Return, for each text, the number of its set; equal texts and texts of a group share one."""
+    """Return a set number per text; equal texts and texts of one group get the same number."""
     number: dict[str, int] = {}
     alike = np.array([number.setdefault(fold_case_and_blanks(text), len(number)) for text in texts])
     if column is None:
@@ -446,8 +447,8 @@ class Vocabulary(Shown):
 
     The numbers start at 0. The names in `reserved` (by default only "<pad>") have the first
     numbers. If `unknown` is "token", the name "<unk>" has the next number. The words have the
-    numbers after these names. A torch embedding needs `len(vocabulary)` rows. If a word in a text
-    is spelt like a reserved name, the word gets the number of this name. With the default tokeniser
+    following numbers. A torch embedding needs `len(vocabulary)` rows. If a word in a text is spelt
+    like a reserved name, the word gets the number of this name. With the default tokeniser
     `words_of`, no word is spelt like "<pad>", because words have only letters, digits and
     apostrophes.
 
@@ -549,7 +550,7 @@ class Vocabulary(Shown):
         return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
 
     def __len__(self) -> int:
-        """Return the number of words and reserved names, with "<unk>" if it has a number."""
+        """Return the number of words and reserved names, plus 1 if "<unk>" has a number."""
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:

@@ -33,7 +33,7 @@ class FigureTable(Result):
     __slots__ = ()
 
     _ROW_NAME: ClassVar[str] = "{}"
-    """Format of the name of a row in the report, from its first cells."""
+    """Format string that makes the name of a row from the first entries of the row."""
     _LEFT: ClassVar[tuple[int, ...]] = (0,)
     """Columns of the printed table that are left-aligned."""
 

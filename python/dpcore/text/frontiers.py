@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RADIUS_QUANTILE: Final = 0.25
-"""Quantile of the distances of public rows from their mean. The quantile is the radius at which
-vectors are clipped. On SNIPS, quantiles from .1 to .5 give the same utility within .02; larger
+"""Level of a quantile of the distances of public vectors from their mean. Longer distances are
+clipped to this quantile. On SNIPS, quantiles from .1 to .5 give the same utility within .02; larger
 quantiles give a lower utility."""
 
 _TEXTS_PER_UPDATE: Final = 256
@@ -44,7 +44,7 @@ torch."""
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record, word="FrontierCell"):
-    """Utility and disclosure of private vectors, measured for one epsilon and number of dimensions.
+    """Utility and disclosure of private vectors for one epsilon and one number of dimensions.
 
     The vectors are computed from texts. Each vector is released with noise.
 
@@ -59,9 +59,9 @@ class FrontierCell(Record, word="FrontierCell"):
         utility: result of predicting the main label from the vectors of the test texts.
         attack: result of inferring the private attribute from the vectors of the test texts. None
             if `frontier` was called without a private attribute.
-        worst_loss: exact privacy loss between the two texts of the corpus whose vectors are
-            farthest apart. This loss is the smallest epsilon that holds for these two texts at the
-            claimed delta. The value is inf for vectors without noise.
+        worst_loss: exact privacy loss between the two texts of the corpus whose vectors have the
+            largest distance. This loss is the smallest epsilon that holds for these two texts at
+            the claimed delta. The value is inf for vectors without noise.
         signal: sum of squares of the vectors before noise is added, divided by the expected sum of
             squares of the noisy vectors. The value is 1 for vectors without noise.
     """
@@ -77,7 +77,7 @@ class FrontierCell(Record, word="FrontierCell"):
 
     @property
     def attack_score(self) -> Measured | None:
-        """Score of the attack on the private attribute, with its interval; None without attack.
+        """Score of the attack on the private attribute, with its interval, or None without attack.
 
         The score depends on the values of the attribute:
 
@@ -124,7 +124,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         delta: delta of every claimed (epsilon, delta).
         confidence: confidence of each interval and of each certified bound separately.
         seed: seed with which `frontier` gives the same result again.
-        partial: True if Ctrl-C stopped the run before all cells were measured.
+        partial: True if Ctrl-C stopped the run before all measurements were done.
         seconds: run time in seconds. A comparison of two Frontier objects with == ignores this
             number.
     """
@@ -182,7 +182,7 @@ class Frontier(figure_tables.FigureTable, word="dpcore.text.frontier/2"):
         return f"Private vectors of {' + '.join(map('{:,}'.format, self.sizes))} texts, {end}"
 
     def __repr__(self) -> str:
-        """Return one line with the number of cells, the number of test texts and the seed."""
+        """Return one line with the number of results, the number of test texts and the seed."""
         tested = f"{self.sizes[2]:,} test texts"
         return f"<Frontier of {len(self.cells)} cells, {tested}, seed={self.seed}>"
 
@@ -273,8 +273,8 @@ def frontier(
     """Measure the utility and the disclosure of private vectors, or of rewritten texts.
 
     An encoder is a function from texts to vectors. For an encoder, `frontier` computes the vector
-    of every text once. The public rows are the vectors of the public texts. For each number of
-    dimensions, `frontier` does the following:
+    of every text once. The argument `public` has public texts, and their vectors are called public
+    rows. For each number of dimensions, `frontier` does the following:
 
     - It projects the vectors on principal directions of the public rows, or on random directions.
     - It subtracts the mean of the public rows from each vector.
@@ -305,10 +305,11 @@ def frontier(
             rewriter; or a list or dictionary of rewriters. These objects are rewriters:
 
             - a `Rewriter`;
-            - in a list or dictionary, also a function that a `Rewriter` accepts;
-            - a word mechanism;
+            - a function that a `Rewriter` accepts (only in a list or dictionary);
+            - a word mechanism, which replaces words at random;
             - an `ADePTModel`;
-            - a redaction policy without levels, or `redaction.policy_mechanism(policy, level)`.
+            - a redaction policy that does not use a level, or
+              `redaction.policy_mechanism(policy, level)`.
 
             Every rewriter has its own claimed epsilon. Therefore `epsilons`, `dims`, `directions`,
             `delta` and `noise` are not allowed with rewriters.
@@ -357,15 +358,15 @@ def frontier(
         Ctrl-C raises KeyboardInterrupt.
 
     Raises:
-        ModuleNotFoundError: if scikit-learn is missing, or if torch is missing and `encoder` is an
-            encoder or `public` has texts.
+        ModuleNotFoundError: if scikit-learn is missing. Also if torch is missing, and `encoder` is
+            an encoder or `public` has texts.
         TypeError: if an argument has a wrong type.
         ValueError: for one of these reasons:
 
             - an argument for encoders is given with rewriters, or an argument for rewriters is
               given with an encoder;
             - `epsilons` or `dims` are not ascending, or a value is out of range;
-            - the corpus lacks train, valid or test, the labels, or the attribute;
+            - the corpus lacks the labels, the attribute, or one of the parts train, valid and test;
             - a public text is also in the corpus;
             - the encoder is random, or the vector of a text depends on the texts with which it is
               encoded in one batch.
@@ -432,7 +433,7 @@ def _measure_clean_noisy_cells(
     study: Study, vectors: dict[str, Any], transform_chains: Sequence[Any],
     epsilons: Sequence[float], noise: tuple[str, float], seed: int, bar: Progress,
 ) -> Iterator[FrontierCell]:  # fmt: skip
-    """Yield the cells for each number of dimensions: without noise, then for each epsilon."""
+    """Yield the results for each number of dimensions: without noise, then per epsilon."""
     from ..torch import PrivateEncoder
 
     kind, delta = noise
@@ -486,8 +487,8 @@ def measure_release(
         private: a `PrivateEncoder` of the texts.
         seeds: three seeds, for the noise, for the classifiers, and for the attackers.
         farthest: cache that this function fills. The cache is a dictionary. A key is the kind of
-            noise, and its value has the vectors (without noise) of the two texts that are farthest
-            apart. These two texts do not depend on epsilon. Therefore calls that differ only in
+            noise, and its value has the vectors (without noise) of the two texts with the largest
+            distance. These two texts do not depend on epsilon. Therefore calls that differ only in
             epsilon can use the same dictionary.
         noisy: True adds noise. False measures the vectors without noise.
 
@@ -550,7 +551,7 @@ def _encode_corpus_and_public(
         encoder: function from texts to vectors.
         corpus: the private texts.
         public: public texts, or their vectors.
-        most: list with one entry: the largest number of dimensions, or None for all dimensions. The
+        most: list with one entry: the largest number of dimensions. None means all dimensions. The
             function checks this number before it encodes texts.
         bar: progress bar, which shows how long the encoding will take.
     """
@@ -608,7 +609,7 @@ def _format_cell_as_table_row(cell: FrontierCell) -> tuple[str, ...]:
 
 
 def _draw_frontier(report: Frontier, ax: Any) -> Figure:
-    """Plot the utility, the score of the attack (if any) and the worst loss against epsilon."""
+    """Plot against epsilon the utility, the attack score (if any) and the largest loss."""
     with_attack = report.attribute is not None
     picture = drawing.replace_axes(ax, drawing.scale_figure_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()

@@ -1,4 +1,4 @@
-"""Ranks of the original text of an output among candidate texts, by an attacker's scores."""
+"""Attacks that score candidate texts, to find the original text of each output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..records import Floats, Ints, Record
 from ..suggestions import explain_argument_errors
 
 _MAX_SCORES: Final = 2**23
-"""Number of scores in memory at once, 8 bytes each."""
+"""Largest number of scores in memory, 8 bytes each."""
 
 Score = Callable[[Ints], Floats]
 """Function from row numbers of outputs to scores, of shape `(outputs, different candidates)`."""
@@ -85,7 +85,7 @@ class LinkedOutputs(Record, word="LinkedOutputs"):
 
     @property
     def right(self) -> int:
-        """Rounded sum of `shares`: the number of outputs that the attacker links correctly."""
+        """Number of outputs that the attacker links correctly: the sum of `shares`, rounded."""
         return round(float(self.shares.sum()))
 
     @property
@@ -134,11 +134,12 @@ def share_interval(
     and Pearson. If several candidates have the highest score, the attacker draws one of them. Then
     `right` is a sum of independent numbers in [0, 1]. The probability that such a sum reaches a
     given whole number is at most e = 2.718... times the probability for a binomial variable with
-    the same mean. Therefore the function rounds the sum outwards, and divides the error probability
-    of each end by e.
+    the same mean. Therefore the function rounds the sum down for the lower end and up for the upper
+    end, and divides the error probability of each end by e.
 
     Args:
-        right: sum over the outputs of the probability that the attacker names the original text.
+        right: sum, over all outputs, of the probabilities that the attacker names the original
+            text.
         outputs: number of outputs.
         confidence: coverage of the interval.
         has_parts: True if at least one of these probabilities is neither 0 nor 1.
@@ -161,7 +162,7 @@ def share_interval(
 
 
 def list_first_rows(keys: Sequence[Hashable]) -> tuple[list[int], Ints]:
-    """Return the position where each different key first occurs, and the number of each key.
+    """Number the different keys, and return their first positions and a number per position.
 
     The different keys are numbered from 0, in the order in which they first occur. The result is a
     pair. The first entry has, for each number, the position in `keys` where its key first occurs.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LinkageMethod = Literal["likelihood", "encoding", "words", "places", "kept_places", "bag"]
 _ROUNDING: Final = 1e-5
-"""Largest rounding error of an entry, relative to the largest clean entry."""
+"""Largest rounding error of an entry, relative to the largest entry without noise."""
 _LAWS: Final = (Laplace, Gaussian, L2Laplace, DPTextNoise)
 
 
@@ -66,7 +66,7 @@ class DocumentLinkage(Result, word="dpcore.text.linkage/1"):
             raise errors.invalid("linkages", "of as many outputs each", self.linkages)
 
     def __getitem__(self, by: str) -> LinkedOutputs:
-        """Return the ranks and shares of one method."""
+        """Return the result of one method."""
         names = [linked.by for linked in self.linkages]
         return self.linkages[names.index(errors.choice("by", by, names))]
 
@@ -119,8 +119,8 @@ def link(
     method gives each candidate a score. The attacker names the candidate with the highest score. If
     several candidates have the highest score, the attacker draws one of them. The output then
     counts as correct with the probability that the original is drawn. Equal candidates count as the
-    same answer. If there are several methods, the result has the numbers of all methods, because
-    the best number alone would be too high.
+    same answer. If there are several methods, the result shows all of them, because the best of
+    several shares is too optimistic.
 
     Args:
         mechanism: the mechanism that made the outputs, or None if the mechanism is not known. The

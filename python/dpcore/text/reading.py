@@ -31,15 +31,15 @@ from .corpus import Corpus
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 """Pattern of a number. A string with a leading zero is a code, not a number."""
 _MAX_EXACT_INTEGER: Final = 2.0**53
-"""Size up to which every whole number has an exact float."""
+"""Every whole number up to this size has an exact float."""
 _TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
 SUFFIXES: Final = {end: kind for end, kind in FILE_KINDS.items() if kind in _TABLE_KINDS}
-"""Endings of file names, and the kind of table for each."""
+"""Mapping from the ending of a file name to the kind of table."""
 _SPLIT_NAMES: Final = {
     "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
     "test": "test",
 }  # fmt: skip
-"""Names of files and folders, and the part of a split for each."""
+"""Mapping from the name of a file or folder to a part of a split."""
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 """Type of the entries of `KINDS`."""
 _COLUMN_ARGUMENTS: Final = "text, label, attributes and group"
@@ -225,8 +225,8 @@ def corpus_from_rows(
 class Layout:
     """The columns of a table that contain the texts, labels, attributes and groups.
 
-    A column is a name in the header of the table. If the file has no header, a column is a position
-    from 0.
+    A column is given by its name in the header of the table. If the file has no header, a column is
+    given by its position from 0.
 
     Args:
         text: column of the texts. None means the column "text".
@@ -290,7 +290,7 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
 def rows_of_cells(
     name: str, layout: Layout, rows: Sequence[tuple[str, Mapping[Any, Any]]]
 ) -> Iterator[Row]:
-    """Yield each row of a table as a `Row` with text, label, attributes and group, from the cells.
+    """Yield a `Row` with text, label, attributes and group for each row of a table.
 
     Args:
         name: name of the table in error messages.
@@ -473,13 +473,14 @@ def read(
             derives the kind from the name of the file, and states the kind in the field `origin` of
             the result. To read public corpora by name, use
             `dpcore.experiments.corpora.read_corpus`.
-        text: for tables, the column of the texts. A column is a name in the header. If the file has
-            no header, a column is a position from 0. None means the column "text".
+        text: for tables, the column of the texts. A column is given by its name in the header. If
+            the file has no header, a column is given by its position from 0. None means the column
+            "text".
         label: for tables, the column of the labels. None means the column "label", if it exists.
         attributes: for tables, a list of the columns of the private attributes.
         group: for tables, the column of the groups, such as authors. `dpcore.text.split` keeps the
             texts of a group in the same part.
-        missing: what to do with rows that have an empty cell in one of the columns above. "error"
+        missing: what to do with rows that have an empty cell in one of these columns. "error"
             raises an error. "drop" leaves out these rows, and the field `dropped` of the result
             counts them.
 

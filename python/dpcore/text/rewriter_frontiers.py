@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ORIGINALS: Final = "not rewritten"
-"""Name of the row of the original texts."""
+"""Name of the row with results of the original texts."""
 _TEXTS_PER_CALL: Final = 256
 _MAX_FEATURES: Final = 100_000
 """Largest number of n-grams in an attacker. The attacker uses the most frequent n-grams."""
@@ -207,7 +207,7 @@ def _draw_intervals(panel: Any, figures: Sequence[Any], heights: Any) -> None:
 
 
 class _RewriterSource(NamedTuple):
-    """A rewriter as the user passed it, its function, its claim, and its linkage method."""
+    """A rewriter as the user passed it, its function, its claim, and its method of `link`."""
 
     passed: Any
     rewriter: Rewriter
@@ -258,7 +258,7 @@ def _name_rewriter(value: Any) -> str:
 
 
 def _read_source(name: str, value: Any) -> _RewriterSource:
-    """Return a rewriter with its claim, and with the linkage method that knows its mechanism."""
+    """Return a rewriter with its claim, and the method of `link` that knows its mechanism."""
     if isinstance(value, (PolicyMechanism, FrozenPolicy)):
         policy: Any = value.policy if isinstance(value, PolicyMechanism) else value
         level = value.level if isinstance(value, PolicyMechanism) else None
@@ -361,7 +361,8 @@ class _RewrittenTexts:
         study: the original texts, the main label and the private attribute.
         rewrites: one rewritten text for each original text, in the same order.
         seed: seed of the attacks.
-        settings: public language model, encoder for similarities, and linkage methods.
+        settings: public language model, encoder for similarities, and methods of
+            `dpcore.text.link`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Prediction of labels and inference of attributes from released rows, for `frontier`."""
+"""Prediction of labels and inference of attributes from released vectors, for `frontier`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Study:
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
-    """Return the three classifiers that predict the main label; validation chooses one."""
+    """Return three classifiers of the main label, from which validation chooses one."""
     linear, neighbours, pipeline, scaling, ensemble = (
         require_module(f"sklearn.{name}", "frontier")
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")

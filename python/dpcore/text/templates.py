@@ -27,7 +27,7 @@ _BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
 _ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
 
 CLEAR: Final = 0.92
-"""Probability that the topic of a text is its label, and that a phrase fits its attribute."""
+"""Probability that the topic of a text fits its label, and that a phrase fits its attribute."""
 PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
 """Names of invented people. The texts name the first person most often."""
 _PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)

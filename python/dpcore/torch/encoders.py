@@ -49,11 +49,11 @@ _ENCODER_KINDS: Final = (
 
 _PROBE_CALLS: Final = 8
 _COPIES_PER_CALL: Final = 8
-"""Number of calls, and of copies per call, on which a deterministic encoder must agree."""
+"""Number of calls in a test for randomness, and number of copies of the text in each call."""
 _MAX_CALL_CHARACTERS: Final = 2**17
-"""Largest number of characters of a call; longer texts are copied less often."""
+"""Largest number of characters in a call; a long text is copied less often."""
 _MISS_PROBABILITY: Final = 0.05
-"""Probability that an event with the stated frequency would have been missed."""
+"""Probability that the test sees no difference, for the frequency that the report states."""
 
 
 class ModelAttributes:
@@ -92,14 +92,15 @@ class Encoder:
     transform: Any = None
     tokenizer: Any = None
     _longest_name = "longest"
-    """Name of the model's attribute with the largest number of tokens that it reads."""
+    """Name of the attribute of the model with the largest number of tokens that it reads."""
 
     def __init__(self, model: Any) -> None:
         self.model, self._function = model, TextFunction(model)
         self.width: int | None = None
         self.dtype: Any = None
         self.array_dtype = torch.float64
-        """Dtype for integers, lists and wider arrays; tensors of floats keep their dtype."""
+        """Dtype to which integers, and lists or arrays of wider floats, are converted. Tensors of
+        floats keep their dtype."""
 
     @property
     def kind(self) -> str:
@@ -108,7 +109,7 @@ class Encoder:
 
     @property
     def zeroed(self) -> int:
-        """Number of vectors so far that the transform of this encoder replaced by zeros."""
+        """Number of vectors that the transform of this encoder has replaced by zeros until now."""
         return zeroed_rows(self.transform)
 
     @property
@@ -209,7 +210,7 @@ class Encoder:
         return self._function(texts)
 
     def _float_tensor_from(self, answer: Any) -> Any:
-        """Convert the encoder's output to a tensor of floats, detached from its graph."""
+        """Convert the output of the encoder to a tensor of floats without gradients."""
         if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
             raise mistyped(self._vectors_of_encoder, requirement, answer)
@@ -397,7 +398,7 @@ class Randomness(Shown):
     mean: Any
 
     def __str__(self) -> str:
-        """Return one line for a report: how frequent differences can be that no call showed."""
+        """Return a line for a report: how frequent differences may be that the test did not see."""
         counts = self.rows, self.calls
         row, call = (100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / count)) for count in counts)
         return (
@@ -521,7 +522,7 @@ def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
 
 
 def _encode_probe_with_error_note(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
-    """Encode probe texts; an error of the encoder gets a note on the texts and on `probe=`."""
+    """Encode texts of a test; if the encoder fails, add a note on these texts to the error."""
     try:
         return tensor_to_array(encoder(texts))
     except Exception as error:

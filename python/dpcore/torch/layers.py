@@ -232,8 +232,8 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 def draw_l2_laplace(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw rows of noise. Each row s has a density proportional to ``exp(-norm2(s))``.
 
-    Here norm2 is the L2 norm. The direction of a row is the direction of a normal vector. The L2
-    norm of a row with `dim` entries has the distribution Gamma(dim, 1).
+    Here norm2 is the L2 norm. The direction of a row is the direction of a vector with independent
+    normal entries. The L2 norm of a row with `dim` entries has the distribution Gamma(dim, 1).
 
     Args:
         shape: shape of the tensor. The last dimension is the number of entries of a row.
@@ -302,7 +302,7 @@ class LearntScale(torch.nn.Module):
     """
 
     keeps_float64: ClassVar[bool] = True
-    """True: the dtype of its parameter is not the dtype of a containing module."""
+    """True: the parameter stays float64, even if a module around this module has another dtype."""
 
     def __init__(self, epsilon: float, numbers: tuple[float, ...]) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ class LearntScale(torch.nn.Module):
         return super()._apply(lambda tensor: move_float64(tensor, fn), recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Save epsilon under its name in the noise layer."""
+        """Save epsilon under the name that it has in the noise layer."""
         super()._save_to_state_dict(destination, prefix.removesuffix("scaling."), keep_vars)
 
 
@@ -361,11 +361,11 @@ class NoiseLayer(torch.nn.Module):
     module, but stays float64. If `epsilon` is at least the cap, 0 replaces any gradient that would
     raise `epsilon`.
 
-    A compiled layer (``torch.compile``) draws noise of the same distribution, but the same seed
-    gives different numbers. If a learnt epsilon is out of range, a compiled layer returns NaN and
-    raises no error. With ``torch.func.vmap``, use ``randomness="different"`` to draw separate noise
-    for each row. With activation checkpointing (``torch.utils.checkpoint``), do not pass a
-    `generator`, because the second run of the layer would then draw different noise.
+    A compiled layer (``torch.compile``) draws noise of the same distribution, but a seed gives
+    other numbers than without compilation. If a learnt epsilon is out of range, a compiled layer
+    returns NaN and raises no error. With ``torch.func.vmap``, use ``randomness="different"`` to
+    draw separate noise for each row. With activation checkpointing (``torch.utils.checkpoint``), do
+    not pass a `generator`, because the second run of the layer would then draw different noise.
 
     Args:
         scale: scale of the noise, in the units of x, in (0, 1e300]. Instead of `scale`, you can
@@ -387,10 +387,10 @@ class NoiseLayer(torch.nn.Module):
     """Name of the parameter of the noise."""
 
     _norm: ClassVar[Norm] = "l1"
-    """Norm that measures the loss of two vectors."""
+    """Norm of the distance from which the loss of two vectors is computed."""
 
     keeps_float64: ClassVar[bool] = True
-    """True: the dtype of its own parameters is not the dtype of a containing module."""
+    """True: the parameters stay float64, even if a module around this layer has another dtype."""
 
     faulty: str = ""
     """Fault of the noise in one sentence; empty for correct noise."""

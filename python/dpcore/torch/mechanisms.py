@@ -24,7 +24,7 @@ from .layers import NoiseLayer
 _MAX_REMEMBERED_TEXTS: Final = 10_000
 """Largest number of texts whose vectors are stored."""
 _DEFAULT_FORWARD_TRIALS: Final = 4_000
-"""Default number of trials if every output needs a forward pass."""
+"""Default number of outputs per input in an audit, if every output needs a forward pass."""
 
 
 class _TextMemory(NamedTuple):
@@ -39,9 +39,9 @@ class _TextMemory(NamedTuple):
 class EncoderMechanism:
     """Mechanism from a text to noisy vectors: a function `(text, size, rng) -> outputs`.
 
-    The function `mechanism` creates such an object. The text is encoded only once, in a batch with
-    no other text, and the noise is drawn `size` times. However, a random encoder encodes the text
-    again for every output.
+    The function `mechanism` creates such an object. The text is encoded only once, in a batch
+    without other texts, and the noise is drawn `size` times. However, a random encoder encodes the
+    text again for every output.
 
     Before the first output for a text, the object makes two tests. In the first test, the text is
     encoded 64 times, to see whether the encoder is random. In the second test, the text is encoded
@@ -66,7 +66,7 @@ class EncoderMechanism:
 
     thread_safe = False
     encodes_once = True
-    """True: encoding takes place only once per text, not in each call."""
+    """True: a text is encoded only once, not in each call."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class EncoderMechanism:
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
-        """Return True if encoder, noise and claim are the same; the audits can then be merged."""
+        """Return True if encoder, noise and claim are equal; audits can then be combined."""
         return isinstance(other, EncoderMechanism) and self._identity() == other._identity()
 
     def __hash__(self) -> int:

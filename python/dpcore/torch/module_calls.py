@@ -27,7 +27,7 @@ _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
 
 _LIVE_CHILD_SEED: Final = 2**32
-"""Seed for a child that runs instead of being replayed; no replay uses this seed."""
+"""Seed for an inner call that runs and does not return its recorded output."""
 Key = Callable[[Any], Any]
 
 

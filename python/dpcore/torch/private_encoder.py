@@ -34,22 +34,22 @@ from .serialization import load_encoder, save_encoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, public_steps, zeroed_rows
 
 _ROWS_PER_BLOCK: Final = 256
-"""Rows that are compared with all others at once; for 11,657 rows, 12 MB of distances."""
+"""Number of rows that are compared with all rows at once; for 11,657 rows, 12 MB of distances."""
 _DISTANCE_SLACK: Final = 1e-4
-"""Relative difference that float32 sums of up to 2^20 terms do not reach (measured: 1e-6)."""
+"""Upper bound on the relative error of float32 sums of up to 2^20 terms (measured: 1e-6)."""
 
 Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """Names of the noises that a `PrivateEncoder` can make."""
 LEAST_SIGNAL: Final = 0.02
-"""Share of signal in a vector's energy below which the vectors are probably not useful. This is a
-rule of thumb without a measurement."""
+"""Smallest share of the signal in the energy of useful vectors. This limit is a rule of thumb, not
+the result of a measurement."""
 _EPSILON_SLACK = 1e-9
-"""Relative slack in the check of a scale, because a rounded scale is not a false claim."""
+"""Relative tolerance in the check of a scale, because a rounded scale is not a false claim."""
 
 
 def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
-    """Return the indices of the two rows that are farthest apart in a tensor.
+    """Return the indices of the two rows that have the largest distance in a tensor.
 
     Args:
         rows: tensor of shape `(size, width)`, with at least two rows.

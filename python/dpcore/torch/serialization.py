@@ -42,10 +42,10 @@ _CODE_SUFFIXES: Final = {
 _FILES_OF_WORDS: Final = {
     "tokenizer.json", "vocab.json", "added_tokens.json", "special_tokens_map.json",
 }  # fmt: skip
-"""Files of an encoder that hold words of texts and not settings."""
+"""Files of an encoder that contain words of texts, not settings."""
 _DOTTED_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _LOADED_PACKAGES: Final = ("sentence_transformers.", "torch.nn.")
-"""Packages whose classes the settings of an encoder may name; its loaders import these classes."""
+"""Packages of classes that a loader may import because the settings of an encoder name them."""
 _ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
 _DIRECTIONS_FILE: Final = "transform.safetensors"
 """File with the arrays of a `Project`."""
@@ -285,7 +285,7 @@ _LOCAL: Final[dict[str, Any]] = {"local_files_only": True, "trust_remote_code": 
 
 
 def _refuse_importable_code_names(value: Any) -> None:
-    """Raise an error if the settings name code that a loader would import."""
+    """Raise an error if the settings name code from other packages, which a loader might import."""
     if isinstance(value, dict):
         if "auto_map" in value:
             raise ValueError("auto_map, which names code")

@@ -122,11 +122,11 @@ class RepeatedCall(torch.nn.Module):
 
     @property
     def partial(self) -> bool:
-        """True if `clean` returns a vector whose size or dtype differs from the row."""
+        """True if the method `clean` changes the size or dtype of the recorded input row."""
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """Return the first 1,024 numbers of a row `x`, to which the call adds noise."""
+        """Return at most the first 1,024 numbers of the row `x` to which the call adds noise."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
@@ -210,7 +210,7 @@ class RepeatedCall(torch.nn.Module):
         return called
 
     def _flatten_by_row(self, tensors: list[Any], size: int) -> Any:
-        """Return the random numbers of the given tensors, with one line for each row."""
+        """Return the numbers of the given tensors as a matrix, with a row for each input row."""
         axis = 0 if self._alone else self.axis
         rows = [
             tensor.movedim(axis, 0).reshape(size, -1)
@@ -501,7 +501,7 @@ def _randomness_cause(call: Call, key: Key, put_back: Callable[[], None]) -> str
 
 
 def _first_varying_stage(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
-    """Find the first stage at which two repetitions of a call have different tensors."""
+    """Find the first entry of `Replay.stages` with tensors that differ in two repetitions."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(list_tensors, both), strict=False))
         if places := tuple(place for place, pair in pairs if not are_equal(*pair)):

@@ -295,7 +295,7 @@ class Project(_FittedTransform):
 
 
 def zeroed_rows(transform: Any) -> int:
-    """Return the number of rows so far that a transform replaced by zeros."""
+    """Return the number of rows that a transform has replaced by zeros until now."""
     return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
@@ -319,7 +319,7 @@ class TransformChain(torch.nn.Sequential):
 
     @property
     def zeroed(self) -> int:
-        """Number of rows so far that a transform of this chain replaced by zeros."""
+        """Number of rows that the transforms of this chain have replaced by zeros until now."""
         return sum(map(zeroed_rows, self))
 
     def __repr__(self) -> str:
@@ -529,7 +529,7 @@ def _as_finite_float64_rows(x: Any) -> Any:
 
 
 def _cast_like(rows: Any, x: Any) -> Any:
-    """Convert rows to the dtype and the device of x."""
+    """Convert rows to the dtype and the device of the tensor x."""
     return rows.to(x.dtype).to(x.device)
 
 

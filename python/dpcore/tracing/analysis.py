@@ -1,4 +1,4 @@
-"""The trace of one draw of the noise: runs of the function on x and x', and the change of noise."""
+"""Trace of one draw of the noise: runs on x and x', and the change of noise between the runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from .returned import (
 )
 
 _MAX_SOLVED_DRAWS: Final = 64
-"""Largest number of draws for which plain runs, one per draw, can find the move."""
+"""Largest number of random values for which ordinary runs, one per value, can find the move (the
+change of the noise)."""
 _MAX_SINGLE_MOVES: Final = 64
 _MOVE_GROUPS: Final = 16
-"""Number of groups: if there are more moves than _MAX_SINGLE_MOVES, they are left out in groups."""
+"""Number of groups of changed values. They are tested in groups if they are more than
+_MAX_SINGLE_MOVES."""
 
 
 @dataclass(slots=True)
@@ -49,15 +51,15 @@ class DrawTrace:
         partings: places in the code at which the runs on x and x' differ.
         untraceable: reason why no privacy loss can be computed. Empty if the loss can be computed.
         unkept: reason why every move changes the outcome of a comparison in the code. Empty if
-            one move keeps all outcomes.
+            some move keeps all outcomes.
         differing: path of the first returned value that differs between the two runs, although it
             contains no noise. None if no value differs.
         checked: True if an ordinary run on x' with the move returned the output of x.
         solved: True if the move was computed from ordinary runs on x', with one run for each random
             value.
         raised: error that the function raised on x' but not on x. None if it raised no error.
-        lost: first use, in the run on x, of a random value that the code did not add to another
-            value before this use. None if no use is of this kind.
+        lost: first use of noise that the code of the run on x reads before it adds the noise to
+            another value. None if the code adds all noise first.
     """
 
     number: int
@@ -172,7 +174,10 @@ def _non_repeating_reason_or_empty(function: TracedFunction, draw: DrawTrace) ->
 
 
 def _changed_step_inputs(first: TracedRun, second: TracedRun) -> str:
-    """Return the reason why declared functions get different inputs in two runs on x, or ""."""
+    """Return the reason why two runs on x pass different inputs to a step, or "".
+
+    A step is a call whose privacy loss is given by a formula.
+    """
     for step, twin in zip(first.steps, second.steps, strict=False):
         first_inputs, inputs = (dict(iterate_leaves(part.inputs)) for part in (step, twin))
         if differing_path(first_inputs, inputs, RUN_TOLERANCE) is not None:
@@ -181,7 +186,10 @@ def _changed_step_inputs(first: TracedRun, second: TracedRun) -> str:
 
 
 def _draws_and_steps_missing_in_second_run(draw: DrawTrace) -> list[RunParting]:
-    """List the random draws and the steps that occur in the run on x but not on x'."""
+    """List draws and steps (calls with a known privacy loss) that only the run on x contains.
+
+    The list also contains the first use of noise that does not occur on x'.
+    """
     first, second = draw.recorded.run, draw.replayed.run  # type: ignore[union-attr]
     missing = []
     for place in range(len(second.draws), len(first.draws)):
@@ -216,7 +224,7 @@ def mark_read_compared_or_returned(draw: DrawTrace) -> Flags:
 
 
 def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
-    """Compute the cheapest change of noise, unless the runs take different branches; check it."""
+    """Compute and check the cheapest change of noise, unless the runs take different branches."""
     assert draw.replayed is not None
     assert draw.table is not None
     draw.differing = differing_path(
@@ -241,7 +249,7 @@ def _find_and_check_move(function: TracedFunction, draw: DrawTrace) -> None:
 
 
 def _find_read_before_noise_is_added(draw: DrawTrace) -> NoiseUse | None:
-    """Return the first place on x at which code reads noise that was not yet added to a value."""
+    """Return the first use on x in which code reads noise that was not yet added to a value."""
     for use in draw.recorded.run.uses:
         if not use.path and use.sense is None and not np.any(use.form[0]):
             return use
@@ -259,7 +267,7 @@ def replay_noise_on_x_prime(function: TracedFunction, draw: DrawTrace, shift: Fl
 
 
 def _move_failure_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> str:
-    """Return the reason why an ordinary run on x' with the move does not give x's output, or ""."""
+    """Return why a run on x' with the change of noise does not give the output of x, or ""."""
     path = _mismatched_output_path(function, draw, draw.move.shift)  # type: ignore[union-attr]
     if path is None:
         return ""
@@ -267,7 +275,7 @@ def _move_failure_reason_or_empty(function: TracedFunction, draw: DrawTrace) -> 
 
 
 def _mismatched_output_path(function: TracedFunction, draw: DrawTrace, shift: Floats) -> str | None:
-    """Return the path at which the output on x' with changed noise differs from x's, or None."""
+    """Return where the output on x' with changed noise differs from the output on x, or None."""
     run = function.make_run("plain", draw.number, reference=draw.recorded.run, move=shift)
     return _compare_with_recorded(function, draw, run)
 
@@ -299,7 +307,7 @@ def has_larger_loss_when_swapped(draw: DrawTrace) -> bool:
 
 
 def _solve_move_by_runs(function: TracedFunction, draw: DrawTrace) -> None:
-    """Compute the move from ordinary runs, if the code reads the noise before it is added."""
+    """Compute the change of noise by ordinary runs, for code that reads noise before adding it."""
     solution = move_and_costs(function, draw)
     if solution is not None:
         draw.move, draw.costs = solution
@@ -315,8 +323,8 @@ def move_and_costs(function: TracedFunction, draw: DrawTrace) -> tuple[NoiseMove
 
     Returns:
         The change (a move), and the privacy cost for each random value. If the costs are larger
-        with x and x' exchanged, the larger costs are returned. None if the outputs are not linear
-        in the noise.
+        with x and x' exchanged, the larger costs are returned. The result is None if the outputs
+        are not linear in the noise, or if the noise has more than 64 random values.
     """
     table, reference = draw.table, draw.recorded.run
     if table is None or not 0 < reference.size <= _MAX_SOLVED_DRAWS:
@@ -369,11 +377,11 @@ def mark_visible_changes(function: TracedFunction, draw: DrawTrace, omitted_shar
     """Mark those changed values of the noise whose change has an effect on the output.
 
     A move changes some random values of the noise on x', so that the run on x' returns the output
-    of x. For each changed value, dpcore runs the traced function on x' again, but with only a part
-    of the change of this value. The change is visible if this run gives a different output. Some
-    changes are only needed because a comparison must have the same outcome on x and x'. Such
-    changes are not marked. If a move changes more than 64 values, dpcore tests these values in 16
-    groups.
+    of x. For each changed value, dpcore runs the traced function on x' again, without the share
+    `omitted_share` of the change of this value. The change is visible if this run gives a different
+    output. Some changes are only needed because a comparison must have the same outcome on x and
+    x'. Such changes are not marked. If a move changes more than 64 values, dpcore tests these
+    values in 16 groups.
 
     Args:
         function: the traced function.
@@ -396,7 +404,7 @@ def mark_visible_changes(function: TracedFunction, draw: DrawTrace, omitted_shar
 
 
 def _mark_read_or_returned(draw: DrawTrace) -> Flags:
-    """Return a mask of the random values that enter a value that is read or returned."""
+    """Return a mask of the random values that are part of a number read or returned."""
     assert draw.move is not None
     kept = np.zeros(draw.move.shift.size, bool)
     for _, use, _ in draw.rows.spans if draw.rows is not None else ():
@@ -454,7 +462,7 @@ def _split_into_limited_group_count(moved: Ints) -> list[Ints]:
 
 
 def find_loss(pure: float, mu: float, delta: float) -> float:
-    """Return the privacy loss at delta: `pure_loss` plus the epsilon of all Gaussian noise."""
+    """Return the privacy loss at delta: `pure` plus the epsilon of Gaussian noise with this mu."""
     if not mu:
         return pure
     if not delta or math.isinf(mu):

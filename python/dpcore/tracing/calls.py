@@ -32,7 +32,7 @@ _CONTRACT_ARGUMENTS: Final = 3
 _ORDINARY_STREAM: Final = 4
 _STRESSED_STREAM: Final = 5
 _STRESSED_DRAW: Final = 2**32 - 2
-"""Numbers that separate the generators of ordinary runs from those of traced runs."""
+"""Parts of seeds: ordinary runs, runs with unusual noise and traced runs use different seeds."""
 
 
 def _find_argument_style(function: Any) -> _Style:
@@ -162,7 +162,7 @@ class TracedFunction:
 
     @contextmanager
     def _watch_global_states(self, run: TracedRun) -> Iterator[None]:
-        """Record if a run draws from the global generators in a way that the trace does not see."""
+        """Record whether a run draws from the global generators in a way that is not traced."""
         state = _read_global_states()
         yield
         if not run.has_own_seed and _have_moved(state):
@@ -199,7 +199,7 @@ class TracedFunction:
         with paths such as "output[0]" as the keys.
 
         Raises:
-            EndlessRun: if the function draws noise far more often than `limit`.
+            EndlessRun: if the function calls random functions more than 10 * `limit` + 1000 times.
         """
         run = self.make_run("plain", _STRESSED_DRAW - number)
         run.stress = np.random.default_rng([self.seed, _STRESSED_STREAM, side, number])

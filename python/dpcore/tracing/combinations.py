@@ -32,7 +32,7 @@ class OutputCombination(Record, word="OutputCombination"):
     terms: tuple[tuple[str, int, float], ...]
 
     cost = 10_000
-    """Assumed nanoseconds per output."""
+    """Assumed computing time per output, in nanoseconds."""
 
     def __call__(self, outputs: Any) -> Floats:
         """Return the combination for each output, shape `(size,)`; NaN if an entry is missing."""

@@ -39,7 +39,8 @@ _FIXED: Final = (
     "random", "uniform", "integers", "permutation", "permuted", "shuffle", "binomial", "poisson",
     "multinomial", "bytes",
 )  # fmt: skip
-"""Draws of a Generator that have no law here: runs with the same noise get the same bits."""
+"""Methods of a Generator whose numbers are not traced as noise. Runs with the same noise get the
+same numbers."""
 
 _LEGACY_FIXED: Final = (
     "random", "random_sample", "ranf", "sample", "rand", "uniform", "randint", "random_integers",
@@ -60,7 +61,7 @@ Hook = Callable[[Callable[[], TracedRun | None]], list[Patch]]
 HOOKS: Final[list[Hook]] = [
     list_torch_patches, list_diffprivlib_patches, list_opendp_patches, list_scipy_patches,
 ]  # fmt: skip
-"""Patches of other packages, listed when a trace begins."""
+"""Functions that list the patches of other packages when a trace begins."""
 
 RUN_HOOKS: Final[list[Callable[[TracedRun], Any]]] = [lambda run: follow_tensors(run, draw_named)]
 """Functions from a run to a context manager, which is entered around the traced call."""
@@ -155,7 +156,11 @@ def choose_index(
 
 
 def _trace_random_choice(run: TracedRun, original: Any, arguments: Any, named: Any) -> Any:
-    """Choose items: as one step if probabilities are given, otherwise as a fixed draw."""
+    """Choose random items.
+
+    If probabilities are given, record the choice as one step with a known privacy loss. Otherwise
+    the choice does not count as noise, and all runs with the same noise get the same items.
+    """
     names = dict(zip(("a", "size", "replace", "p"), arguments, strict=False), **named)
     if names.get("p") is None:
         return run.fix("choice", lambda base: base.choice(*arguments, **named))
@@ -255,7 +260,7 @@ class TracedGenerator(np.random.Generator):
         return super().__reduce__()
 
     def spawn(self, n_children: int) -> Any:
-        """Return a list with `n_children` entries, and every entry is this generator."""
+        """Return a list that contains this generator `n_children` times."""
         return [self] * n_children
 
 
@@ -345,7 +350,7 @@ _add_methods()
 
 
 def _replace_by(draw: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a function from an original random function to its replacement for traces."""
+    """Return a function that takes an original random function and returns its replacement."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:
@@ -438,11 +443,12 @@ def _list_legacy_draw_replacements() -> list[tuple[str, Callable[..., Any]]]:
 
 
 ENTROPY: Final[list[str]] = []
-"""Draws in any thread, possibly made by a run, that were not traced."""
+"""Names of the sources of draws that were not traced, in all threads. A traced run may have made
+these draws."""
 
 
 def _watch_entropy(name: str) -> Callable[[Any], Any]:
-    """Return a function from an original source of randomness to one that records its calls."""
+    """Return a function that takes a source of randomness and returns one that records calls."""
 
     def make(original: Any) -> Any:
         def replacement(*arguments: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Search for faults that need no privacy loss, such as an output without noise.
+"""Search for faults that can be found without a privacy loss, such as an output without noise.
 
 Ordinary runs of the function, without a trace, confirm that an output has no noise, or that the
 noise cancels in a combination of outputs.
@@ -29,7 +29,8 @@ _STRESSED_RUNS: Final = 16
 """Number of runs per input with noise of rare sizes."""
 
 _MAX_DENSE_ROWS: Final = 400
-"""Largest number of values among which singular values find a combination without noise."""
+"""Largest number of values for which a singular value decomposition looks for a combination without
+noise."""
 
 _MAX_MATCHED_ENTRIES: Final = 10_000
 """Largest number of entries of an output that are compared with the values that were read."""
@@ -37,7 +38,7 @@ _MAX_MATCHED_ENTRIES: Final = 10_000
 _MAX_SHOWN_TERMS: Final = 4
 
 Term = tuple[str, int, float]
-"""A path of the output, an entry of it, and a coefficient."""
+"""Name of a returned value, index of an entry of this value, and coefficient of the entry."""
 
 EARLY_KINDS: Final = "data in a noisy value", "data in a law", "control flow"
 """Kinds of findings that also occur in correct code if delta is above 0."""

@@ -1,9 +1,9 @@
 """Traced numbers: a part without noise, plus a sum of coefficients times random values.
 
-A traced number is neither a `float` nor an `ndarray`, because C code reads such objects without
-calling a method. Sums, products with ordinary numbers, and rearrangements give traced numbers.
-Every other use reads the value by a method of the class `NoisyValue`, which records the place in
-the code.
+A traced number is neither a `float` nor an `ndarray`, because C code could then read its value
+without a call of a method. Sums, products with ordinary numbers, and rearrangements give traced
+numbers. Every other use reads the value by a method of the class `NoisyValue`, which records the
+place in the code.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _MIRRORED: Final = {
 """Comparisons with their sides exchanged."""
 
 _MAX_PRODUCT_ENTRIES: Final = 10_000_000
-"""Largest number of entries of a product of a matrix with traced numbers; beyond it, it is a
-reading."""
+"""Largest number of entries of a product of a matrix with traced numbers. In a larger product, the
+code reads the traced numbers."""
 
 _MERGED_TERMS: Final = 256
-"""Number of terms of one number from which terms of the same draw are merged."""
+"""If a number has more terms than this, its terms with the same random value are merged."""
 
 _WIDTH: Final = 2
 """Number of operands of a sum or product."""
@@ -401,7 +401,7 @@ class NoisyValue(np.lib.mixins.NDArrayOperatorsMixin):
         return clip_form(self, min, max)
 
     def round(self, decimals: int = 0) -> Any:
-        """Return this array rounded; the result is traced only if the noise is integer."""
+        """Return this array rounded; the result is traced only if the noise is an integer."""
         whole = self._round_if_noise_int(np.round) if not decimals else None
         return self.read("round").round(decimals) if whole is None else whole
 
@@ -797,4 +797,4 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "ndim": lambda noisy: noisy.ndim,
     "size": lambda noisy, axis=None: noisy.size if axis is None else noisy.shape[axis],
 }
-"""Functions of numpy that keep the form of a traced first argument, by name."""
+"""For names of numpy functions, functions that do the same for a traced first argument."""

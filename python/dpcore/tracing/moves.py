@@ -36,9 +36,9 @@ _ZERO: Final = 1e-12
 """Relative size of a difference, or of a move, that rounding can explain."""
 _WHOLE_TOLERANCE: Final = 1e-9
 _SUPPORT: Final = 1e-9
-"""Size of a move, in scales, above which it is not an error of the program."""
+"""A larger change, in units of the scale, is not a rounding error of the linear program."""
 _TIGHT: Final = 1e-6
-"""Largest slack of a row that the move is taken to meet with equality."""
+"""A condition counts as met with equality if both sides differ by less than this number."""
 
 
 class Owner(NamedTuple):
@@ -310,7 +310,7 @@ def _solve_uncoupled(
 
 
 def _is_broken(residual: Floats, senses: Ints, tolerance: float = 0.0) -> Flags:
-    """Return a mask of the conditions that fail, given right side minus left side."""
+    """Return a mask of the conditions that fail; `residual` is right side minus left side."""
     equal = (senses == 0) & (np.abs(residual) > tolerance)
     more, less = (senses == 1) & (residual > tolerance), (senses == -1) & (residual < -tolerance)
     return np.asarray(equal | more | less)
@@ -373,7 +373,10 @@ def _round_integer_noise_shifts(move: NoiseMove, table: NoiseTable, part: Ints) 
 
 
 def _change_cheapest(weights: Floats, gap: float, table: NoiseTable, part: Ints) -> Floats | None:
-    """Change the cheapest random value of one condition, or return None if integers cannot."""
+    """Change the cheapest random value of a condition, or return None.
+
+    The result is None if this value is an integer but the change is not.
+    """
     units = gap / weights
     costs = np.where(table.is_upwards[part] & (units < 0), _IMPOSSIBLE_COST, 1.0) * np.abs(units)
     best = int(np.argmin(costs))
@@ -386,7 +389,10 @@ def _change_cheapest(weights: Floats, gap: float, table: NoiseTable, part: Ints)
 
 
 def _split_into_independent_parts(matrix: Any, gaussian: Flags) -> list[tuple[Ints, Ints]]:
-    """Split conditions and random values into parts that share no noise, if any is Gaussian."""
+    """Split conditions and random values into parts that share no noise.
+
+    A small problem without Gaussian noise is not split.
+    """
     count, width = matrix.shape
     if not gaussian.any() and count * width <= 10**6:
         return [(np.arange(count), np.arange(width))]
@@ -403,7 +409,10 @@ def _split_into_independent_parts(matrix: Any, gaussian: Flags) -> list[tuple[In
 
 
 def _min_norm_change(block: Floats, aims: Floats, senses: Ints, gaussian: Flags) -> Floats | None:
-    """Return the shortest change of Gaussian noise only, in units of sigma, or None."""
+    """Return the shortest change of only the Gaussian noise, in units of sigma, or None.
+
+    None if a condition is not an equation, or if no change of Gaussian noise meets all conditions.
+    """
     equal = senses == 0
     if not equal.all():
         return None

@@ -46,7 +46,7 @@ class TraceStep(Record, word="TraceStep"):
         place: file, line number and function name of the line.
         law: distribution and parameter of the noise that the line draws, as text. For a call of a
             function that `primitive` declares, the text is the name of this function.
-        loss: privacy loss at delta 0, in nats. The entry is 0 for Gaussian noise.
+        loss: privacy loss at delta 0, in nats. For Gaussian noise, this field is 0.
         mu: parameter mu of Gaussian differential privacy if the line draws Gaussian noise,
             otherwise 0.
         draws: number of random values that the line drew in one run.
@@ -99,8 +99,8 @@ class Trace(Result, word="dpcore.trace/1"):
     """Result of `dpcore.trace`: the privacy loss of each line of a function on one pair x, x'.
 
     The loss is computed for this pair under the assumptions that the report prints. The loss is not
-    certified. The loss is an upper bound for this pair only if the text `covers` begins with "every
-    noise".
+    certified. If the text `covers` does not begin with "every noise", the loss need not be an upper
+    bound for this pair.
 
     Attributes:
         name: name of the function in reports.

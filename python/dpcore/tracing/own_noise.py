@@ -24,7 +24,8 @@ _LAYERS: Final = (
     ("dpcore.torch.layers", "GaussianNoise", "_noise", "normal"),
     ("dpcore.torch.layers", "L2LaplaceNoise", "forward", ""),
 )
-"""Noise layers, which are patched only if they are loaded: place, name, method, law of entries."""
+"""Noise layers: module, class, method, and distribution of the noise. A layer is patched only if
+its module is loaded."""
 
 
 def _wrap_mechanism_sampler(original: Any) -> Any:
@@ -58,7 +59,8 @@ def draw_outputs(
         x: input of the mechanism.
         size: number of outputs.
         sample: function of a seed that draws outputs without a trace.
-        arguments: other positional arguments with which the function `fill_outputs` was called.
+        arguments: other positional arguments of the call that draws the outputs: a generator or
+            seed, and the array to fill.
         named: other keyword arguments of this call.
     """
     x = x if is_noisy_value(x) else np.asarray(x, float)

@@ -13,7 +13,7 @@ _OWN_FOLDER: Final = str(Path(__file__).parent.parent) + os.sep
 _STANDARD_FOLDER: Final = str(Path(os.__file__).parent) + os.sep
 _SKIPPED_PARTS: Final = ("<frozen", f"{os.sep}scipy{os.sep}", f"{os.sep}torch{os.sep}")
 _SKIPPED_FOLDERS: Final = [str(Path(np.__file__).parent) + os.sep]
-"""Files whose lines do not belong to the user."""
+"""Folders whose files do not contain code of the user."""
 
 _IS_SKIPPED: Final[dict[str, bool]] = {}
 _FILE_NAMES: Final[dict[str, str]] = {}

@@ -27,12 +27,13 @@ from .places import Place, find_place
 Array = npt.NDArray[Any]
 Mode = Literal["record", "replay", "plain"]
 EarlyReading = Literal["", "arrays", "all"]
-"""Kinds of factors before which a run reads a number that contains data and noise."""
+"""When a run reads a number with data and noise before the number is multiplied: never, if the
+factor is an array, or always."""
 Kind = Literal["two-sided", "upwards", "gaussian"]
 
 _MIN_DRAW_LIMIT: Final = 1_000
 _DRAW_LIMIT_FACTOR: Final = 10
-"""A run on x' may draw this many times as often as the run on x, plus the minimum."""
+"""The run on x' may draw this many times as often as the run on x, plus _MIN_DRAW_LIMIT times."""
 
 _ORDINALS: Final = (
     "", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
@@ -46,7 +47,7 @@ _NO_PLACE: Final = Place("?", 0, "?")
 
 
 class _ThreadState(threading.local):
-    """State of a thread: its run, and whether it now computes the output of a step."""
+    """State of a thread: its run, and whether a call with a known privacy loss is being made."""
 
     run: TracedRun | None = None
     is_inside_step: bool = False
@@ -173,7 +174,7 @@ def activate_run(run: TracedRun | None) -> Iterator[None]:
 
 @contextmanager
 def _pause_trace() -> Iterator[None]:
-    """Within a block, let a step draw as without a trace."""
+    """Draw without a trace in a `with` block, which makes a call with a known privacy loss."""
     with activate_run(None):
         _ACTIVE.is_inside_step = True
         try:

@@ -13,15 +13,15 @@ from .forms import is_noisy_value
 from .replay import TracedRun
 
 RUN_TOLERANCE: Final = 1e-9
-"""Relative difference of an entry in a plain run that rounding can explain."""
+"""Relative difference of an entry between two runs that rounding can explain."""
 SINGLE_TOLERANCE: Final = 1e-5
-"""The same for single precision."""
+"""Relative difference of an entry in single precision that rounding can explain."""
 SINGLE_SLACK: Final = 2.0**-20
-"""The rounding error of a sum in single precision, relative to its parts."""
+"""Rounding error of a sum in single precision, relative to the absolute values of its terms."""
 CLEAR_TOLERANCE: Final = 1e-12
 """Relative difference of values without noise that rounding can explain."""
 _ROUNDING_SLACK: Final = 1e-13
-"""Rounding error of a sum, relative to its parts; a result near zero is less exact than these."""
+"""Rounding error of a sum, relative to the absolute values of its terms (not to the sum)."""
 
 NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_TYPES: Final = (str, bytes, bool, int, float, complex, type(None))

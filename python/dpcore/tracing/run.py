@@ -35,14 +35,15 @@ from .returned import RUN_TOLERANCE
 
 _MAX_DRAWS: Final = 1_000
 _ABOVE_TOLERANCE: Final = 1e-9
-"""Loss above the claim, relative to it, that rounding can explain."""
+"""Difference of loss and claim, divided by the claim, that rounding can explain."""
 _MIN_ABOVE: Final = 2
 """Number of draws in which the output must show a loss above the claim."""
 _SMALL_SHARE: Final = 1e-3
-"""Share of a move; an output that contains the noisy value changes even with this share."""
+"""Share of a change of noise that is left out in a test. An output that contains the noisy value
+differs even if only this share is left out."""
 _EARLY_READINGS: Final[tuple[EarlyReading, ...]] = ("arrays", "all")
 _MANY_DRAWS: Final = 16
-"""Number of draws that must all show a loss, if small shares of the moves do not show it."""
+"""Number of draws that must all show a loss, if leaving out small shares does not show it."""
 _WARMING_DRAW: Final = 2**32 - 1
 _MAX_SCALES: Final = 3
 
@@ -213,7 +214,11 @@ class _TraceCourse:
         return self._judge_draw_without_checked_move(draw)
 
     def _judge_draw_without_checked_move(self, draw: DrawTrace) -> _SettledOutcome | None:
-        """Return the outcome for a draw without a checked move, such as an output without noise."""
+        """Return the outcome for a draw for which no change of the noise was confirmed.
+
+        An example is a draw with an output without noise. The result is None if a change was
+        confirmed.
+        """
         if draw.checked:
             return None
         suspicion = find_noiseless_output(draw)
@@ -244,7 +249,7 @@ class _TraceCourse:
         return f"no move of the noise keeps the values read at {' and '.join(places[:2])}"
 
     def _judge_error_on_x_prime_only(self, error: Exception) -> _SettledOutcome:
-        """Return the outcome for an error on x' only, after ordinary runs have tested it."""
+        """Return the outcome for an error on x' only; ordinary runs check that it always occurs."""
         text = f"x' raises {type(error).__name__}: {error}"
         for number in range(20):
             try:
@@ -307,9 +312,10 @@ class _TraceCourse:
         """Return True if the outputs show that the loss is above the claim.
 
         A move is the change of the noise on x' after which the run on x' returns the output of x.
-        If a small share of the move already changes the output, then the output contains the noisy
-        value, and two draws are enough. Some outputs change only with the whole move, such as the
-        index of a maximum. Such a change may also occur by chance, so 16 draws must all show it.
+        If the output already differs when a small share of the move is left out, then the output
+        contains the noisy value, and two draws are enough. Some outputs, such as the index of a
+        maximum, may differ only if the whole move is left out. Such a difference may also occur by
+        chance, so 16 draws must all show it.
         """
         shown = 0
         for draw in self.draws:

@@ -1,8 +1,8 @@
 """An audit of one training run by means of canaries, and a process pool for many training runs.
 
-A canary is a record that is made for the audit. Fair coins decide which canaries are put among the
-training records, and the audit guesses from the trained model which ones they are. Each process of
-the pool uses one torch thread and prepares its data and model only once.
+A canary is a record that is made for the audit. Fair coins decide which canaries are added to the
+training records. From the trained model, the audit guesses which canaries were added. Each process
+of the pool uses one torch thread and prepares its data and model only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..suggestions import explain_argument_errors
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
 _INCLUSION_STREAM_KEY: Final = 0x636F696E
-"""Key that gives the coins of inclusion other random numbers than the coins that decide ties."""
+"""Key of the coins that include canaries. The coins that decide ties have another key."""
 _NO_PROOF_REMARK: Final = (
     "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
     "recipe without noise, for comparison"
@@ -355,7 +355,7 @@ def _call_and_check_losses(loss_function: Any, canaries: Any, many: int) -> npt.
 
 
 def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
-    """Compute the share of pairs in which the included canary scores higher (ties count 1/2)."""
+    """Compute the share of pairs (inside, outside) with a higher score inside; ties count 1/2."""
     if not inside.size or not outside.size:
         return None
     ranked = np.sort(outside)
@@ -376,7 +376,7 @@ def _compare_without_noise(other: OutputsAudit) -> str:
 
 
 def _note_too_few_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
-    """Return a remark if even correct guesses only could not refute the claim."""
+    """Return a remark if the claim could not be refuted even with all guesses correct."""
     requested = rules["guesses"]
     first = (
         requested[0] if isinstance(requested, tuple) and len(requested) == 2 else (many + 1) // 2

@@ -2,8 +2,8 @@
 
 The audit reduces the sum to columns: a small number of linear functions. Under isotropic Gaussian
 noise, the projection on the line between the two sums without noise is a sufficient statistic
-(Dong, Roth and Su, 2022, section 2.3). Other columns detect noise that is not isotropic: for
-example, it is equal in all weights, or one tensor has no noise.
+(Dong, Roth and Su, 2022, section 2.3). Other columns detect noise that is not isotropic, for
+example equal noise in all weights, or one tensor without noise.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ _REFUSED_OPTIMIZERS: Final = ("AdaClip", "Distributed", "FSDP")
 """Parts of names of optimizers that change the clipping norm or draw in another process."""
 
 _BATCH_SUM_TOLERANCE: Final = 1e-3
-"""Relative difference of two sums of one batch that counts as rounding."""
+"""Largest relative difference of two sums of one batch that counts as rounding."""
 
 _MAX_COORDINATE_COLUMNS: Final = 6
-"""Number of coordinates that are columns: those with the largest differences of the two sums."""
+"""Number of coordinates that are columns: those in which the two sums differ most."""
 
 _MAX_TENSOR_COLUMNS: Final = 32
-"""Largest number of tensors with a column: those with the largest parts of the line."""
+"""Largest number of tensors with a column: those in which the two sums differ most."""
 _PILOT_DRAWS: Final = 200
-"""Draws whose mean replaces the clean sum of a function without `clean`."""
+"""Number of draws whose mean replaces the noiseless sum if a step has no `clean`."""
 _DRAWS_PER_RECORD: Final = 8
-"""Draws per record, if the record to leave out is chosen without `clean`."""
+"""Number of draws per record, if the record to leave out is chosen without `clean`."""
 _DRAWS_PER_BLOCK: Final = 256
-"""Draws in a block; if one takes 1 ms, the bar and Ctrl-C are handled four times a second."""
+"""Number of draws in a block. If a draw takes 1 ms, Ctrl-C works four times a second."""
 _CLIP_TOLERANCE: Final = 1e-3
 """Share of clip by which rounding in float32 may increase the distance of the sums."""
 _MIN_CLIP_SHARE: Final = 0.9
-"""Share of clip; if the distance is below it, a note advises a longer gradient."""
+"""If the distance of the sums is below this share of clip, a note advises longer gradients."""
 _PILOT_STREAM_KEY: Final = 0x73746570
 """Key that gives the pilot other random numbers than the audit with the same seed."""
 
@@ -262,7 +262,7 @@ class PreparedBatch:
 
     Args:
         step: the `OpacusStep` whose optimizer clips the gradients and adds noise.
-        held: for each tensor, the gradients of all records, or with ghost clipping the clipped sum.
+        held: for each tensor, the gradients of all records (with ghost clipping, the clipped sum).
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
@@ -332,7 +332,7 @@ def _batch_size(records: Any) -> int:
 
 
 def _require_same_gradients(held: list[Any], again: list[Any]) -> None:
-    """Raise an error if two calls give different gradients, so that the model is random."""
+    """Raise an error if two calls give different gradients: the model is then random."""
     for own, other in zip(held, again, strict=True):
         scale = float(own.abs().max()) if own.numel() else 0.0
         if scale and float((own - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
@@ -382,7 +382,7 @@ Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """A few linear functions (columns) of a sum of gradients minus `origin`.
+    """A few linear functions (columns) of a difference: a sum of gradients minus `origin`.
 
     Args:
         origin: noiseless sum of a batch from which one record was removed, shape `(P,)`.
@@ -404,7 +404,7 @@ class Projections:
         return float(np.linalg.norm(self.line))
 
     def project(self, total: Vector) -> Vector:
-        """Compute all columns of one sum of gradients.
+        """Compute all columns (linear functions) of one sum of gradients.
 
         Args:
             total: a sum of gradients, shape `(P,)`.
@@ -474,10 +474,10 @@ def choose_projections(total: Vector, without: Vector, sizes: Sequence[int]) -> 
 
 
 def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int], ...]:
-    """Choose pairs of coordinates whose difference is a column of the audit.
+    """Choose pairs of coordinates whose difference is a column (linear function) of the audit.
 
-    The coordinates are those of `line`. The pairs are neighbours in `largest`, the maximum with the
-    minimum, and the largest with the one nearest to 0. Equal noise cancels in a difference.
+    The pairs are: successive coordinates in `largest`; the maximum and the minimum of `line`; the
+    first of `largest` and the entry of `line` nearest to 0. Equal noise cancels in a difference.
     """
     extremes = int(line.argmax()), int(line.argmin())
     candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
@@ -526,8 +526,8 @@ def audit_step(
             clipping, this is the Euclidean norm of the vector of all clipping norms.
         left_out: index of the record that x' does not contain. With None, this is the record whose
             removal changes the sum without noise most.
-        trials: number of draws on x, and of draws on x', from which the bound is computed. Before
-            these draws, an eighth of this number (at least 1,024) is drawn to choose an event.
+        trials: number of draws on each input, from which the bound is computed. Before these draws,
+            an eighth of this number (at least 1,024) is drawn to choose an event.
         rng: source of the seed of all draws: None, a seed, or a numpy Generator.
 
     Returns:
@@ -589,7 +589,7 @@ class StepBatch(Record, word="StepBatch"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySum(Shown):
-    """Mechanism for `audit_step`, from a batch to linear functions of its noisy sum.
+    """Mechanism for `audit_step` that maps a batch to linear functions of its noisy sum.
 
     Args:
         name: name of the mechanism in reports.
@@ -612,7 +612,7 @@ class NoisySum(Shown):
         return self.name
 
     def __call__(self, x: StepBatch, size: int, rng: np.random.Generator) -> Vector:
-        """Draw noisy sums and compute their columns.
+        """Draw noisy sums, and compute the columns (linear functions) of each sum.
 
         Args:
             x: one of the two batches.
@@ -662,7 +662,7 @@ class NoisySum(Shown):
 def _make_sum_mechanism(
     step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
-    """Choose the record to leave out and the columns, and make the mechanism of the audit."""
+    """Choose the record to leave out and the linear functions, and make the mechanism."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
     batch = prepare(records)
     chosen = _argmax_influence(prepare, records, size, seed) if left_out is None else left_out

@@ -65,20 +65,20 @@ fewer pilot draws, the audit misses rare events (ReportNoisyMax4) and small diff
 (LaplaceParallel)."""
 
 BESIDE = ("SVT1", "SVT2", "SVT4")
-"""Mechanisms for which the table also shows the unconditional exact bound. Their true loss is close
-to the published bounds, so that the type of bound matters."""
+"""Mechanisms for which the table also shows a bound from an unconditional exact test. The true
+losses of these mechanisms are close to the published bounds, so the type of bound matters."""
 
 Loss = Callable[[Floats, Floats], float]
 Pattern = tuple[int, ...]
 
 _SEGMENT_POINTS, _MAX_SEGMENT_LENGTH, _COVERED_SCALES = 12, 5.0, 40.0
-"""Number of quadrature points in a segment, largest length of a segment, and half the length of the
-whole interval in units of the noise scale. The scale is at least 10, so a segment is at most half a
-scale long."""
+"""Three numbers: quadrature points in a segment, largest length of a segment, and half the length
+of the whole interval. The last number is in units of the noise scale. The scale is at least 10, so
+a segment is at most half a scale long."""
 
 
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
-    """Return the borders of the integration segments: a grid, finer near 0, and all `kinks`."""
+    """Return the borders of the integration segments: a grid (finer near 0) and all `kinks`."""
     far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
     return np.unique(np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks]))
 
@@ -206,7 +206,7 @@ def noisy_max_value_loss(
 def _threshold_mass_by_answers(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
-    """Return, for every sequence of answers, its joint probability with each noisy threshold.
+    """Return the joint probabilities of each sequence of answers and each noisy threshold.
 
     `mass` contains the probabilities of the noisy thresholds. `answer` contains the probabilities
     of the answers "below" and "above", with one row per query. A sequence ends after `cutoff`
@@ -490,7 +490,7 @@ class Row(Shown):
 
 @cache
 def _cached_exact_bound(counts: Counts, confidence: float) -> float:
-    """Compute the unconditional exact bound from counts. Results are cached, because it is slow."""
+    """Compute the slow bound of an unconditional exact test from counts, and cache the result."""
     return berger_boos(counts, 0.0, confidence)
 
 

@@ -2,7 +2,7 @@
 
 For every mechanism, the module lists pairs of inputs, the exact privacy loss on these pairs, and
 the published lower bounds of two auditors (DP-Sniper and StatDP). Each pair (x, x') is listed in
-only one order, because an audit considers both directions.
+only one order, because an audit considers both orders.
 
 A mechanism is a numpy function `(x, size, rng) -> outputs`, with one output per row. The outputs
 have shape `(size,)` or `(size, entries)`. An array of shape `(size, entries)` is in column-major
@@ -153,7 +153,7 @@ def _indices_of_largest_by_column(noisy: Floats) -> Flags:
     """Return the index of the largest entry of each column.
 
     The function keeps the last entry that exceeds all earlier entries. `numpy.argmax` takes four
-    times as long for so few entries.
+    times as long, because each column has only few entries.
     """
     best, index = noisy[0].copy(), np.zeros(noisy.shape[1], np.int8)
     for i, row in enumerate(noisy[1:], start=1):
@@ -298,8 +298,9 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
-"""Codes: "stopped" among flags; "below" and "stopped" among values; "stopped" in the numerical
-variant, whose code for "below" is 0."""
+"""Codes in the outputs, in this order: "stopped" in an output of flags; "below" and "stopped" in an
+output of values; and "stopped" in the numerical variant. The numerical variant uses 0 for
+"below"."""
 
 
 def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
@@ -390,7 +391,7 @@ def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
 
 
 def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Draw `size` outputs of a sparse vector mechanism with too little noise.
+    """Draw `size` outputs of a sparse vector mechanism with too little noise for epsilon-DP.
 
     The mechanism stops after the first answer "above". In an output, 1 means "above", 0 means
     "below", and -1 means "not answered".

@@ -49,7 +49,7 @@ Points = list[tuple[float, Values]]
 
 _GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
 _QUICK_PART_TEXTS: Final = 500
-"""In a quick run, number of training texts of a real corpus, and also its number of test texts."""
+"""Number of training texts, and also of test texts, that a quick run uses of a real corpus."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,13 +66,13 @@ class Config(TextOptions):
             is True.
         data: folder that contains the folders `ag_news` and `yelp` with the two corpora. By
             default, the experiment generates two corpora.
-        full: True for five seeds and for more tests. Words are masked for every number in `dims`.
-            Noise of scale d/epsilon is tested at every epsilon (d is the number of entries of a
-            vector).
+        full: True for five seeds, and for more tests with masked words and with noise of scale
+            d/epsilon. The tests with masked words then use every number in `dims`. The tests with
+            noise of scale d/epsilon use every epsilon. d is the number of entries of a vector.
         quick: True for a short run that only shows that the experiment works. The run uses a few
             hundred texts of one corpus, one dimension and four variants.
         device: device for training and tests, such as "cpu" or "cuda".
-        dims: numbers of entries of the text vectors; models are trained for each number. Defaults
+        dims: numbers of entries of the text vectors. Models are trained for each number. Defaults
             to 32 and 64.
         epsilons: claimed epsilons of the noise in the tests. Defaults to eight values from 0.05 to
             5.
@@ -237,7 +237,8 @@ class Result(Tabled[Config]):
     def masked(self, data: str, dim: int, line: str, test: Test, trained: bool = False) -> Values:
         """Return the test accuracies of one training variant, in a test with masked words.
 
-        The tuple has one accuracy for each seed. It is empty if the experiment had no such test.
+        The tuple has one accuracy for each seed. The tuple is empty if the experiment had no such
+        test.
 
         Args:
             data: "ag_news" or "yelp".
@@ -305,7 +306,7 @@ class Result(Tabled[Config]):
     def plot(self, ax: Any = None) -> Figure:
         """Draw the test accuracy against epsilon, and against the share of masked words.
 
-        The lower axis shows the claimed epsilon and the upper axis the true epsilon.
+        The lower axis shows the claimed epsilon, and the upper axis shows the true epsilon.
 
         Returns:
             A matplotlib figure.
@@ -358,8 +359,8 @@ class Gain:
         line: name of the training variant.
         epsilon: claimed epsilon of the noise in the test.
         mean: mean accuracy of the variant over the seeds, minus the mean accuracy of the control.
-        noise: sum of two standard deviations over the seeds: of the accuracy of the variant, and of
-            the accuracy of the control.
+        noise: sum of two standard deviations over the seeds. The first is for the accuracy of the
+            variant, and the second is for the accuracy of the control.
     """
 
     line: str
@@ -388,12 +389,12 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 
 def least_epsilon_robust_wins(result: Result, data: str, dim: int) -> float | None:
-    """Return the least tested epsilon from which on the variant "robust" beats "not robust".
+    """Return the least tested epsilon from which on "robust" is more accurate than "not robust".
 
     The variant "robust" is trained with noise, and "not robust" without noise. The function
-    compares mean test accuracies. The variant "robust" must be better at the returned epsilon, and
-    at every larger tested epsilon. The result is None if "robust" is not better at the largest
-    epsilon.
+    compares mean test accuracies. The variant "robust" must be more accurate than "not robust" at
+    the returned epsilon, and at every larger tested epsilon. The result is None if this is false at
+    the largest epsilon.
     """
     crossing = None
     for epsilon in reversed(result.config.epsilons):
@@ -538,7 +539,7 @@ def _compare_variants(result: Result) -> Iterator[str]:
 
 
 def _describe_clear_gains(word: str, gains: list[Gain]) -> str:
-    """Describe at which epsilons variants differ from the control by more than `Gain.noise`."""
+    """Describe the variants that differ from the control by more than `Gain.noise`."""
     lines: dict[str, list[str]] = {}
     for gain in gains:
         lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
@@ -581,7 +582,8 @@ _LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
     "1/n as printed": {"color": GREY, "marker": "+", "linestyle": ":"},
     "robust, b = d/epsilon": {"color": SKY, "marker": "*", "linestyle": ":"},
 }
-"""Colours of Okabe and Ito. Markers and dashes distinguish the lines without colours."""
+"""Colours of Okabe and Ito. Markers and dashes also distinguish the lines if the picture is printed
+without colours."""
 
 
 def _draw_accuracy_vs_epsilon(axes: Axes, result: Result, size: Size, dim: int) -> None:
@@ -608,7 +610,11 @@ def _draw_accuracy_vs_epsilon(axes: Axes, result: Result, size: Size, dim: int) 
 
 
 def _thin_labels(levels: tuple[float, ...], labels: list[str], min_ratio: float) -> list[str]:
-    """Return the labels, but "" for labels less than a factor `min_ratio` above the previous."""
+    """Return the labels, with "" for each label that is too close to the previous shown label.
+
+    A label is too close if the level is less than `min_ratio` times the level of the previous label
+    that is shown.
+    """
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
         fits = level >= min_ratio * last

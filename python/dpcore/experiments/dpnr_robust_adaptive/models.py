@@ -53,10 +53,10 @@ _NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = 
     },
 }
 """Test accuracies of the study at each of `EPSILONS`, without masked words. The Yelp corpus of the
-study consists of long reviews, the Yelp corpus of dpcore of single sentences."""
+study consists of long reviews. The Yelp corpus of dpcore consists of single sentences."""
 
 _CLEAN_ACCURACIES: Final = dict(zip(_NOISY_ACCURACIES, (0.80, 0.77, 0.88, 0.89), strict=True))
-"""Test accuracies of the study without noise in training and in the test."""
+"""Test accuracies of the study if both the training and the test are without noise."""
 
 _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
     ("ag_news", 32): {
@@ -75,7 +75,7 @@ _MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] 
 of the tables are available."""
 
 CROSSINGS: Final = dict(zip(_NOISY_ACCURACIES, (4.0, 5.0, 3.0, 0.5), strict=True))
-"""Smallest epsilon from which on "robust" is better than "not robust" in the study's tables."""
+"""Smallest epsilon from which on "robust" is more accurate than "not robust" in the study."""
 
 
 def published_accuracy(
@@ -110,7 +110,7 @@ DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
 """Names of the corpora, and their titles in tables."""
 
 MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
-"""Kind of generated texts, as in `dpcore.text.generated`, that replaces each corpus."""
+"""Kind of texts that `dpcore.text.generated` generates to replace each corpus."""
 
 MU_EPSILON: Final = 4.0
 """Claimed epsilon of the noise in tests with masked words, as in the study."""
@@ -119,8 +119,8 @@ CONSTANT: Final = 5.0
 """Training epsilon of the control, which is tested with every noise."""
 
 SOUND_AT: Final = (1.0, 4.0, 5.0)
-"""Epsilons at which "robust, b = d/epsilon" is tested, unless `full` is True. Each epsilon requires
-a separate model, and the accuracy of all these models is at chance level."""
+"""Epsilons at which the variant "robust, b = d/epsilon" is tested, unless `full` is True. Each
+epsilon requires a separate model, and the accuracy of all these models is at chance level."""
 
 MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
     "leave_out": "left out",
@@ -275,7 +275,7 @@ def _is_dimension_tested_with_masked_words(config: Any, dim: int) -> bool:
 
 
 def _epsilons_or_none_if_one_model(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
-    """Return the training epsilons of a variant, (None,) if all tests use one model."""
+    """Return the training epsilons of a variant, or (None,) if all tests use one model."""
     if not line.each:
         return (None,)
     if line.scale == "sound" and not config.full:
@@ -304,7 +304,7 @@ def list_training_jobs(config: Any) -> Iterator[Job]:
 
 
 def _jobs_of_tests_with_masked_words(first: Any, config: Any) -> Iterator[Job]:
-    """Yield the models that are tested with masked words, some also trained with masked words."""
+    """Yield all models for tests with masked words. Some are also trained with masked words."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
             yield first(line, level)
@@ -364,7 +364,7 @@ class Bench:
     ) -> Iterator[tuple[Test, float]]:
         """Yield the tests of a model with their accuracies.
 
-        The seed of noise and masks is derived only from `key` and the name of the test.
+        The random seed for noise and masks depends only on `key` and the name of the test.
         """
         from ...packages import torch
         from ...text import WordDropout
@@ -384,7 +384,7 @@ class Bench:
 
 
 def _make_noise_for_claim(model: DPNR, epsilon: float | None) -> Any:
-    """Return the noise for another claimed epsilon of the same model. None means no noise."""
+    """Return the noise of a model for a different claimed epsilon, or for None (no noise)."""
     from ...text import DPNR
 
     if epsilon is None:

@@ -1,4 +1,4 @@
-"""Inference of private attributes from the text vectors of DPNR, and of baselines without noise."""
+"""Attacks that infer private attributes from vectors of DPNR, or of baselines without noise."""
 
 from .experiment import NAME, Config, Result, Row, run
 

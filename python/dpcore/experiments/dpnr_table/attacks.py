@@ -3,7 +3,7 @@
 A system is a text encoder with a classifier. The systems are DPNR without noise, DPNR with several
 types of noise, and baselines that claim no epsilon. All systems use the same texts. The systems of
 DPNR also use the same encoders, which are fitted once. The claims of DPNR are audited on the pair
-of training texts whose vectors are farthest apart.
+of training texts whose vectors have the largest distance.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Material:
         truth: attributes of the test texts, 0 or 1, shape `(texts, attributes)`.
         extractors: dict with the name of each encoder as a key, and the encoder as the value.
         pairs: dict with the name of each encoder as a key, and a pair of training texts as the
-            value. Among all pairs, these two texts have the largest distance between their vectors,
-            for this encoder and after min-max scaling.
+            value. The vectors of these two texts, after min-max scaling, have the largest distance
+            of all pairs of training texts.
     """
 
     corpus: Corpus
@@ -192,14 +192,15 @@ BASELINES: Final = (
     "AdversarialGeneration",
     "Declustering",
 )
-"""Baselines: classes in `.defences`, which train an encoder against an opponent."""
+"""Baselines: classes in `.defences`. They train an encoder against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
-"""Learning rate of the linear classifier on top of an encoder, and its factor after every epoch.
-All systems of DPNR use the same values. The values were chosen on the test texts, so the accuracies
-in the column "main" are slightly too high. The attackers did not use these test texts."""
+"""Learning rate of the linear classifier on top of an encoder, and the factor that multiplies the
+learning rate after every epoch. All systems of DPNR use the same values. The values were chosen on
+the test texts, so the accuracies in the column "main" are slightly too high. The attackers did not
+use these test texts."""
 _TRAINING_STEPS: Final = 3660
-"""Number of training steps of the classifier, which are 20 epochs of the corpus of the paper."""
+"""Number of training steps of the classifier: 20 epochs on the corpus of the paper."""
 _EPOCH_LIMITS: Final = (20, 40)
 """Smallest and largest number of epochs of the classifier's training."""
 
@@ -257,9 +258,9 @@ def list_systems(
         encoders: names of the text encoders for DPNR.
         levels: claimed epsilons. The systems "shared" and "iid" are listed with every epsilon. The
             system "sound" is listed only with the largest epsilon.
-        strengths: weights of the opponent for the baselines, each above 0, as multiples of the
-            default of each baseline. A system with weight 0 (training without an opponent) is added
-            once, if `strengths` is not empty.
+        strengths: weights of the opponent in the training of a baseline, each above 0. A weight is
+            stated as a multiple of the default weight of the baseline. If `strengths` is not empty,
+            one system with weight 0 (training without an opponent) is added.
     """
     cases = []
     for encoder in encoders:
@@ -286,8 +287,8 @@ class Fitted:
         model: the trained model.
         encode: function from texts to released vectors. The function has an argument `rng` if the
             vectors are noisy.
-        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds. None for a
-            baseline.
+        true: true epsilon of the noise, valid for any two texts. The value is inf if no finite
+            epsilon holds, and None for a baseline.
     """
 
     model: Any
@@ -370,8 +371,8 @@ class Run(Shown):
 
     Args:
         seed: seed of training and attacks.
-        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds. None for a
-            baseline.
+        true: true epsilon of the noise, valid for any two texts. The value is inf if no finite
+            epsilon holds, and None for a baseline.
         loss: exact privacy loss of the audited pair of texts, computed from the distribution of the
             noise. None for a baseline.
         main: accuracy of the main task (prediction of the label) on all test texts.
@@ -524,7 +525,8 @@ def _opponent_accuracy(case: Case, model: Any, test: Any) -> float | None:
 
 
 _SHARED_NOISE_DRAWS: Final = 2048
-"""Number of outputs in each main call of `inspect`, which looks for noise shared by entries."""
+"""Number of outputs in each main call of `inspect`, which looks for equal noise on several
+entries."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -536,11 +538,11 @@ class Verdict(Shown):
         seed: seed of the audit.
         counts: number of outputs in the event, for each text of the audited pair. The event is a
             set of outputs that the audit chose.
-        true: true epsilon, valid for any two texts, or inf if no finite epsilon holds.
+        true: true epsilon of the noise, valid for any two texts, or inf if no finite epsilon holds.
         exact: exact privacy loss of the audited pair of texts, computed from the distribution of
             the noise.
         certified: certified lower bound on epsilon.
-        refuted: True if the claim was refuted. None if the audit could not have refuted the claim.
+        refuted: True if the claim was refuted. None if the audit could not test the claim.
         flags: names of faults that `inspect` found in the noise, such as equal noise on all
             entries.
         partial: True if Ctrl-C ended the audit early.
@@ -560,7 +562,7 @@ class Verdict(Shown):
 def audit_claim(case: Case, made: Material, seed: int, config: Any) -> Verdict:
     """Audit the claimed epsilon of a system on one pair of texts, and inspect the noise.
 
-    The audited pair consists of the two training texts whose vectors are farthest apart.
+    The audited pair consists of the two training texts whose vectors have the largest distance.
 
     Args:
         case: settings of the system, such as the type of noise and the claimed epsilon.

@@ -40,7 +40,7 @@ __all__ = [
 RATE: Final = 1e-3
 """Learning rate of Adam for all opponents of an extractor."""
 WORDS: Final = 2000
-"""The decoder can predict this number of words, the most frequent words of the training texts."""
+"""Number of words that the decoder can predict: the most frequent words of the training texts."""
 
 
 @contextmanager
@@ -62,8 +62,8 @@ class Material:
 
     Args:
         discriminator: untrained network that learns to infer the attributes from a vector.
-        codes: attribute values of the training texts, as whole numbers from 0; int64, shape
-            `(texts, attributes)`.
+        codes: attribute values of the training texts, as whole numbers from 0 (int64, shape
+            `(texts, attributes)`).
         units: vocabulary indices of the words and word pairs in each training text.
         strength: factor of the penalty in the loss of the encoder. The opponent defines the
             penalty.
@@ -172,11 +172,11 @@ class Defended(Shown, TextClassifier):
             training texts.
 
     Attributes:
-        claim: always None: the encoder claims no epsilon.
+        claim: always None, because the encoder claims no epsilon.
         trained: record of the training, or None before `fit`.
         labels: label values that the classifier predicts.
-        values: dict that holds, for the name of each attribute, an array of the possible values of
-            this attribute.
+        values: dict with the name of each attribute as a key. The value is an array of the possible
+            values of this attribute.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -325,8 +325,8 @@ class Defended(Shown, TextClassifier):
             texts: list of strings that are not empty.
 
         Returns:
-            A dict that holds, for the name of each attribute, an array of predicted values, shape
-            `(len(texts),)`.
+            A dict with the name of each attribute as a key. The value is an array of predicted
+            attribute values, shape `(len(texts),)`.
 
         Raises:
             TypeError: if `texts` is a single string, or contains a value that is not a string.
@@ -350,8 +350,8 @@ class Defended(Shown, TextClassifier):
             corpus: texts with the attributes, such as `corpus.test`.
 
         Returns:
-            A dict that holds a share of texts for the name of each attribute. For this share of the
-            texts, the discriminator predicts the value of the attribute correctly.
+            A dict with the name of each attribute as a key. The value is the share of texts for
+            which the discriminator predicts this attribute correctly.
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
@@ -439,7 +439,7 @@ class Defended(Shown, TextClassifier):
 
 
 class MinMaxOpponent(Opponent):
-    """Opponent that trains an encoder so that a network predicts attribute values badly."""
+    """Opponent whose penalty is small if a network predicts the attribute values badly."""
 
     def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return minus the cross-entropy between predicted and true attributes."""
@@ -481,7 +481,7 @@ class MinMaxAdversary(Defended):
 
 
 class ComplementOpponent(Opponent):
-    """Opponent that trains an encoder so that a network predicts wrong attribute values."""
+    """Opponent whose penalty is small if a network predicts wrong attribute values."""
 
     def hiding_penalty(self, rows: Any, batch: Any) -> Any:
         """Return the cross-entropy between the predicted attributes and wrong attribute values.
@@ -567,7 +567,7 @@ class DecodingOpponent(Opponent):
 
 
 def _frequent_units_and_vocab_size(units: Units) -> tuple[Units, int]:
-    """Keep only the frequent words of the texts, renumber them, and also return their number."""
+    """Keep only the frequent words of texts, number these words anew, and also count them."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
     kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
@@ -630,9 +630,9 @@ class DeclusteringOpponent(Opponent):
 
 
 class Declustering(Defended):
-    """Text encoder that is trained to move the vectors of texts with equal attributes apart.
+    """Text encoder that is trained to increase the distance between texts with equal attributes.
 
-    The vectors of texts with different attributes move together. The training minimises
+    The distance between texts with different attributes decreases. The training minimises
     ``CE(label) + strength L``, with ``L = (0.5 - l) |r - r'|^2``. CE is the cross-entropy, r and r'
     are the vectors of two texts of a batch, and l is the share of attributes with *equal* values.
     With one attribute, the factor 0.5 - l is -1/2 for equal values, and 1/2 for different values.

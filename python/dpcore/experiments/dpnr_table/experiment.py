@@ -1,12 +1,13 @@
-"""Inference of private attributes from the text vectors of DPNR, and of baselines without noise.
+"""Attacks that infer private attributes from text vectors of DPNR and of baselines without noise.
 
 DPNR adds Laplace noise to the vector of a text. The paper's code adds the same random number to all
-entries of a vector. An attacker can remove this noise by a subtraction, for any claimed epsilon.
-The paper itself states independent noise for every entry. With this noise, attributes can be
-inferred even at epsilons for which the main task is not yet accurate.
+entries of a vector. An attacker can remove this noise by subtracting one entry from all others, for
+any claimed epsilon. The paper itself states independent noise for every entry. With independent
+noise, attackers can infer attributes even at epsilons that are too small for an accurate main task
+(prediction of the label).
 
 For each claimed epsilon, the table shows the true epsilon, and the exact privacy loss of the two
-training texts whose vectors are farthest apart. The table also shows the success of a naive
+training texts whose vectors have the largest distance. The table also shows the success of a naive
 attacker and of an attacker chosen on validation texts, and the certified lower bound on epsilon.
 """
 
@@ -224,7 +225,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _audit_or_attack(config: Config, made: Material, case: Case, number: int | None = None) -> Any:
-    """Audit a claim if `number` is None; otherwise train a system with this seed, and attack it."""
+    """Audit a claim if `number` is None. Otherwise, train and attack a system (seed `number`)."""
     if number is None:
         key = f"claim/{case.encoder}/{case.system}/{case.claim}"
         return attacks.audit_claim(case, made, cell_seed(config.seed, key), config)

@@ -1,8 +1,8 @@
 """Mechanisms of released packages that the experiment audits, each with its claim.
 
-A case describes one mechanism of a package. The description does not import the package; a separate
-process imports it to build the mechanism. The facts in a case (such as claim, true loss and cause
-of a fault) hold for the package version that the case states.
+A case describes one mechanism of a package. The description does not import the package. A separate
+process imports the package and builds the mechanism. The facts in a case (such as claim, true loss
+and cause of a fault) hold for the package version that the case states.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ...errors import choice, invalid
 from ...report.shown import Shown
 
 Reading = Literal["claim", "known misuse", "relation unclear", "release unclear", "source only"]
-"""Conclusion that a refutation of a claim allows.
+"""Meaning of a refuted claim.
 
-"claim" means that the claim is violated. The other four values state why a refutation is not a
+"claim" means that the claim is violated. The other four values state why a refuted claim is not a
 violation. "known misuse": the call uses the package in a way that is known to be wrong. "relation
 unclear": the package does not state which inputs are neighbours. "release unclear": the package
 does not state which values are released. "source only": the source code shows a fault, but the
@@ -36,7 +36,7 @@ ENVIRONMENTS: Final[dict[str, tuple[str, ...]]] = {
     "nprr": ("nprr",),
     "tmlt": ("tmlt-core",),
 }  # fmt: skip
-"""Environments, each with the packages that can be installed in it together."""
+"""Python environments by name. Each has a list of packages that can be installed together."""
 
 PACKAGES: Final = tuple(name for names in ENVIRONMENTS.values() for name in names)
 """Names of the packages on PyPI, in the order of the table."""
@@ -60,8 +60,8 @@ class Facts(Shown):
         claim: epsilon that the package claims for this call.
         delta: delta that the package claims for this call.
         relation: description of the pairs of inputs that the package calls neighbours.
-        stated: file and line, or page of the documentation, that states the claim and the
-            neighbours.
+        stated: place where the claim and the neighbours are stated: a file and line, or a page of
+            the documentation.
         release: description of the value that the user of the package publishes.
         reading: meaning of a refuted claim. "claim" means that the package violates its claim.
             Every other value states why a refuted claim is not a violation, such as "known misuse".
@@ -118,7 +118,7 @@ class Case(Facts):
     slow: bool = False
 
     def __post_init__(self) -> None:
-        """Check the fields with a fixed list of values, and the required texts."""
+        """Check that `package` and `reading` have an allowed value, and that no text is missing."""
         choice("package", self.package, PACKAGES)
         choice("reading", self.reading, get_args(Reading))
         for name in ("version", "name", "relation", "stated"):

@@ -1,7 +1,7 @@
 """Audited mechanisms of database packages: smartnoise-sql, smartnoise-synth, tmlt-core.
 
 Many audits use a query with GROUP BY on a table with many equal groups. The package adds
-independent noise in each group, so that a single call returns many outputs.
+independent noise in each group. A single call therefore returns many outputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .cases import Case, import_object
 
 _STATED: Final = "PrivateReader.get_privacy_cost (sql/private_reader.py:202) of this query"
 _DELTA: Final = 1 - (1 - 0.01) * (1 - 0.005)
-"""The delta of a query with a threshold, at delta .01."""
+"""Total delta of a query that publishes only groups above a threshold, if the package gets delta
+0.01."""
 
 _sql = partial(
     Case, package="smartnoise-sql", version="1.0.10", relation="the rows of one person are added",
@@ -87,7 +88,7 @@ def _make_private_sql_reader(frame: Any) -> Any:
 
 
 def _ungrouped_query() -> SQLQuery:
-    """Build a query without groups, with dpcore's adapter for the package."""
+    """Build a query without groups. `SQLQuery` is dpcore's adapter for the package."""
     pandas = import_object("pandas")
 
     def make_reader(x: Any) -> Any:
@@ -188,7 +189,7 @@ def _build_transformer(kind: str, **options: Any) -> Callable[[], Callable[[Any]
 
 
 def _build_mwem(**options: Any) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a call of MWEM.
+    """Return a function that builds the mechanism MWEM, which generates synthetic data.
 
     The output is the histogram of the synthetic data.
     """

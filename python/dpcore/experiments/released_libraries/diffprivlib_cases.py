@@ -24,7 +24,7 @@ _zero_one: Final = (0.0, 1.0)
 def _make_noise_case(
     name: str, pair: tuple[Any, Any], parameters: dict[str, Any], stated: str, **fields: Any
 ) -> Case:
-    """Make the case of a noise mechanism that is built from keyword arguments."""
+    """Describe (as a `Case`) a noise mechanism that is built from keyword arguments."""
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     claim, delta = parameters.get("epsilon", 0.0), parameters.get("delta", 0.0)
     facts: dict[str, Any] = {
@@ -43,7 +43,7 @@ def _make_noise_case(
 def _make_tool_case(
     name: str, words: str, pair: tuple[Any, Any], options: dict[str, Any], **fields: Any
 ) -> Case:
-    """Make the case of a function on an array (module `tools`), at epsilon 1."""
+    """Describe (as a `Case`) a function on an array, from the module `tools`, at epsilon 1."""
 
     def build() -> Callable[[Any], Any]:
         function = import_object(f"diffprivlib.tools:{name}")
@@ -76,7 +76,7 @@ def _build_choice(
 def _build_model(
     name: str, attributes: tuple[str, ...], **options: Any
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds the training of a model.
+    """Return a function that builds a mechanism for training a model.
 
     The input is the training data, and the output contains the given attributes of the model.
     """

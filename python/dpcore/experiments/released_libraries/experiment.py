@@ -158,7 +158,7 @@ class Result(Tabled[Config]):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Texts about the mechanisms whose verdicts in this run and in an earlier run differ."""
+        """Texts about all mechanisms with different verdicts in this run and in an earlier run."""
         old = {_row_key(row): row.verdict for row in self.recorded}
         return tuple(
             f"{row.package} {row.version} {row.name}: {row.verdict}, recorded: {old[_row_key(row)]}"
@@ -249,7 +249,7 @@ def draw_bounds_against_claims(rows: tuple[Row, ...], ax: Any = None) -> Figure:
 
 
 _SMALLEST_EPSILON: Final = 0.01
-"""Lower end of the two axes. Smaller bounds are drawn at this value."""
+"""Lower end of both axes. The picture shows smaller bounds at this value."""
 
 
 def _claim_and_bound(row: Row) -> tuple[float, float]:

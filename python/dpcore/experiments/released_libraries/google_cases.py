@@ -44,7 +44,7 @@ def _make_noise_case(
     name: str, parameters: tuple[float, ...], pair: tuple[Any, Any], kind: Any = float,
     words: str = "", **fields: Any,
 ) -> Case:  # fmt: skip
-    """Make the case of noise on one number, whose type is `kind`."""
+    """Describe (as a `Case`) noise that is added to one number of type `kind`."""
 
     def build() -> Any:
         place = f"pydp.algorithms.numerical_mechanisms:{name}Mechanism"
@@ -63,7 +63,7 @@ def _make_query_case(
     name: str, pair: tuple[Any, Any], dtype: str, options: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Case:  # fmt: skip
-    """Make the case of an algorithm on a list of numbers, at epsilon 1."""
+    """Describe (as a `Case`) an algorithm on a list of numbers, at epsilon 1."""
     parameters = {"epsilon": 1.0} | (options or {}) | {"dtype": dtype}
     words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
 
@@ -79,10 +79,10 @@ def _make_query_case(
 def _build_choice(
     strategy: str, number: float, **options: int
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a partition selection.
+    """Return a function that builds a partition selection (which groups are published).
 
-    The input is the number of users in a partition. The output is whether the partition is
-    published, or its noisy number of users.
+    The input is the number of users in a partition, that is, a group of rows. If `number` is 0, the
+    output is True for a published partition. Otherwise, the output is the noisy number of users.
     """
 
     def build() -> Callable[[Any], Any]:
@@ -144,12 +144,12 @@ def _build_aggregation(
     partitions: int | None = 1, accountant: str = "Naive",
     read: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] = np.asarray, **options: Any,
 ) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:  # fmt: skip
-    """Return a function that builds an aggregation.
+    """Return a function that builds an aggregation, such as a count or a sum.
 
     The data contain one copy of the input for each output.
 
-    The copies have different users and different partitions, so that the outputs are independent.
-    If a partition is not published, its output is -1000.
+    The copies have different users and different partitions (groups of rows), so that the outputs
+    are independent. If a partition is not published, its output is -1000.
     """
 
     def build() -> Callable[[Any, int, Any], npt.NDArray[Any]]:
@@ -181,7 +181,7 @@ def _build_aggregation(
 
 
 def _replace_enum_names(package: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options, with the names of enumeration members replaced by the members."""
+    """Return the options, but with enumeration members instead of the names of the members."""
     params = package.aggregate_params
     kinds = {"noise_kind": package.NoiseKind, "vector_norm_kind": params.NormKind,
              "partition_selection_strategy": package.PartitionSelectionStrategy}  # fmt: skip
@@ -189,14 +189,14 @@ def _replace_enum_names(package: Any, options: dict[str, Any]) -> dict[str, Any]
 
 
 def _count_and_sums(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Compute the noisy count, sum and sum of squares from variance, mean and count."""
+    """Compute count, sum and sum of squares from noisy values of variance, count and mean."""
     variance, count, mean = moments.T
     divisor = np.maximum(count, 1.0)
     return np.stack([count, mean * divisor, (variance + mean**2) * divisor], axis=1)
 
 
 def _partition_selector(strategy: str) -> Callable[[], Callable[[Any, int, Any], npt.NDArray[Any]]]:
-    """Return a function that builds a partition selection.
+    """Return a function that builds a partition selection (which groups are published).
 
     The data contain one copy of the input for each output.
     """
@@ -221,7 +221,7 @@ def _partition_selector(strategy: str) -> Callable[[], Callable[[Any, int, Any],
 
 
 def _make_first_key_mechanism() -> Callable[[Any], int]:
-    """Return a function that returns the first public partition in the result."""
+    """Return a function that returns the first partition (0 or 1) in the result of a count."""
     package = import_object("pipeline_dp")
     params = package.AggregateParams(metrics=[package.Metrics.COUNT], max_partitions_contributed=1,
                                      max_contributions_per_partition=1)  # fmt: skip

@@ -2,8 +2,8 @@
 
 The local packages are pure-ldp, multi-freq-ldpy, ldp-toolbox and nprr.
 
-A client of such a package randomises the value of one person, so any two values are neighbours. The
-last cases audit hll-py, which counts distinct words with a HyperLogLog sketch.
+A client of a local package randomises the value of one person, so any two values are neighbours.
+The last mechanisms belong to hll-py, which counts distinct words with a HyperLogLog sketch.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _make_number_sampler(
 ) -> Callable[[Any, int, Any], Any]:
     """Return a function that draws many outputs.
 
-    An output contains the numbers of `reports` answers of the client.
+    Each output contains the numbers that `function` returns in `reports` calls.
     """
 
     def draw_rows(x: Any, size: int, _: Any) -> Any:
@@ -101,7 +101,7 @@ def _build_client(
 ) -> Callable[[], Callable[[Any, int, Any], Any]]:
     """Return a function that builds a client of pure-ldp.
 
-    If `inner` is given, the client uses an inner client that is built from it.
+    If `inner` is given, the client uses a second client, which is built from `inner`.
     """
 
     def build() -> Callable[[Any, int, Any], Any]:
@@ -128,7 +128,7 @@ def _build_call(
 
 
 def _make_single_input_case(module: str, line: int, *arguments: Any, **fields: Any) -> Case:
-    """Make the case of a client for one value, by default at epsilon 1."""
+    """Describe (as a `Case`) a client that randomises one value, by default at epsilon 1."""
     name = f"{module}_Client"
     words = ", ".join(map(repr, arguments))
     facts: dict[str, Any] = {"claim": 1.0, "pair": (0, 1), "relation": _VALUES, "true_loss": 1.0,
@@ -142,7 +142,7 @@ def _make_single_input_case(module: str, line: int, *arguments: Any, **fields: A
 def _tuple_input_case(
     solution: str, client: str, line: int, sizes: list[int], **fields: Any
 ) -> Case:
-    """Make the case of a client for several values of one person, at epsilon 1."""
+    """Describe (as a `Case`) a client that randomises several values at epsilon 1."""
     module = f"{solution}_solution"
     name = f"{solution}_{client}_Client"
     arguments = (sizes, len(sizes), 1.0)
@@ -155,9 +155,9 @@ def _tuple_input_case(
 
 
 def _single_report_case(client: str, line: int, *arguments: Any, **fields: Any) -> Case:
-    """Make the case of one report of a client for repeated reports.
+    """Describe (as a `Case`) one report of a client that can report repeatedly.
 
-    The claim is the last of the `arguments`.
+    The claimed epsilon is the last of the `arguments`.
     """
     call = f"{client}_Client(x, {', '.join(map(repr, arguments))})"
     facts: dict[str, Any] = {
@@ -182,7 +182,7 @@ def _build_protocol(path: str, *arguments: Any, **options: Any) -> Callable[[], 
 
 
 def _build_response(r: float, grid: int) -> Callable[[], Callable[[float, int, Any], Any]]:
-    """Return a function that builds nonparametric randomized response for many people."""
+    """Return a function that builds nonparametric randomized response, applied to many people."""
 
     def build() -> Callable[[float, int, Any], Any]:
         function = import_object("nprr:nprr")
@@ -206,16 +206,16 @@ def _make_nprr(grid: int) -> Callable[[float, int, Any], Any]:
 
 
 def _response_loss(grid: int, epsilon: float, are_grid_ends: bool = True) -> float:
-    """Return the privacy loss of two values that are points of the grid.
+    """Return the privacy loss between two values that are points of the grid.
 
-    The uniform random answer is rounded to the grid, so the ends of [0, 1] have half of the
-    probability of the other points.
+    With some probability, the mechanism answers with a uniform random number. This number is
+    rounded to the grid, so each end of [0, 1] has half of the probability of any other point.
     """
     return math.log1p((2 if are_grid_ends else 1) * grid * math.expm1(epsilon) / (grid + 1))
 
 
 def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], Any]]:
-    """Return a function that builds a sketch of one word with a single segment.
+    """Return a function that builds a mechanism for inserting one word into a new sketch.
 
     The output is what `read` returns for the sketch.
     """
@@ -234,7 +234,7 @@ def _build_sketch(read: Callable[[Any], Any]) -> Callable[[], Callable[[str], An
 
 
 def _epsilon_before_amplification(attributes: int) -> float:
-    """Return the epsilon of a single report if one of `attributes` attributes is sampled.
+    """Return the epsilon of a report on one attribute, sampled from `attributes` attributes.
 
     The total epsilon, after amplification by sampling, is 1.
     """
@@ -247,12 +247,13 @@ _AMPLIFIED: Final = math.exp(_epsilon_before_amplification(2))
 def _fake_data_privacy_loss(likelihood_ratio: float) -> float:
     """Return the privacy loss of RS+FD if the first of two values changes.
 
-    RS+FD (random sampling plus fake data) reports one true value and a fake one. The second value
-    has two possible values.
+    RS+FD (random sampling plus fake data) reports one true value (with noise) and one fake value.
+    The second value has two possible values.
 
     Args:
-        likelihood_ratio: probability of the worst first output if the first value is the other one,
-            divided by its probability if the first value is fake.
+        likelihood_ratio: ratio of two probabilities of the worst report of the first value. The
+            numerator is the probability for the other possible first value. The denominator is the
+            probability for a fake value.
     """
     second = 2 / (_AMPLIFIED + 1)
     return math.log((_AMPLIFIED * likelihood_ratio + second) / (likelihood_ratio + second))

@@ -21,7 +21,7 @@ def _make_case(
     name: str, page: str, d_in: Any, make: Callable[[Any], Any], pair: tuple[Any, Any],
     **fields: Any,
 ) -> Case:  # fmt: skip
-    """Make the case of a measurement that is built with `opendp.prelude`."""
+    """Describe (as a `Case`) a measurement (private mechanism) built with `opendp.prelude`."""
 
     def build() -> Any:
         prelude = import_object("opendp.prelude")
@@ -80,7 +80,7 @@ def _list_counts_or_zeros(release: dict[str, int]) -> list[int]:
 
 
 def _make_laplace(dp: Any) -> Any:
-    """Make a measurement that spends epsilon 0.5."""
+    """Make a Laplace mechanism on one number, with epsilon 0.5."""
     return dp.m.make_laplace(*_number_space(dp), scale=2.0)
 
 
@@ -90,9 +90,9 @@ def _make_two_queries(dp: Any) -> Callable[[Any], list[float]]:
 
 
 def _noisy_sum(dp: Any, kind: Any, bounds: tuple[Any, Any]) -> Any:
-    """Make a chain that clamps records, sums them and adds noise.
+    """Make a mechanism that clamps records, sums them and adds noise.
 
-    The scale of the noise is the upper bound.
+    The scale of the noise is the upper bound in `bounds`.
     """
     scaled = dp.m.then_laplace(scale=float(bounds[1]))
     return _row_space(dp, kind) >> dp.t.then_clamp(bounds) >> dp.t.then_sum() >> scaled
@@ -112,7 +112,7 @@ def _compose_queries(dp: Any, *, fully: bool) -> Any:
 def _make_sampled_sum(dp: Any) -> Callable[[list[float]], float]:
     """Make the noisy sum of a random sample of 5 of 50 records.
 
-    The sample is drawn as the amplification by sampling assumes.
+    The sample is drawn without replacement, as amplification by sampling requires.
     """
     chain = dp.t.make_sum(dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0)), size=5),
                           dp.symmetric_distance()) >> dp.m.then_laplace(scale=1.0)  # fmt: skip
@@ -121,7 +121,7 @@ def _make_sampled_sum(dp: Any) -> Callable[[list[float]], float]:
 
 
 def _build_query(dp: Any, metric: str) -> Callable[[list[float]], Any]:
-    """Return a function that takes a data set and returns the output of a context query."""
+    """Return a function from a data set to the output of a query of opendp's `Context`."""
 
     def answer(x: list[float]) -> Any:
         context = dp.Context.compositor(
@@ -148,7 +148,7 @@ _THRESHOLD: Final[dict[str, Any]] = {
 _RHO_HALF: Final[dict[str, Any]] = {"claim": 2.753049548325312, "delta": 0.01}
 
 _EXACT: Final = math.log(3.0)
-"""Loss of a fair answer with probability 0.75."""
+"""Privacy loss of randomized response that gives the true answer with probability 0.75."""
 
 CASES: tuple[Case, ...] = (
     _noise("make_laplace(float, scale=1)", "measurements/fn.make_laplace", 1.0,

@@ -47,9 +47,8 @@ def audit_package(
 ) -> tuple[Row, ...]:
     """Audit all mechanisms of a released package in a separate process.
 
-    A mechanism can crash the process or exceed its time limit. In this case, the result of the
-    mechanism contains the reason for the failure. The remaining mechanisms are audited in a new
-    process.
+    A mechanism can crash the process or exceed its time limit. The result of this mechanism then
+    contains the reason for the failure. The remaining mechanisms are audited in a new process.
 
     Args:
         package: name of the package on PyPI.
@@ -89,9 +88,9 @@ def audit_package(
 
 
 def _run_for_end_reason(python: str, package: str, path: Path, options: dict[str, Any]) -> str:
-    """Run the process until it ends or a case exceeds its time limit.
+    """Run the worker process until it ends or the audit of a mechanism exceeds a time limit.
 
-    Return the reason of a failure, or "" if there was no failure.
+    Return a text with the reason why the process ended. There is a text even without a failure.
     """
     here = Path(__file__).resolve().parents[3]
     paths = [str(here), os.environ.get("PYTHONPATH", "")]

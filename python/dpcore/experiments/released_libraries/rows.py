@@ -1,4 +1,4 @@
-"""Result of the audit of one mechanism, and the rule when it may be published."""
+"""Result of the audit of one mechanism, and the conditions for publishing the result."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...report.plain import encode_value
 from .cases import Case, Facts
 
 STRICT: Final = 0.999
-"""Confidence at which two audits with different seeds must refute a claim before it counts as
-violated."""
+"""Confidence level. A claim counts as refuted only if two audits with different seeds refute the
+claim at this level."""
 
 _EMBARGO: Final = datetime.timedelta(days=90)
-"""Time between a private report of a fault and its publication."""
+"""Time from a private report of a fault to the publication of the fault."""
 
 NOT_REFUTED, VIOLATION = "not refuted", "violation"
 
@@ -36,8 +36,8 @@ class Row(Facts):
         hits: numbers of outputs in the event, on the first and on the second input. The tuple is
             empty if the audit failed.
         trials: number of outputs drawn on each of the two inputs.
-        rounding: lower bound on epsilon from the last bits of the outputs. None if the audit chose
-            no event (set of outputs) on these bits from its first draws.
+        rounding: lower bound on epsilon from a set of outputs that depends on the last bits of the
+            outputs. None if the audit chose no such set.
         draw_seconds: mean time to draw one output, in seconds, or None if the audit failed.
         traced: outcome of `dpcore.trace` on the mechanism, as text. `dpcore.trace` computes the
             privacy loss of each source line.
@@ -105,7 +105,7 @@ class Row(Facts):
     def is_publishable(self, today: datetime.date) -> bool:
         """Return True if this result of an audit may be published.
 
-        The result may not be published if it describes a fault that is not public yet.
+        A result must not be published if it describes a fault that is not public yet.
 
         A fault is public if the field `disclosure` is the web address of an issue or a fix. A fault
         that was reported privately is regarded as public 90 days after the report.

@@ -68,14 +68,14 @@ def _noise_adder_builder(path: str, **options: Any) -> _Build:
 
 
 def _batched_call(path: str, keyword: str, *others: Any, **options: Any) -> _Build:
-    """Return a function that builds a call with many records.
+    """Return a function that builds a mechanism for many records per call.
 
-    The package adds independent noise to each record, so that one call returns many outputs.
+    The package adds independent noise to each record. One call therefore returns many outputs.
 
     Args:
         path: module and function, such as "math:sqrt".
         keyword: name of the argument that contains the records.
-        *others: further records, which follow the audited ones.
+        *others: further records, which the call appends after the audited records.
         **options: further arguments of the function.
     """
 
@@ -114,7 +114,7 @@ def _gaussian_sigma(*arguments: float) -> float:
 
 
 def _eeprivacy_build(kind: str, key: str, options: dict[str, Any], **arguments: Any) -> _Build:
-    """Return a function that builds an operation of eeprivacy.
+    """Return a function that builds a mechanism from an operation of the package eeprivacy.
 
     The output is converted to floats.
     """
@@ -129,7 +129,7 @@ def _eeprivacy_build(kind: str, key: str, options: dict[str, Any], **arguments: 
 
 
 def _noisy_hours_sum(*names: str, **bounds: float) -> _Build:
-    """Return a function that builds noisy sums of clipped hours, as in the package's README."""
+    """Return a function that builds noisy sums of clipped hours (README of dp-group-stats)."""
 
     def build() -> Callable[[Any], Any]:
         limits = import_object("dp_group_stats:ContributionBounds")(**bounds)
@@ -176,7 +176,7 @@ def _build_noisy_period_sums() -> Callable[[Any], Any]:
 def _build_query(
     query: Callable[[Any], Any], epsilon: float, kind: str = "Float", low: Any = 0, high: Any = 200
 ) -> _Build:
-    """Return a function that builds a query of dwork on a table with the columns A and B."""
+    """Return a function that builds a query of the package dwork (on columns A and B)."""
 
     def build() -> Callable[[Any], Any]:
         values = import_object(f"dwork.language.types:{kind}")
@@ -190,7 +190,7 @@ def _build_query(
 
 
 def _make_group_name_function() -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that returns the group names of a table of dwork."""
+    """Return a function that returns the names of the groups in a table of the package dwork."""
     schema = import_object("dwork.dataschema:DataSchema")
     dataset = import_object("dwork.dataset.pandas:PandasDataset")
     frame = import_object("pandas:DataFrame")
@@ -200,7 +200,7 @@ def _make_group_name_function() -> Callable[[Any], tuple[Any, ...]]:
 def _obfuscation_builder(
     path: str, words: Mapping[str, tuple[float, ...]], **options: Any
 ) -> _Build:
-    """Return a function that builds a mechanism of pypantera with a small vocabulary."""
+    """Return a function that builds a mechanism of the package pypantera for a small vocabulary."""
 
     def build() -> Callable[[Any, int, Any], Any]:
         kind, frame = import_object(f"src.{path}"), import_object("pandas:DataFrame")
@@ -221,7 +221,7 @@ def _obfuscation_builder(
 
 
 def _build_column_call(path: str, *others: Any, **options: Any) -> _Build:
-    """Return a function that builds a call for one column of a table.
+    """Return a function that builds a mechanism for one column of a table.
 
     Each record of the column gives one output.
     """
@@ -239,7 +239,7 @@ def _build_column_call(path: str, *others: Any, **options: Any) -> _Build:
 
 
 def _build_list_call(path: str, **options: Any) -> _Build:
-    """Return a function that builds a call whose input is a small list of records.
+    """Return a function that builds a mechanism whose input is a small list of records.
 
     All returned records together are one output.
     """
@@ -321,7 +321,8 @@ _CIRCLE: Final = {
 }  # fmt: skip
 _PETS: Final = ("cat", "dog")
 _DOUBLE: Final = np.float64
-"""Type of epsilon of CusText: numpy 2 refuses its probabilities, in single precision, for a float.
+"""Type of epsilon for CusText. With a Python float, CusText computes probabilities in single
+precision, which numpy 2 refuses.
 """
 _CMP: Final = "EmbeddingPerturbationMechanism.cmp:CMP"
 _MAHALANOBIS: Final = "EmbeddingPerturbationMechanism.mahalanobis:Mahalanobis"

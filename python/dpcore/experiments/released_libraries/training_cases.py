@@ -172,7 +172,7 @@ def _noise_builder(make: Callable[[Any], Any], dtype: str = "float32") -> Callab
 
     The input contains one gradient for each training step.
 
-    The gradients have many equal entries with independent noise, and each entry gives one output.
+    Each gradient has many equal entries with independent noise, and each entry gives one output.
     """
 
     def build() -> Callable[..., Any]:
@@ -246,9 +246,10 @@ def _make_buffered_toeplitz(key: int) -> Any:
 
 
 def _train_builder(**options: Any) -> Callable[[], Any]:
-    """Return a function that builds the training of a linear model by an execution plan.
+    """Return a function that builds a mechanism for training a linear model.
 
-    The output contains one noisy gradient for each batch.
+    The training uses an execution plan of jax-privacy. The output contains one noisy gradient for
+    each batch.
     """
 
     def build() -> Callable[[Any], Any]:
@@ -339,9 +340,9 @@ _JAX: Final = (
 # ----------------------------------------------------------------------------------- Opacus
 
 _ONE_STEP: Final = 1.5794205767549996
-"""`PrivacyEngine().get_epsilon(.05)` after a step: noise multiplier 1, sample rate 1."""
+"""`PrivacyEngine().get_epsilon(.05)` after one step with noise multiplier 1 and sample rate 1."""
 _HALF_STEP: Final = 0.7502863122083178
-"""The same at a sample rate of 1 / 2."""
+"""`PrivacyEngine().get_epsilon(.05)` after one step with noise multiplier 1 and sample rate 1/2."""
 
 _opacus = partial(
     Case, package="opacus", version="1.6.0", relation="one row is added", claim=_ONE_STEP,
@@ -368,7 +369,7 @@ def _build_step(
     engine: str = "opacus:PrivacyEngine",
     **options: Any,
 ) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds one DP-SGD step on a linear model.
+    """Return a function that builds a mechanism: one DP-SGD step on a linear model.
 
     All parameters of the model are 0 before the step.
     """
@@ -403,13 +404,13 @@ def _build_step(
 
 
 def _make_constant_targets(torch: Any, batch: Any, options: dict[str, Any]) -> Any:
-    """Return the targets for a loss function: ones, or the class 1."""
+    """Return the targets for a loss function: class 1 for cross-entropy, and ones otherwise."""
     classes = isinstance(options.get("criterion"), torch.nn.CrossEntropyLoss)
     return torch.ones(len(batch), dtype=torch.long) if classes else torch.ones_like(batch)
 
 
 def _build_ghost_clip_step(kind: str, **options: Any) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds a DP-SGD step with a torch loss and ghost clipping."""
+    """Return a function that builds one DP-SGD step with a loss of torch and ghost clipping."""
 
     def build() -> Callable[[Any], Any]:
         criterion = import_object(f"torch.nn:{kind}")(reduction="sum")
@@ -423,7 +424,7 @@ def _clip_norm(optimizer: Any) -> list[float]:
 
 
 def _run_secure_step(x: Any) -> Any:
-    """Make one step of an optimizer in secure mode, with a parameter in double precision."""
+    """Make one step of Opacus' optimizer in secure mode. The parameter has double precision."""
     torch = import_object("torch")
     parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
     parameter.grad_sample = torch.tensor(x, dtype=torch.float64).reshape(-1, 1)
@@ -508,7 +509,7 @@ _mbi = partial(
 
 
 def _build_marginals_and_model(estimator: str) -> Callable[[], Callable[[Any], Any]]:
-    """Return a function that builds two noisy marginals, and a model that is fitted to them."""
+    """Return a function that builds a mechanism for fitting a model to two noisy marginals."""
 
     def build() -> Callable[[Any], Any]:
         make_domain, measure = map(import_object, ("mbi:Domain", "mbi:LinearMeasurement"))

@@ -1,6 +1,6 @@
 """Program that audits the mechanisms of one package in a separate process.
 
-The module `processes` starts it with `python -m`.
+The module `processes` starts this program with `python -m`.
 
 The program writes a line of JSON to a file before and after each audit. If the package crashes the
 process, the last line shows which mechanism was being audited.
@@ -177,7 +177,7 @@ def _certify_strict_bound(report: Audit) -> float:
 
 
 def _trace_case(case: Case) -> dict[str, Any]:
-    """Apply `dpcore.trace` to the mechanism of a case, if it supports the mechanism."""
+    """Apply `dpcore.trace` to the mechanism of a case, and return fields of a `Row`."""
     try:
         report = trace(case.build(), case.pair, claim=case.claim or None, delta=case.delta, rng=1)
     # An exception under the tracer is not a fault of the package.

@@ -1,4 +1,4 @@
-"""Attack that infers words from their word2vec vectors, with vectors that the attacker trains."""
+"""Attack that infers words from their word2vec vectors, by means of vectors of the attacker."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

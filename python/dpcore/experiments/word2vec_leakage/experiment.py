@@ -1,4 +1,4 @@
-"""Attack that infers words from their word2vec vectors, with vectors that the attacker trains.
+"""Attack that infers words from their word2vec vectors, by means of vectors of the attacker.
 
 A corpus is split into two halves. The victim trains word vectors (an embedding) on one half, and
 the attacker trains word vectors on the other half. The attacker sees the victim's vector of a
@@ -41,8 +41,8 @@ from .leakage import Leakage
 NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
-"""Number of sentences on which the earlier results are based. Fewer sentences give other
-results."""
+"""Number of sentences on which the earlier results in the tables are based. A run with fewer
+sentences gives different results."""
 
 SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "hashed", 0): (".169", ".259"),
@@ -53,12 +53,13 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "other", 500): (".27", ".36"),
     ("overlapping", "hashed", 0): (".191", ".292"),
 }
-"""Shares of words found among the nearest word and the nearest five words in an earlier single run.
-It had 1,496 held-out words, and the attacker's embedding had 3,537 words."""
+"""Shares of found words in an earlier single run: for the nearest word, and for the nearest five
+words. The run had 1,496 held-out words, and the attacker's embedding had 3,537 words."""
 
 STUDY: Final = (".24", ".33")
-"""The same shares in the DPNR study, which used gensim 3.8.3, two random samples of 50 % of the
-sentences, and all words of the victim."""
+"""Shares of found words in the DPNR study, for the nearest word and for the nearest five words. The
+study used gensim 3.8.3, two random samples of 50 % of the sentences, and all words of the
+victim."""
 
 
 STARTS: Final = {
@@ -75,8 +76,8 @@ ANCHORED: Final = 500
 """Largest number of anchors that the tables show."""
 
 DROPPED: Final = 3
-"""Number of leading principal directions that are removed in one row of the tables. After their
-removal, the first vector of a word is easier to detect."""
+"""Number of leading principal directions that are removed in one row of the tables. Without these
+directions, the vector from which the training of a word started is easier to detect."""
 
 _MAX_GENERATED_TEXTS: Final = 40_000
 _MIN_SENTENCES: Final = 1000
@@ -145,8 +146,9 @@ class Cell(Shown):
             their sentences in common.
         size: share of all sentences that the experiment used for this attack.
         number: index of the repetition, from 0.
-        held_out: True if the attack searches for the held-out words, which are never anchors. It is
-            False if the attack searches for all words of the victim.
+        held_out: True if the attack searches for the held-out words. A held-out word is never an
+            anchor (a word whose vector the attacker knows). The field is False if the attack
+            searches for all words of the victim.
         found: number and share of the words that the attack found.
     """
 
@@ -228,7 +230,7 @@ def _halves_by_overlap(config: Config, corpus: Corpus, size: float, seed: int) -
 
 
 def _train_and_attack(config: Config, parts: SplitHalves, *job: Any) -> list[Cell]:
-    """Train three embeddings with one choice of first vectors, and run all attacks on them."""
+    """Train one victim's and two attackers' embeddings, and run all attacks on the victim."""
     size, number, start = job
     seed = cell_seed(config.seed, f"{size}/{number}")
     texts = parts(size, seed)
@@ -248,8 +250,8 @@ def _run_attacks(
 ) -> list[Cell]:
     """Run all attacks of one attacker's embedding on one victim's embedding.
 
-    There are attacks on held-out words with and without anchors, on all words without anchors, and
-    on noisy vectors.
+    Attacks on held-out words are run with anchors (known words) and without anchors. Attacks on all
+    words are run without anchors. Further attacks use noisy vectors.
     """
     size, number, start = job
     _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)

@@ -221,7 +221,7 @@ def _train_shielded_from_ctrl_c(model: Any, watched: _WatchedSentences, epochs: 
 
 
 class _WatchedSentences:
-    """Sequence of sentences for the training, which advances a progress bar.
+    """Sequence of training sentences. A progress bar advances while the training reads them.
 
     The training can be stopped while it reads the sentences.
     """
@@ -621,9 +621,10 @@ def _unit_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool
 def _rotation_to_attacker(
     victim: Embedding, attacker: Embedding, anchors: tuple[str, ...], flat: bool
 ) -> Floats:
-    """Compute the orthogonal matrix that maps the victim's anchors to the attacker's ones.
+    """Compute the orthogonal matrix that maps the victim's vectors to the attacker's vectors.
 
-    Only the directions that the anchors determine are used.
+    The matrix is computed from the vectors of the anchors (words known in both embeddings). Only
+    the directions that the anchors determine are used.
 
     The matrix is ``U V'`` from the singular value decomposition ``A' B = U S V'`` (Procrustes). If
     there are fewer anchors than dimensions, some singular values are zero up to rounding. The
@@ -639,7 +640,7 @@ def _rotation_to_attacker(
 def _rank_true_words(mine: Floats, theirs: Floats, true_rows: Ints, progress: bool | None) -> Ints:
     """Return the rank of each true word among the attacker's words, from 1 for the nearest.
 
-    Words with the same cosine count as nearer than the true word.
+    Other words with the same cosine as the true word count as nearer.
     """
     step = max(1, _COSINES_PER_BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)

@@ -37,29 +37,29 @@ from .targets import MANY_VALUES, Target, ranks_in_rows
 Vectors = npt.NDArray[np.float64]
 
 _MAX_COMPARED_TEXTS: Final = 8
-"""Number of training texts that are encoded in batches with others."""
+"""Number of training texts that are encoded in batches with other texts."""
 _TIMED_CALL_SIZES: Final = (8, 64)
-"""Numbers of texts of the timed calls, which separate the time per text from the time per call."""
+"""Numbers of texts in two timed calls, which show the time per text and the time per call."""
 ENCODER_STREAM_KEY: Final = 31
-"""Key of the encoder streams among the random streams of a seed; the number of the part follows."""
+"""Key of the encoder's random generators; the number of the part is a second key."""
 
 _TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
-"""Numbers of trailing zero bits: of grids, of half types, of float32 (29), of short decimals."""
+"""Numbers of trailing zero bits, typical of grids, half types, float32 and short decimals."""
 CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
-"""Transforms for which the score of a text depends on the other texts of its call."""
+"""Transforms for which the score of a text depends on the other texts in the same call."""
 _NETWORK_BATCH_SIZE: Final = 200
 _NETWORK_STEPS: Final = 600
-"""Training steps of the network: 10 epochs on 11,657 texts. After them its F1 is stable."""
+"""Training steps of the network: 10 epochs on 11,657 texts. Then its F1 is stable."""
 _MIN_AND_MAX_ROUNDS: Final = (15, 60)
 _MAX_BOOSTED_TREES: Final = 480
-"""Largest number of trees over all rounds, except that there are at least 15 rounds."""
+"""Largest number of trees in all rounds together. However, there are at least 15 rounds."""
 _MAX_TREE_LEAVES: Final = 15
 _MULTICLASS_TREE_BINS: Final = 32
 """Number of bins per column for trees on more than two values. With 255 bins, the trees take five
 times as long and are not more accurate."""
 _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
-"""A network takes as long as twenty logistic regressions."""
+"""Only two: a network takes as long as twenty logistic regressions."""
 _RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
 SCORE_METHODS: Final = ("predict_proba", "decision_function")
 _DIVIDING_SETTINGS: Final = ("early_stopping", "oob_score", "probability", "cv")
@@ -268,7 +268,7 @@ def keep_rows(vectors: Vectors) -> Vectors:
 
 
 def centre_rows(vectors: Vectors) -> Vectors:
-    """Subtract the mean of each row from the row. This removes noise shared by all entries."""
+    """Subtract from each row its mean. This removes noise that is equal in all entries."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
@@ -311,7 +311,7 @@ def row_statistics(vectors: Vectors) -> Vectors:
         - the L1, L2 and maximum norm;
         - the mean, the standard deviation, the smallest and the largest entry;
         - the share of zeros, the share of negative entries, and the share of repeated entries;
-        - four shares of entries: those whose last 8, 16, 29 and 40 bits (as float64) are zero.
+        - the shares of entries whose last 8, 16, 29 and 40 bits (as float64) are zero.
     """
     sizes, width = np.abs(vectors), vectors.shape[1]
     distinct = (np.diff(np.sort(vectors, axis=1), axis=1) != 0.0).sum(axis=1) + 1
@@ -451,8 +451,8 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     `Attacker` explains the names of the transforms, such as "raw". For an attribute with fewer than
     50 values, there are four kinds of classifiers:
 
-    - logistic regression on columns that are scaled robustly, with "raw", "centred", "row minimum
-      subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
+    - logistic regression on robustly scaled columns, with the transforms "raw", "centred", "row
+      minimum subtracted", "norm-scaled", "call mean subtracted" and "row summaries";
     - the 15 nearest neighbours, with the same transforms except "row summaries";
     - a network with 256 hidden units, with "raw" and "centred";
     - boosted trees, with "rows, call and summaries". The trees have 60 rounds for up to 8 values,
@@ -530,7 +530,7 @@ class NearestMean:
     """Classifier that predicts, for a vector, the attribute value with the nearest mean vector."""
 
     def fit(self, rows: Vectors, truth: Any) -> NearestMean:
-        """Compute the mean of the vectors `rows` with each attribute value in `truth`."""
+        """Compute, for each attribute value in `truth`, the mean of its vectors in `rows`."""
         self.classes_, place = np.unique(truth, return_inverse=True)
         spread = rows.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
@@ -562,8 +562,8 @@ class FittedAttacker:
         attacker: the attacker before the fit.
         models: tuple with one fitted model for all attributes together, or one for each attribute.
         target: the attributes that the attacker infers.
-        counts: number of training texts with each value of the attribute. None, except if there is
-            one attribute with more than two values.
+        counts: number of training texts with each value, if there is one attribute with more than
+            two values. Otherwise None.
     """
 
     attacker: Attacker
@@ -731,7 +731,7 @@ def _is_sklearn_mlp(estimator: Any) -> bool:
 def _fit_estimator(
     estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
 ) -> Any:
-    """Return a copy of an estimator that is fitted on all the given encodings of the texts."""
+    """Fit a copy of an estimator on all the given encodings of the texts, and return the copy."""
     rows = np.concatenate(encodings) if len(encodings) > 1 else encodings[0]
     truth = np.concatenate([truth] * len(encodings))
     if not has_all(estimator, "get_params"):
@@ -747,7 +747,7 @@ def _fit_estimator(
 def _fit_epochs(
     estimator: Any, encodings: Sequence[Vectors], truth: npt.NDArray[Any], seed: int
 ) -> Any:
-    """Return a copy of a network that is trained on another encoding of the texts in each epoch.
+    """Train a copy of a network, in each epoch on another encoding of the texts, and return it.
 
     If the network is the last step of a pipeline, the other steps are fitted on the first encoding.
     """
@@ -789,8 +789,8 @@ def _ignore_convergence() -> Iterator[None]:
 def _predict_scores(model: Any, rows: Vectors, binary: bool, attribute_count: int) -> Vectors:
     """Return scores from the first method that the model has.
 
-    The methods are `predict_proba`, `decision_function` and `predict`; if an attribute does not
-    have two values, only `predict`.
+    The methods are `predict_proba`, `decision_function` and `predict`. If an attribute does not
+    have two values, only `predict` is used.
     """
     asked = (*SCORE_METHODS, "predict") if binary else ("predict",)
     scores = np.asarray(find_method(model, *asked)(rows), np.float64)

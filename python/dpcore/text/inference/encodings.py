@@ -18,9 +18,9 @@ from .attackers import ENCODER_STREAM_KEY, Vectors, check_vectors, make_generato
 _MAX_COPIES: Final = 10
 _MIN_COPIES: Final = 2
 _MAX_COPIED_NUMBERS: Final = 8_000_000
-"""Largest number of entries in all encodings of the training texts, such as 10 of 2,000 x 384. At
-this size, the attackers take 2.0 times the CPU time of one encoding; they take 1.6 times with 10
-encodings of 3,600 x 64."""
+"""Largest number of entries of all encodings together, such as 10 encodings of 2,000 x 384. At this
+size, the attackers take 2.0 times the CPU time that they take with one encoding. With 10 encodings
+of 3,600 x 64, the factor is 1.6."""
 
 
 @explain_argument_errors

@@ -26,7 +26,7 @@ LIKELIHOOD: Final = "likelihood"
 
 
 def compute_log_density(law: Any, outputs: Vectors, clean: Vectors) -> Vectors:
-    """Compute the log density of each noisy vector under each possible vector without noise.
+    """Compute the log density of each noisy vector, given each possible vector without noise.
 
     The function leaves out additive terms that are the same for all vectors without noise.
 
@@ -104,7 +104,7 @@ class Likelihood:
             yield compute_log_density(self.law, rows[start : start + size], self.clean)
 
     def _log_density_sums_per_training_group(self, rows: Vectors, groups: Sequence[Any]) -> Vectors:
-        """Return the log of the sum of densities over each group of training texts, (n, groups)."""
+        """Return the log density sum of each group of training texts, shape (n, groups)."""
         return np.concatenate(
             [
                 np.stack([_add_logs(block[:, group]) for group in groups], axis=1)
@@ -181,7 +181,7 @@ class _EncoderAttributes:
     """Attributes that an encoder with noise may have, with their defaults.
 
     Attributes:
-        private: if the object is a model, the encoder with noise that the model contains.
+        private: encoder with noise inside the object, if the object is a model.
         noise: noise that is added to the clean vectors: a noise layer, or an object such as
             `Laplace`.
         description: for a noise layer, the distribution of its noise, such as `Laplace`.
@@ -195,7 +195,7 @@ class _EncoderAttributes:
 
 
 def find_noise(encode: Any) -> tuple[Any, Callable[[list[str]], Any]] | None:
-    """Return the noise distribution of an encoder, and a function for vectors without noise.
+    """Return the noise distribution of an encoder, and a function that encodes without noise.
 
     The result is a pair for these encoders:
 

@@ -20,22 +20,22 @@ from .targets import Target
 _BOOTSTRAP_REPLICATES: Final = 2000
 _BOOTSTRAP_STREAM_KEY: Final = 32
 _PERMUTATION_STREAM_KEY: Final = 33
-"""Keys of the streams for bootstrap and permutations among the random streams of a seed."""
+"""Keys that give the bootstrap and the permutations different random generators."""
 _MAX_PERMUTATIONS: Final = 1999
 _SUFFICIENT_EXCEEDANCES: Final = 200
-"""Number of permutations with a sum at least as large, after which sampling stops: then the p-value
-is above a tenth."""
+"""Sampling stops after this number of permutations with a sum that is not below the observed sum.
+Then the p-value is above a tenth."""
 _MAX_CORRELATION: Final = 1.0 - 1e-12
 """Largest correlation for Fisher's transform, which is infinite at 1."""
 _MAX_CHUNK_ENTRIES: Final = 2**21
 
 RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
-"""Measures of scores for one attribute of two values; validation chooses among them."""
+"""Measures of scores for one attribute with two values; the attack uses all by default."""
 CORRELATION: Final = "correlation"
 """Measure for a number: Spearman's correlation."""
 TOP: Final = 5
-"""Number of predicted values in the top-5 share, which counts texts with the true value among
-them."""
+"""Number of highest-ranked values in the top-5 share: the share of texts whose true value is one of
+these values."""
 FALSE_POSITIVES: Final = 0.01
 """False-positive rate at which the true-positive rate is measured."""
 
@@ -77,13 +77,13 @@ def threshold_scores(scores: Vectors, threshold: float | None) -> Ints:
 def find_threshold(scores: Vectors, truth: Ints, measure: str) -> float:
     """Find the threshold of scores for which a measure, such as the accuracy, has its best value.
 
-    For scores at or above the threshold, 1 is predicted. All attributes have the same threshold.
-    The threshold lies between two scores, or it is infinite. With minus infinity, 1 is predicted
-    for every text. With plus infinity, 0 is predicted for every text. If several thresholds are
-    equally good, the function returns the middle one of them.
+    Code 1 is predicted if the score is at or above the threshold, and otherwise code 0. All
+    attributes have the same threshold. The threshold lies between two scores, or it is infinite.
+    With minus infinity, 1 is predicted for every text. With plus infinity, 0 is predicted for every
+    text. If several thresholds are equally good, the function returns the middle one of them.
 
     Args:
-        scores: scores of the value with code 1, shape (n, attributes).
+        scores: for each text and attribute, the score of code 1, shape (n, attributes).
         truth: true codes, 0 or 1, shape (n, attributes).
         measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" or "auc". With
             "true-positive rate", the result is the lowest threshold for which the false-positive
@@ -252,9 +252,9 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     """Compute the one-sided permutation p-value of the sum of `weights * truth` over all texts.
 
     A cell is a set of texts, such as the texts with the same main label. The permutations exchange
-    true values only within a cell. The null hypothesis is that, if the cell is known, the scores
-    give no information on the true value. Under this hypothesis, all permutations are equally
-    likely. Therefore the p-value is valid for any number of texts. The function stops after fewer
+    true values only within a cell. The null hypothesis is that within a cell the scores give no
+    information on the true value. Under this hypothesis, all permutations are equally likely.
+    Therefore the p-value is valid for any number of texts. The function stops after fewer
     permutations if the p-value is large (Besag and Clifford, 1991).
 
     Args:
@@ -299,7 +299,7 @@ class Truth:
     Args:
         truth: codes (0, 1, ...) of the true values, or true numbers, shape (n, attributes).
         target: the attributes that the attacker infers.
-        measure: measure of the method `value`, "accuracy" or "f1".
+        measure: measure that the method `value` computes, "accuracy" or "f1".
         confidence: confidence of each interval separately.
         seed: seed of the bootstrap intervals.
     """
@@ -332,7 +332,7 @@ class Truth:
         method 5.
 
         Args:
-            scores: scores of the value with code 1, one per text, shape (n,).
+            scores: for each text, the score of the value with code 1, shape (n,).
         """
         inside, outside = self._delong_placements(scores)
         area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
@@ -498,7 +498,7 @@ class Truth:
     def _bootstrap_f1_interval(
         self, answers: Sequence[Ints], statistic: Callable[[Any], Any]
     ) -> Measured:
-        """Compute a bootstrap interval for a statistic of the counts from `_cells`."""
+        """Compute a bootstrap interval for a statistic of the counts that `_cells` returns."""
         if self.target.all_binary:
             rows = np.hstack([self._cells(self.truth, predicted) for predicted in answers])
             return self._bootstrap_interval(rows, statistic)
@@ -515,7 +515,7 @@ class Truth:
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip
-        """Compute a percentile bootstrap interval (Efron, 1979) of a statistic of summed rows.
+        """Compute a percentile bootstrap interval (Efron, 1979) of a statistic of sums of rows.
 
         `rows` has one row per text. If `mean` is True, the statistic is computed from means in
         place of sums. If `expand` is given, the interval is shifted by the statistic minus the mean

@@ -1,4 +1,4 @@
-"""Results of an inference: one class for each kind of attribute, with measures and report rows."""
+"""Results of an attack that infers an attribute: one class for each kind of attribute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .metrics import TOP, Measured
 
 _NOT_MEASURED: Final = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 Bar = tuple[str, Measured, list[float]]
-"""Bar of a chart: its name, its figure, and the figure of each floor."""
+"""Bar of a chart: its name, its measured value, and the value of each baseline."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -187,7 +187,7 @@ class ValueFigures(Record):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Pair of a name and a measure that tables show: "accuracy" and its value."""
+        """Pair that tables show: the name "accuracy", and the measured accuracy."""
         return "accuracy", self.accuracy
 
     def list_accuracy_and_f1(self, f1_kind: str) -> list[Row]:
@@ -238,7 +238,7 @@ class TwoValues(ValueFigures, word="TwoValues"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Pair of a name and a measure that tables show: "AUC" and its value."""
+        """Pair that tables show: the name "AUC", and the measured AUC."""
         return "AUC", self.figures.auc
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:
@@ -350,7 +350,7 @@ class NumberFigures(Record, word="NumberFigures"):
 
     @property
     def score(self) -> tuple[str, Measured]:
-        """Pair of a name and a measure that tables show: "correlation" and its value."""
+        """Pair that tables show: the name "correlation", and the measured correlation."""
         return "correlation", self.correlation
 
     def list_rows(self, names: Sequence[str], values: Sequence[Any]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Result of an inference (class `Inference`), and its report and chart."""
+"""Result of an attack on an attribute (class `Inference`), and its report and chart."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ ASSUMING: Final = (
     "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
     "texts, and that the attribute was fixed before anybody looked"
 )
-"""Assumptions of the bound. The texts themselves need not be a random sample (see `certify`)."""
+"""Assumptions of the certified bound. The texts themselves need not be a random sample (see
+`certify`)."""
 
 
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record, word="ScoredTexts"):
-    """Positions, true values and scores of the test texts, from the attacker that was chosen.
+    """Test texts: their positions, their true values, and their scores by the chosen attacker.
 
     If the attribute is a number, `truth` has the true numbers and `scores` has the predicted
     numbers.
@@ -88,9 +89,8 @@ class ScoredTexts(Record, word="ScoredTexts"):
 class Inference(Result, word="dpcore.text.inference/4"):
     """Result of `infer`: how well an attacker infers a private attribute from vectors of texts.
 
-    Each interval, taken alone, has the coverage `confidence`. The intervals are for the chosen
-    attacker, and for texts from the same distribution as the test texts. Another attacker may infer
-    more.
+    Each single interval has the coverage `confidence`. The intervals are for the chosen attacker,
+    and for texts from the same distribution as the test texts. Another attacker may infer more.
 
     Attributes:
         attributes: names of the inferred attributes.
@@ -249,9 +249,10 @@ class Inference(Result, word="dpcore.text.inference/4"):
     def above_floor(self) -> bool:
         """True if the attacker beats every baseline significantly, by at least one measure.
 
-        A baseline is the best inference that does not use the vectors. The first baseline is
-        "majority". The second baseline, if it exists, is "majority given the main label". If the
-        field `certified` shows a leak, the attacker also counts as better than "majority".
+        A baseline is the best inference that does not use the vectors. The first baseline,
+        "majority", predicts the most frequent value. The second baseline, if it exists, does this
+        for each main label. If the field `certified` shows a leak, the attacker also counts as
+        better than "majority".
         """
         return not self.floors_left
 
@@ -350,7 +351,7 @@ class Inference(Result, word="dpcore.text.inference/4"):
 
 
 def list_rows(inference: Inference) -> list[tuple[str, str]]:
-    """Return the rows of the report on an inference, as pairs (label, text), without run time."""
+    """Return the rows of the report, as pairs (label, text). The run time is not included."""
     each = [
         f"{figures.name}: accuracy {figures.accuracy}, majority {figures.majority:.4f}, "
         f"F1 of {figures.name} = {figures.positive} {figures.f1}"

@@ -52,25 +52,25 @@ NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 """Possible meanings of "neighbours" in a claim."""
 
 _COUNTED_SHARE: Final = 0.9
-"""Share of the test texts that are counted. The event was chosen on validation texts. The other
-test texts only confirm the order of the two sides, so they may be few."""
+"""Share of the test texts on which the event is counted. The event was chosen on validation texts.
+The other test texts only confirm which input has the larger probability, so few are enough."""
 
 _LIMIT_TAILS: Final = (0.03, 0.1, 0.25, 0.5)
-"""Tail errors of the limits on validation (see `predicted`). They are tried in turn until some
-event has a positive predicted bound."""
+"""Error probabilities of the limits on validation texts (see `predicted`). They are tried in turn
+until some event has a positive predicted bound."""
 
 _THRESHOLD_QUANTILES: Final = 201
 """Number of quantiles of the scores that are tried as thresholds."""
 
 _MIN_TEXTS_PER_VALUE: Final = 20
-"""Smallest number of test texts per value. Then the tenth that is not counted has at least two
+"""Smallest number of test texts per value. With 20 texts, the tenth that is not counted has two
 texts."""
 
 Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
 _MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
 Tried = tuple[FittedAttacker, Vectors]
 Cells = dict[str, Any]
-"""Mapping from the name of a floor to the cell number of each text."""
+"""For each baseline, the cell (set of texts) to which each text belongs."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ register_type("Beyond", Beyond)
 def reason_not_certified(target: Target, neighbours: str | None, smallest: int) -> str | None:
     """Return the reason why no bound on epsilon can be certified, or None if a bound is possible.
 
-    `target` has the attributes to infer. `neighbours` is the definition of neighbours of the claim.
+    `target` has the attributes to infer. `neighbours` is the definition of neighbours in the claim.
     `smallest` is the number of test texts with the rarest value of the attribute.
     """
     if neighbours is not None:
@@ -135,8 +135,8 @@ def certify(
     with the other value. The bound on epsilon compares these two means. For each value, the number
     of texts with a score in E is a sum of independent bits with different probabilities. This sum
     is less spread around its mean than a binomial variable with the same mean (Hoeffding, 1956).
-    Therefore exact binomial limits hold for fixed texts. E and the attribute value on the left are
-    chosen on the validation texts.
+    Therefore exact binomial limits are valid for fixed texts, which need not be random. E and the
+    attribute value on the left are chosen on the validation texts.
 
     Args:
         valid: a pair for the validation texts: their scores, shape (n, 1), and the codes of their
@@ -149,8 +149,8 @@ def certify(
         seed: seed of the random choice of the test texts on which E is counted.
 
     Returns:
-        The audit, with the bound. The input x' of the audit stands for the texts with the value on
-        the left.
+        The audit, with the bound. In the audit, the input x' stands for the texts with the value on
+        the left of the inequality.
     """
     sides, values = _split_by_truth(*test_scores), target.values[0]
     trials = int(_COUNTED_SHARE * min(map(len, sides)))
@@ -185,7 +185,7 @@ def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
 def _choose_side_and_event(
     negatives: Any, positives: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
-    """Return the value for the numerator and the event that have the largest predicted bound."""
+    """Choose the value for the numerator, and the event, with the largest predicted bound."""
     every = np.concatenate([negatives, positives])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
     ways = [(above, side) for above in (True, False) for side in (1, 0)]
@@ -306,7 +306,7 @@ def infer(
             and then 64 more if the encoding of 8 texts is slow.
 
     Returns:
-        The inference, with the measures of the chosen attacker on the test texts.
+        The result, with the measures of the chosen attacker on the test texts.
 
     Raises:
         TypeError: if an argument has a wrong type.
@@ -499,7 +499,7 @@ def _assign_texts_to_baseline_groups(parts: Parts, name: str) -> list[Cells]:
     """Return, for each part, the cell numbers of the texts for each baseline.
 
     A baseline gives all texts of a cell the same answer. For the first baseline, all texts are in
-    one cell. For the second, texts with the same main label are in one cell.
+    one cell. For the second baseline, texts with the same main label are in one cell.
     """
     cell_numbers = []
     for part, truth in enumerate(parts.truth):
@@ -537,11 +537,11 @@ def _choose_attackers(
 ) -> list[_BestAttacker]:
     """Choose the best attacker on validation for each measure; in a tie, the first one.
 
-    For measures of scores, such as the AUC, attackers are compared by the distance from the mean
-    under permutations, in standard deviations. The permutations exchange true values within the
-    cells of a baseline (the texts that have the same answer). If there are two baselines, the
-    smaller distance counts. The likelihood attacker is chosen unless another attacker is better by
-    more than one standard error.
+    For measures of scores, such as the AUC, attackers are compared by how far the measure is above
+    its mean under permutations, in standard deviations. The permutations exchange true values
+    within the cells of a baseline (the texts that have the same answer). If there are two
+    baselines, the smaller number counts. The likelihood attacker is chosen unless another attacker
+    is better by more than one standard error.
 
     Returns:
         The chosen attacker for each measure.
@@ -605,7 +605,7 @@ def _measure_majority_or_median_baselines(
     parts: Parts, judge: Truth, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any,
     level: float,
 ) -> tuple[Floor, ...]:  # fmt: skip
-    """Return the baselines: the majority or median of train, and the same for each main label."""
+    """Return the baselines: majority (or median) of train, overall and for each main label."""
     cells_of_floors = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     floors, truth, target = [], parts.truth[0], judge.target
     for (name, numbers), (train, _, test) in zip(
@@ -654,7 +654,7 @@ def _measure_outcome(
     parts: Parts, judge: Truth, best: _BestAttacker, valid: Truth, scores: Vectors, ranks: Any,
     measures: tuple[OfMeasure, ...],
 ) -> outcomes.Outcome:  # fmt: skip
-    """Return the measures on the test texts, in the class for this kind of attribute."""
+    """Return the measures on the test texts, as an object for the kind of attribute."""
     if judge.target.is_number:
         error = judge.mean(abs(scores[:, 0] - judge.truth[:, 0]))
         return outcomes.NumberFigures(judge.spearman(scores[:, 0]), error)

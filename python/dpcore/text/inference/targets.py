@@ -1,8 +1,8 @@
-"""Inferred attributes, the texts of an inference, and answers that do not use the vectors.
+"""Attributes that an attacker infers, the texts, and answers that do not use the vectors.
 
-A target is what is inferred: one attribute of two or more values, one number such as an age, or
-several attributes of two values each. A baseline answers without the vectors. It learns from the
-attribute values of train, and possibly from the main labels.
+A target is what an attacker infers: one attribute of two or more values, one number such as an age,
+or several attributes of two values each. A baseline answers without the vectors. It uses the
+attribute values of the training texts, and possibly the main labels.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was passed without a name."""
 
 MANY_VALUES: Final = 50
-"""Number of values from which the usual attackers are the fast ones, and groups are not listed."""
+"""From this number of values on, `usual` returns fast attackers, and groups are not listed."""
 
 Kind = Literal["values", "number"]
-"""Treatment of a column of numbers."""
+"""Treatment of a column: classes or numbers."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Parts:
-    """The training, validation and test texts that an inference uses.
+    """The training, validation and test texts that an attack uses.
 
     Args:
         texts: the texts, as three tuples for train, valid and test.
@@ -298,9 +298,9 @@ def positive_shares(
     Args:
         truth: true values of the training texts, 0 or 1, or numbers, shape (n, 1).
         cells: cell of each training text, such as its main label.
-        asked_cells: cells of the texts that get a score. If a cell has no training text, the score
-            is the share over all training texts.
-        statistic: function, such as `np.median`, that computes the score from the true values in a
+        asked_cells: cells of the texts for which the share is computed. If a cell has no training
+            text, the result is the share over all training texts.
+        statistic: function, such as `np.median`, that computes the result from the true values in a
             cell. The default is the mean, which equals the share for true values 0 and 1.
 
     Example:

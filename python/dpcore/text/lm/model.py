@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...training import OpacusStep
 
 _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
-"""Figures that are computed from texts without noise, and not saved for a private model."""
+"""Numbers that are computed from texts without noise, and not saved for a private model."""
 _PERPLEXITY_REPLICATES: Final = 1000
 
 _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
@@ -52,7 +52,7 @@ _DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
     "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
     "private": {"epochs": 15, "batch": 256, "lr": 2.0},
 }
-"""Default recipes: SGD as in Gusain and Leith, Adam, and private SGD."""
+"""Default training settings: SGD as in Gusain and Leith, Adam, and private SGD."""
 _DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
 _MAX_DEFAULT_DELTA: Final = 8e-5
 
@@ -68,7 +68,7 @@ class Perplexity(Record):
         confidence: confidence of the interval.
         unigram: perplexity if the probability of each word is its frequency in the training texts.
             None if these frequencies are not known.
-        uniform: perplexity if all words have the same probability. It equals the number of words.
+        uniform: perplexity if all words are equally likely. It is equal to the number of words.
         texts: number of texts on which the perplexity was computed.
         left_out: number of texts that were left out because they are training texts. None if the
             training texts are not known.
@@ -189,7 +189,7 @@ class NextWordModel(FitPlan):
 
     @property
     def claim(self) -> Claim | None:
-        """Privacy guarantee by Opacus' PRV accountant; None if the training had no noise."""
+        """Privacy guarantee by Opacus' PRV accountant, or None if the training had no noise."""
         if not self.sigma:
             return None
         with ignore_rdp_order_warnings():
@@ -232,8 +232,8 @@ class NextWordModel(FitPlan):
 
         Returns:
             The perplexity of the model on the texts. For comparison, the result also has two
-            perplexities on the same texts without the model: for words predicted by their
-            frequency, and for words with equal probabilities.
+            perplexities without the model: if words are predicted by their frequency, and if all
+            words have the same probability.
 
         Raises:
             TypeError: if an argument has a wrong type.
@@ -417,7 +417,7 @@ class NextWordModel(FitPlan):
         return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())
 
     def _lines(self) -> list[Row]:
-        """Return the rows of the report: privacy, texts that are not covered, and perplexities."""
+        """Return the report rows: privacy, texts that epsilon does not cover, and perplexities."""
         return [*self._describe()]
 
     def __repr__(self) -> str:
@@ -539,7 +539,7 @@ def fit(
             `lr` and `clip`, by trainings on `public` with the same noise and number of steps.
         public: at least 100 public texts for the search: a list of strings, or a `Corpus`, whose
             training part is used. A quarter of the texts (at most 400) is used to compare settings,
-            the rest to train models. Epsilon does not cover public texts.
+            the others to train models. Epsilon does not cover public texts.
         length: largest number of words of a text that the model reads, at least 2.
         start: model with the initial weights. It must be trained on public texts.
         masked: token that replaces masked words.
@@ -650,7 +650,7 @@ def _choose_vocabulary(
 
 
 def _make_plan_before_noise(texts: int, start: Any, is_private: bool, **settings: Any) -> FitPlan:
-    """Return the settings of a training with defaults, after a check. Noise is not set.
+    """Check the settings of a training, and return them with defaults. Noise is not set.
 
     Args:
         texts: number of training texts.
@@ -685,7 +685,7 @@ def _make_plan_before_noise(texts: int, start: Any, is_private: bool, **settings
 
 
 def _plan_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> FitPlan:
-    """Return the plan with the noise that gives epsilon by Opacus' PRV accountant.
+    """Return the plan with the noise for which Opacus' PRV accountant computes epsilon.
 
     Args:
         plan: plan with the epochs and the batch size.
@@ -737,7 +737,7 @@ def _perplexity_of_all_words(losses: Sequence[Floats]) -> float | None:
 
 
 def _compute_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
-    """Return epsilon after some steps from Opacus' PRV and RDP accountants; inf without noise."""
+    """Return epsilon after `steps` steps, by two accountants of Opacus; inf without noise."""
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:
         return dict.fromkeys(kinds, math.inf)

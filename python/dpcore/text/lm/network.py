@@ -23,13 +23,13 @@ _EVALUATION_BATCH_SIZE: Final = 256
 """Number of texts per batch if gradients are not needed."""
 _IGNORED_TARGET: Final = -100
 _MAX_GRADIENT_NORM: Final = 0.25
-"""Largest norm of the gradient of a plain step."""
+"""Largest norm of the gradient of a step without privacy."""
 _RATE_DIVISOR: Final = 4.0
 """Divisor of the learning rate if the validation loss does not decrease."""
 DIVERGED_WORD_LOSS: Final = 1e4
-"""Largest loss per word of a training that has not diverged. The uniform law has a loss of ln V."""
+"""A training has diverged if its loss per word reaches it. Uniform answers have loss ln V."""
 _PATIENCE_EPOCHS: Final = 4
-"""Consecutive epochs without a lower loss, after which the rate is 1/256 of its initial value."""
+"""Training stops after this number of epochs in a row without a lower loss."""
 _BATCHES_PER_POOL: Final = 25
 """Number of batches that are sorted by length together, to reduce padding."""
 _RECORDS_PER_CHUNK: Final = 64
@@ -37,8 +37,7 @@ _RECORDS_PER_CHUNK: Final = 64
 _RECORDS_PER_DEVICE_CHUNK: Final = 512
 """Number of records at once on other devices, where the run time depends on the number of calls."""
 _MAX_QUIET_GRADIENTS: Final = 2e8
-"""Number of gradient entries of a private step (records times weights) from which a warning is
-given."""
+"""Number of gradient entries (records times weights) of a private step, from which dpcore warns."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
 """Seconds per gradient entry on one core, measured on ATIS."""
 
@@ -360,7 +359,7 @@ def _draw_similar_length_batches(rows: Rows, batch: int, rng: Generator) -> list
 
 
 def _take_private_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
-    """Make one DP-SGD step for a batch, which may be empty, in chunks that fit into memory."""
+    """Make one DP-SGD step for a (possibly empty) batch, in chunks that fit into memory."""
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
     chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
     for number, chunk in enumerate(chunks, 1):

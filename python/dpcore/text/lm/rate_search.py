@@ -17,13 +17,13 @@ from .settings import FitPlan, Rows, TextRows, repeated_words_without_mask
 
 _MIN_PUBLIC_TEXTS: Final = 100
 _MAX_HELD_OUT_TEXTS: Final = 400
-"""Largest number of public texts that compare the settings. They are at most a quarter of the
-public texts."""
+"""Largest number of public texts on which settings are compared. At most a quarter of the public
+texts are used for this."""
 _SEARCH_BATCH_SIZE: Final = 64
-"""Expected number of texts per step of a search. The noise of a step is larger than the effect of
-the smaller batch."""
+"""Expected number of texts per step of a search. The smaller batch matters less than the noise of a
+step."""
 _SEARCH_FACTORS: Final = ((4.0, 1.0), (2.0, 1.0), (4.0, 0.25))
-"""Factors of rate and clip that are tried in turn, together with their inverses."""
+"""Factors for the learning rate and the clip, tried in turn together with their inverses."""
 _MAX_SEARCH_SETTINGS: Final = 24
 
 
@@ -92,7 +92,7 @@ def _tune_rate_and_clip_count_trials(
     train: Rows, valid: Rows, words: int, plan: FitPlan, source: Any, device: Any, seed: Any,
     progress: bool | None,
 ) -> tuple[FitPlan, int]:  # fmt: skip
-    """Find the best learning rate and clipping norm among settings tried on public texts.
+    """Find the best learning rate and clipping norm by trainings on public texts.
 
     Each training has as many steps as the private training, and the same standard deviation of the
     noise in an averaged gradient.

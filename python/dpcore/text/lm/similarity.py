@@ -1,8 +1,8 @@
 """Distances between two models: their weights, hidden states and next-word distributions.
 
-Two models with the same initial weights can be close only because training has changed the weights
-little. Therefore compare a distance with a reference: the distance of two models that are trained
-on disjoint halves of one data set.
+Two models with the same initial weights are close if training has changed the weights little.
+Therefore compare a distance with a reference: the distance of two models that are trained on
+disjoint halves of one data set.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _MIN_SINGULAR_VALUE: Final = 1e-10
 """Smallest singular value of a direction in PWCCA, as a share of the largest singular value."""
 
 _MIN_SPREAD: Final = 1e-12
-"""Largest deviation from the column mean at which rows count as equal up to rounding, as a share of
-the largest entry."""
+"""Rows count as equal up to rounding if no entry differs from its column mean by more than this
+share of the largest entry."""
 
 _DISTANCE_HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
 _BASELINE_NOTE: Final = (
@@ -49,8 +49,8 @@ class Distances(Record):
             not change if an array is multiplied by a number. The distance also does not change if
             the same vector is added to all rows of an array.
         procrustes: squared Frobenius distance between the normalised arrays, from 0 to 2, after one
-            array is multiplied by the best orthogonal matrix. This distance does not change in all
-            cases in which `cka` does not change.
+            array is multiplied by the best orthogonal matrix. If a change of the arrays does not
+            change `cka`, it does not change this distance.
         rows: number of rows of each array.
         columns: number of columns of the first array, and number of columns of the second array.
         directions: for each array, the number of singular directions that PWCCA uses. PWCCA uses a
@@ -233,7 +233,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
 
 
 def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
-    """Raise an error if two models have different words or another order, or too few words."""
+    """Raise an error if two models differ in words or word order, or have too few words."""
     if a.vocabulary != b.vocabulary:
         mine, theirs = a.vocabulary.words, b.vocabulary.words
         if sorted(mine) == sorted(theirs):

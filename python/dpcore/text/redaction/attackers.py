@@ -25,19 +25,20 @@ _CHARACTER_RUNS: Final = (2, 3, 4, 5)
 _TOKEN: Final = re.compile(rf"{re.escape(MASK)}|\w+|[^\w\s]")
 _MASK_RUN: Final = re.compile(rf"{re.escape(MASK)}(?: {re.escape(MASK)})*")
 _MASK_CHARACTER: Final = "\0"
-"""Character for a run of masks, because the letters of the mask do not describe the text."""
+"""Character that replaces a run of masks. The letters of the word MASK are not letters of the
+text."""
 
 _HASH_BITS: Final = 20
-"""Number of hash bits for the columns of n-grams. 288 abstracts have 100,000 n-grams of each
-kind."""
+"""Number of bits of a hash, which is the column number of an n-gram. 288 abstracts have 100,000
+n-grams of words, and as many of characters."""
 _MAX_PLACE: Final = 255
-"""Largest place, length of a run, and number of words with a separate column. Larger values share
-this column."""
+"""Largest position, run length and number of words that has a separate column. All larger values
+are counted in the same column as this value."""
 
 _INVERSE_PENALTY: Final = 10.0
 _PLACE_SHARES: Final = (0.3, 1.0)
-"""Weights of the mask places relative to the n-grams. For news and abstracts, the AUC is larger by
-.03 with .3. For utterances, whose words have fixed places, it is larger by .05 with 1."""
+"""Possible factors of the columns for mask positions. The n-grams have factor 1. For news and
+abstracts, .3 gives a larger AUC than 1 (by .03). For utterances, 1 gives a larger AUC (by .05)."""
 _FOLDS: Final = 3
 ESTIMATOR_ANSWERS: Final = (*SCORE_METHODS, "predict", "classes_")
 """Attributes of an estimator that `infer` reads."""
@@ -109,7 +110,7 @@ def count_char_ngrams(texts: Sequence[str]) -> Any:
 
 
 def count_masks_and_kept_words_by_position(texts: Sequence[str]) -> Any:
-    """Count masks and words without a mask at each position of each text, with one row per text.
+    """Count masks and unmasked words at each position of each text, with one row per text.
 
     Positions are counted from both ends of the text. Other columns count runs of adjacent masks,
     and runs of adjacent words without a mask, by their length. The last columns have the number of
@@ -147,7 +148,7 @@ _VIEWS: Final = (count_word_ngrams, count_char_ngrams, count_masks_and_kept_word
 def _idf_weights(counts: Any) -> _Floats:
     """Return a weight for each column (inverse document frequency).
 
-    A column that occurs in many rows has a low weight. A column that does not occur has weight 0.
+    A column with entries in many rows has a low weight. A column without entries has weight 0.
     """
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     weights = np.log((1.0 + counts.shape[0]) / (1.0 + frequency)) + 1.0
@@ -155,7 +156,7 @@ def _idf_weights(counts: Any) -> _Floats:
 
 
 def _nonzero_tfidf_columns(counts: Any, inverse: _Floats) -> Any:
-    """Return TF-IDF weights of the columns with inverse weights above 0.
+    """Return the TF-IDF weights of the columns whose weight in `inverse` is above 0.
 
     Each row has L2 norm 1, or 0 if the row is empty.
     """
@@ -210,7 +211,7 @@ class NGramRegression:
         return np.asarray(self._model.decision_function(_join_views(views, self._share)))
 
     def _choose_position_weight(self, views: Sequence[Any], truth: npt.NDArray[Any]) -> float:
-        """Return the factor of the mask positions with the best mean AUC in cross-validation."""
+        """Return the factor of mask positions that has the best mean AUC in cross-validation."""
         # Each fold has every third text of each set.
         order = np.argsort(np.argsort(truth, kind="stable"), kind="stable")
         folds = order % _FOLDS
@@ -240,7 +241,7 @@ def _make_regression() -> Any:
 
 
 class TextEstimator:
-    """Wrapper of an estimator for texts, with which `infer` can use texts in place of vectors.
+    """Wrapper that allows the function `infer` to use an estimator that reads texts, not vectors.
 
     `infer` passes an array to the wrapper. Each row of the array has one number: the position of a
     text in the list `texts`. The wrapper passes the texts at these positions to the estimator.
@@ -262,7 +263,7 @@ class TextEstimator:
         self._model.fit(self._texts_at(rows), truth)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method or attribute of the model. A returned method accepts row numbers."""
+        """Return a method or attribute of the model. A returned method takes row numbers."""
         # `scores` is the method of an attacker on texts. The other names are from scikit-learn.
         if name in ESTIMATOR_ANSWERS:
             if has_all(self._model, "scores"):

@@ -1,8 +1,8 @@
 """Masking of words by a policy, audits of policies, and linkage of redacted texts to originals.
 
 A policy gives each word of a text a level, a number from 0 to 1. A redaction at level p masks all
-words whose level is at most p. The style determines the replacement of the masked words: a token
-for each masked word, a token for each run of masked words, or no token.
+words whose level is at most p. There are three styles: a token replaces each masked word, a token
+replaces each run of masked words, or masked words are deleted.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def split_words(text: str) -> list[str]:
 
 
 def spread_levels(words: int) -> Levels:
-    """Return one number (level) per word: ``(rank + 1/2) / words`` for the ranks 0 to `words` - 1.
+    """Return equally spaced levels: ``(rank + 1/2) / words`` for the ranks 0 to `words` - 1.
 
-    A redaction at level p masks each word whose level is at most p. If the words of a text have the
-    levels from this function, exactly ``floor(p words + 1/2)`` words are masked.
+    A level is a number for a word: a redaction at level p masks each word whose level is at most p.
+    With the levels from this function, a redaction masks exactly ``floor(p words + 1/2)`` words.
 
     Example:
         >>> spread_levels(4)
@@ -74,10 +74,10 @@ def spread_levels(words: int) -> Levels:
 
 
 class PolicyAttributes:
-    """Optional attributes of a redaction policy (a rule that selects words to mask), with defaults.
+    """Default values of the optional attributes of a redaction policy.
 
-    A policy is a function that selects words of texts to mask. A policy gives each word a number,
-    the level of the word.
+    A redaction policy is a function that selects the words of a text to mask. It gives each word a
+    number, the level of the word.
 
     Attributes:
         name: name of the policy in tables. With None, tables show the name of the function.
@@ -308,12 +308,12 @@ def redact(
 
 @explain_argument_errors
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
-    """Compute the exact delta of masking random words, for two texts of equal length.
+    """Compute the exact delta of (epsilon, delta)-DP for masking random words of a text.
 
-    Both texts have n words, and differ in k of these words. If all k differing words are masked,
-    the output gives no information on which text was redacted. Otherwise, the output shows which
-    text was redacted. Therefore the delta is the probability that at least one differing word is
-    not masked. This delta is the same for every epsilon:
+    Consider two texts that have n words each, and that differ at k positions. If all words at these
+    k positions are masked, the output gives no information on which text was redacted. Otherwise,
+    the output shows which text was redacted. Therefore the delta is the probability that at least
+    one word at these k positions is not masked. This delta is the same for every epsilon:
 
     - If each word is masked independently with probability p, the delta is ``1 - p^k``.
     - If exactly m of n words are masked, the delta is ``1 - C(n-k, m-k) / C(n, m)``, with binomial
@@ -321,8 +321,8 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 
     The delta is exact for the style "mask", which replaces each masked word by a token. For the
     styles "collapse" and "drop", which hide the number of masked words, the delta is an upper
-    bound. For a policy that always masks the same words, the delta is 0 if all differing words are
-    masked, and 1 otherwise.
+    bound. For a policy that always masks the same words, the delta is 0 if the words at these k
+    positions are all masked, and 1 otherwise.
 
     Args:
         p: probability that a word is masked, or with `exact=True` the share of the words that are
@@ -450,10 +450,10 @@ class PolicyMechanism(Shown):
 def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
-    """Return a mechanism for audits, from a list of texts to the masks that a policy puts on words.
+    """Return a mechanism for audits: it maps a list of texts to the masks that a policy chooses.
 
     If a policy is fitted on private texts, the masks of one text depend on the *other* texts of the
-    list, and disclose information about them. An audit of this mechanism can show such a
+    list, and disclose information about them. An audit of the returned mechanism can show such a
     disclosure. The two inputs of the audit are two lists of texts that differ in one text. Choose
     an event (a set of outputs) that depends only on the masks of the texts that are in both lists.
     Do not use the masks of the changed text: they may differ even if the policy was not fitted on
@@ -521,8 +521,9 @@ def link_redacted(
     The attacker knows all originals and one redacted text. An original matches if it contains the
     words that were not masked. If t originals match, the attacker draws one of them, each with
     probability 1/t. The link is correct if the drawn text has the same words as the true original.
-    If no original matches, the link is wrong. The number of correct links is the sum of the
-    probabilities of a correct link, rounded to a whole number.
+    If no original matches, the link is wrong. The function does not draw links. It adds the
+    probabilities of a correct link over all redacted texts, and rounds the sum to a whole number of
+    correct links.
 
     Args:
         originals: list of at least two texts.
@@ -541,9 +542,9 @@ def link_redacted(
 
     Returns:
         The number of correct links, with a confidence interval for the share of correct links. The
-        result also has a baseline, which is printed as "floor". The baseline is a share of correct
-        links: an attacker reaches this share by always naming the most frequent original. The field
-        `words` is the mean number of words that were not masked, rounded to a whole number.
+        result also has a baseline, which is printed as "floor". It is the share of correct links of
+        an attacker who always names the most frequent original. The field `words` is the mean
+        number of words that were not masked, rounded to a whole number.
 
     Raises:
         TypeError: if an argument has a wrong type.
@@ -640,7 +641,7 @@ def _read_true_rows(truth: Any, outputs: int, originals: int) -> npt.NDArray[np.
 
 
 class _PlaceIndex:
-    """Index of the originals for the rules "places" and "kept_places"."""
+    """Index that finds the original texts that have given words at given places."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self.sizes = np.array([len(numbers) for numbers in rows])
@@ -648,7 +649,7 @@ class _PlaceIndex:
         self.words = np.array([word for numbers in rows for word in numbers])
 
     def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _RowIds:
-        """Return the rows of originals with these words at these places, and with `size` words."""
+        """Return the rows of originals that have the words `ids` at `places`, and `size` words."""
         last = places[-1] if places else -1
         candidates = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
         for place, number in zip(places, ids, strict=True):
@@ -657,7 +658,7 @@ class _PlaceIndex:
 
 
 class _BagIndex:
-    """Index of the originals for the rule "bag": the occurrences of each word."""
+    """Index that finds the original texts that contain given words at any place."""
 
     def __init__(self, originals: Sequence[Sequence[int]]) -> None:
         self.originals = len(originals)
@@ -670,7 +671,7 @@ class _BagIndex:
         self.found = {word: tuple(map(np.array, columns)) for word, columns in index.items()}
 
     def find_originals(self, places: list[int], ids: list[int], size: int | None) -> _RowIds:
-        """Return the rows of originals that contain each word at least as often as `ids` has it."""
+        """Return the rows of originals that contain each word at least as often as `ids` does."""
         matches = [
             rows[counts >= times]
             for (rows, counts), times in ((self.found[w], n) for w, n in Counter(ids).items())

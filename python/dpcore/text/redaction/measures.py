@@ -1,4 +1,4 @@
-"""Measurements on two sets of texts that were redacted by one policy at one level, for `sweep`."""
+"""Measurements for `sweep`: attacks on redacted texts, divergences of two sets, and utility."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ ORDERS: Final = (1.0, 2.0)
 """Orders of the Renyi divergences in each split: KL (order 1) and D_2 (order 2)."""
 
 _CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-"""Orders of the Renyi divergences in the first split; they are converted to epsilon."""
+"""Orders of the Renyi divergences in the first split; these divergences are converted to
+epsilon."""
 
 _DIVERGENCE_NEIGHBOURS: Final = 20
 """Number of nearest neighbours in a divergence estimate, if both sets have 80 rows or more."""
 
 _VECTOR_DIM: Final = 50
 _MIN_TEXTS_PER_WORD: Final = 2
-"""A word is used in vectors, and to predict labels, only if at least so many texts contain it. The
-attacks that infer the set of a text use all words."""
+"""Smallest number of texts that must contain a word. Rarer words are not used in vectors or in the
+prediction of labels, but the attacks that infer the set of a text use all words."""
 
 _ATTACKER_INVERSE_PENALTY: Final = 10.0
 _SET_ATTRIBUTE: Final = "sensitive"
@@ -74,8 +75,8 @@ class Study:
             number is n.
         rows: position of each text in the list that the user passed for its set, shape (n,).
         truth: 1 for texts of the sensitive set, 0 for texts of the safe set, shape (n,).
-        labels: label of each text of the safe set. The measure of utility predicts these labels.
-            None if the user gave no labels.
+        labels: label of each text of the safe set. To measure utility, a classifier predicts these
+            labels. None if the user gave no labels.
         public: public texts on which the TF-IDF weights and vectors are fitted. None means the
             texts on which the policies are fitted.
         encode: the user's function from texts to vectors, or None if the user gave no function.
@@ -98,7 +99,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Figures(Record, word="Figures"):
-    """Measurements of one redaction policy at one level in one random split of the texts.
+    """Measurements of a policy at one level (share of masked words) in one split of the texts.
 
     The documentation of `SweepPoint` describes each measurement.
     """
@@ -203,8 +204,8 @@ def _weigh_words(
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the TF-IDF weights of texts, and the words of the columns.
 
-    The words are those that at least `min_count` of the known texts contain. If no word is in so
-    many known texts, all weights are 0.
+    A column exists for each word that at least `min_count` of the known texts contain. If such
+    words do not exist, all weights are 0.
     """
     extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=min_count)
@@ -255,7 +256,7 @@ def _make_trees() -> Any:
 def _sensitive_or_safe_text_attackers(
     study: Study, features: Features, redacted: Sequence[str], rows: int
 ) -> list[Attacker]:
-    """Return the attackers that infer the set of a text: three defaults, and the user's."""
+    """Return attackers that infer the set of a text: three defaults, and those of the user."""
     regression = Attacker(_make_scaled_regression(), name="logistic regression on vectors")
     readers = [(NGramRegression(), "logistic regression on n-grams and masks")]
     readers += [(attacker, type(attacker).__name__) for attacker in study.text_attackers]
@@ -287,7 +288,7 @@ def _attacker_by_index(attacker: Attacker, columns: Floats) -> Attacker:
 
 
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
-    """Let attackers infer the set (sensitive or safe) of each test text.
+    """Let attackers infer the set of each test text (sensitive or safe); report their success.
 
     Each attacker receives the row numbers of texts. From a row number, the attacker looks up the
     redacted text or the features of the redacted text.
@@ -352,7 +353,7 @@ def measure_figures(
 def _estimate_held_out_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
-    """Estimate the divergences between the two sets, from texts that did not fit the policy."""
+    """Estimate divergences between the two sets, without the texts for fitting the policy."""
     rows = np.sort(parts.non_policy_rows)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
     k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
@@ -379,7 +380,7 @@ def sensitive_safe_divergence(study: Study, parts: Parts, vectors: Floats, seed:
 
 
 def _label_macro_f1_and_floor_f1(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
-    """Return the macro-F1 of label predictions on safe texts, and of the most frequent label."""
+    """Return two macro-F1 values: of predicted labels, and of always the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan
     metrics = require_module("sklearn.metrics", "redaction.sweep")
@@ -403,8 +404,8 @@ def find_correctly_inferred(
     For a sensitive document, the function computes the share of safe test texts whose score is at
     least the score of the document. For a safe document, the function computes the share of
     sensitive test texts whose score is at most the score of the document. The document with the
-    smallest share comes first. A logistic regression on words also infers the set. For each
-    document, the result lists the words that contribute most to the correct inference by this
+    smallest share comes first. A logistic regression on words also infers the set of each text. For
+    each document, the result lists the words that contribute most to the correct answer of this
     regression.
     """
     model = _make_logistic_regression().fit(features.weights[parts.fit], study.truth[parts.fit])

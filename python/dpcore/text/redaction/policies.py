@@ -1,4 +1,4 @@
-"""Policies: rules that give each word of a document a level.
+"""Policies: rules that give each word of a document a number (the level).
 
 A redaction at level p masks all words whose level is at most p. The policy `Learned` is trained on
 word vectors. Its method `fit` needs torch.
@@ -34,7 +34,7 @@ _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
 
 _KEYWORD_INVERSE_PENALTY: Final = 10.0
 _MIN_TEXTS_PER_KEYWORD: Final = 2
-"""`Ranked` gives a word a weight only if at least so many texts contain the word."""
+"""Smallest number of texts that must contain a word. `Ranked` gives rarer words no weight."""
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
 _THRESHOLD_SHARPNESS: Final = 50.0
@@ -113,7 +113,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
         flag("exact", self.exact)
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
-        """Draw a random level for each word of each document."""
+        """Draw a random number from 0 to 1 (the level) for each word of each document."""
         sizes = [len(split_words(text)) for text in documents]
         if self.exact:
             return [rng.permutation(spread_levels(size)) for size in sizes]
@@ -137,13 +137,13 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
     Args:
         per_document: True masks, at level p (a number from 0 to 1), the share p of the words of
             each document. False masks all words whose rank is at least a threshold. This threshold
-            is the same for all documents. It is chosen so that about the share p of all words of
-            the training texts is masked.
+            is the same for all documents. It is chosen so that approximately the share p of the
+            words of all training texts is masked.
         words: words with a coefficient in the regression, set by `fit`.
         weights: coefficient of each word, set by `fit`. A coefficient above 0 means that the word
             indicates the sensitive set.
-        shares: one number in [0, 1] for each word, set by `fit`. The number is the share of words
-            in the training texts whose rank is at least the rank of this word.
+        shares: one number in [0, 1] for each word, set by `fit`. The number is the share of the
+            words in the training texts that have at least the rank of this word.
         fitted_on: fingerprints (hashes) of the training texts, set by `fit`.
 
     Raises:
@@ -367,7 +367,7 @@ def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
 def _zero_or_inf_levels(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
     """Return a level for each word: 0 if the word is a part of a listed phrase, otherwise inf.
 
-    With `names`, the first word of a phrase must begin with a capital letter.
+    If `names` is True, the first word of a phrase must begin with a capital letter.
     """
     levels = np.full(len(words), np.inf)
     # Separate punctuation between the words of a phrase does not count as a word.
@@ -463,19 +463,19 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
-    """Policy that first masks the words with the highest rank, which a neural network computes.
+    """Policy that masks the words with the highest rank first; a neural network computes ranks.
 
-    The network computes a rank from the vector of a word. The training chooses the ranks for this
-    purpose: if the words with the highest ranks are masked, two sets of texts become similar. The
-    network has four linear layers, with tanh after the first three layers and a sigmoid after the
-    last layer. During the training, `fit` multiplies the vectors of the words with the highest
-    ranks by weights near 0. Then `fit` computes the mean vector of each text, and minimises a
-    divergence between the mean vectors of the two sets.
+    The network computes a rank from the vector of a word. The training has this purpose: if the
+    words with the highest ranks are masked, two sets of texts should become similar. The network
+    has four linear layers, with tanh after the first three layers and a sigmoid after the last
+    layer. During the training, `fit` multiplies the vectors of the words with the highest ranks by
+    weights near 0. Then `fit` computes the mean vector of each text, and minimises a divergence
+    between the mean vectors of the two sets.
 
     The training may end in a poor minimum. For example, in a test, one word revealed the set of
-    each text. With one of ten seeds, the trained policy masked this word last. A word without a
-    vector is also masked last. Even if the divergence after the training is small, an attack may
-    succeed.
+    each text. With one of ten seeds, the trained policy masked this revealing word last. A word
+    without a vector is also masked last. Even if the divergence after the training is small, an
+    attack may succeed.
 
     Args:
         vectors: words in lower case, with their vectors.
@@ -636,7 +636,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
 
 
 def _symmetric_kl_of_fitted_gaussians(first_rows: Any, second_rows: Any) -> Any:
-    """Return the KL divergence of two sets of rows, added over the two directions.
+    """Return the sum of the two KL divergences between two sets of rows (both directions).
 
     Each set of rows is replaced by a Gaussian distribution with independent entries.
     """

@@ -111,7 +111,7 @@ class SpanScores(Result, word="dpcore.text.redaction.spans/1"):
     texts: int
 
     def __getitem__(self, type: str) -> SpanScore:
-        """Return the counts of the spans of one type."""
+        """Return the `SpanScore` of one entity type."""
         names = [score.type for score in self.scores]
         return self.scores[names.index(errors.choice("type", type, names))]
 

@@ -1,4 +1,4 @@
-"""The sweep: a comparison of redaction policies at several levels, and its report.
+"""The sweep: a comparison of redaction policies at several levels (shares of masked words).
 
 The report shows how well attacks succeed on the redacted texts, and how useful these texts remain.
 """
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-"""Default levels of `sweep`, which are shares of masked words."""
+"""Default levels of `sweep`: shares of the words to mask."""
 
 _PART_SHARES: Final = (0.4, 0.24, 0.06)
-"""Shares of each set that fit the policy, fit attackers and choose attackers. The remaining texts
-test attackers."""
+"""Shares of the texts for fitting the policy, fitting attackers and choosing an attacker, in each
+of the two sets. The remaining texts test the attacker."""
 
 _MIN_SET_TEXTS: Final = 40
 """Smallest number of texts of a set. With fewer texts, too few texts remain to choose attackers."""
@@ -71,7 +71,7 @@ _DOCUMENT_NOTE: Final = (
 @explain_argument_errors
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record, word="SweepPoint"):
-    """Measurements of one redaction policy at one level (requested share of masked words).
+    """Measurements of one redaction policy at one level (the requested share of masked words).
 
     There are two sets of texts: a sensitive set and a safe set. The texts are split at random
     several times into training and test texts, and each measurement is made once for each split.
@@ -116,9 +116,9 @@ class SweepPoint(Record, word="SweepPoint"):
             second result exists.
         empty: number of redacted texts without any word. Such texts exist only if masked words are
             deleted (style "drop").
-        documents: test documents whose set the attack infers correctly. The document with the
-            surest inference comes first. dpcore does not write these documents to files, and
-            ignores them if it compares two objects.
+        documents: test documents whose set the attack infers correctly. The document with the most
+            certain inference comes first. These documents are not written to files, and comparisons
+            of two objects ignore them.
     """
 
     policy: str
@@ -169,7 +169,7 @@ class SweepPoint(Record, word="SweepPoint"):
             n: largest number of returned documents, at least 1.
 
         Returns:
-            Test documents of the first split of the texts, with the surest correct inference first.
+            Test documents of the first split of the texts. The most certain inference comes first.
         """
         return self.documents[: errors.integer("n", n, 1)]
 
@@ -486,7 +486,7 @@ class _StudySplit:
     def measure_policies(
         self, policies: Mapping[str, Policy], shares: Sequence[float], bar: Progress
     ) -> dict[tuple[str, float | None], _SplitFigures]:
-        """Measure every policy at every level of this split."""
+        """Measure every policy at every level (share of masked words) in this split."""
         cells = {}
         for name, policy in policies.items():
             for level, cell, share in self._measure_levels_and_progress(policy, shares):
@@ -499,8 +499,8 @@ class _StudySplit:
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy if necessary, and measure it at each level.
 
-        The function yields the level, the measurements, and the share of the work for the progress
-        bar.
+        The function yields the level, the measurements, and the share of the work that this level
+        takes.
         """
         study, parts = self.study, self.parts
         if masking.getattr_or_default(policy, "needs_fit") and not policy.is_fitted:
@@ -566,7 +566,7 @@ def _read_study_and_count_repeats(
 ) -> tuple[Study, int]:
     """Check the arguments of `sweep` that concern texts; return them and the number of repeats.
 
-    If texts are equal, only the first text is kept.
+    Repeats are texts that are equal to an earlier text; the function leaves them out.
     """
     sets = as_texts("sensitive", sensitive), as_texts("safe", safe)
     kept = []
@@ -645,7 +645,8 @@ def _format_figures(point: SweepPoint) -> tuple[str, ...]:
 def _reliability_and_d2_lower_bound(point: SweepPoint) -> tuple[bool, float]:
     """Return True if the estimate of D_2 is reliable, and the certified lower bound on D_2.
 
-    The two values are from the first split, for the direction with the larger estimate.
+    D_2 is the Renyi divergence of order 2 in the first split. Both values are for one direction:
+    from the sensitive to the safe set or the reverse, whichever has the larger estimate.
     """
     divergence = point.divergence
     order = int(np.flatnonzero(divergence.alphas == measures.ORDERS[1])[0])

@@ -1,6 +1,6 @@
-"""Trained private encoders of texts from papers, as published and repaired, and baselines.
+"""Private text models from three papers, in the published and in repaired versions.
 
-All of them need torch.
+All models need torch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ADePT: an auto-encoder that rewrites texts by adding noise to their vectors.
 
-The module has the published mechanism and its repairs. The encoder and the decoder are LSTMs. They
-are trained by teacher forcing, with clipped vectors but without noise.
+The module has the published mechanism and three repaired versions. The encoder and the decoder are
+LSTMs. They are trained by teacher forcing, with clipped vectors but without noise.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class WordNumbers:
         The word numbers have a row for each text. Short rows are padded to the longest row.
 
         Raises:
-            ValueError: if a text has neither a known nor an unknown word.
+            ValueError: if a text contains no words.
 
         Warns:
             UserWarning: if some texts have no known word. The warning states the number of these
@@ -294,7 +294,7 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
         vectors: vectors of the texts, shape `(n, width)`.
         ids: word numbers with a row for each text, shape `(n, longest)`. Short rows are padded.
         sizes: number of words of each text.
-        dropout: share of the decoder's input words that "<unk>" replaces at random.
+        dropout: share of the decoder's input words that are replaced by "<unk>" at random.
     """
     device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
@@ -318,8 +318,8 @@ class ADePTModel(TextSystem):
     texts is ``epsilon sqrt(n)``, where n = 2 hidden is the number of entries of z.
 
     The claimed epsilon holds for one rewrite of one text by a fitted model. Neighbours are any two
-    texts. For k rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on
-    which the model was fitted.
+    texts. For k rewrites of a text, epsilon is multiplied by k. The claim does not cover the texts
+    on which the model was fitted.
 
     Args:
         epsilon: claimed epsilon, in (0, 1e300].
@@ -327,7 +327,7 @@ class ADePTModel(TextSystem):
 
             - "published": clip in L2, Laplace noise of scale ``2C/epsilon`` (the claim is false);
             - "scaled": clip in L2, Laplace noise of scale ``2C sqrt(n)/epsilon``;
-            - "l1": clip in L1 (in the training, too), Laplace noise of scale ``2C/epsilon``;
+            - "l1": clip in L1 (also in the training), Laplace noise of scale ``2C/epsilon``;
             - "gaussian": clip in L2, noise of the analytic Gaussian mechanism.
         delta: delta of the claim. It is in (0, 1) for "gaussian", and 0 for the other variants.
         hidden: number of entries of h, and of c. The vector of a text has n = 2 hidden entries.
@@ -410,20 +410,20 @@ class ADePTModel(TextSystem):
 
         The vectors are clipped in the training.
 
-        With the same seed, the variants "published", "scaled" and "gaussian" get the same weights,
-        because each of these variants clips in the L2 norm.
+        With the same seed, models with the `variant` "published", "scaled" or "gaussian" get the
+        same weights, because all three clip in the L2 norm.
 
         Args:
             corpus: a `Corpus` or a list of strings. The model is trained on the training part of a
-                `Corpus`. If the `Corpus` has no split, the model is trained on all texts. No
-                epsilon holds for the texts of the training.
+                `Corpus`. If the `Corpus` has no split, the model is trained on all texts. The
+                claimed epsilon does not cover the training texts.
             epochs: number of passes over the texts.
             batch: number of texts per training step.
             lr: learning rate of Adam in the first step. The rate decreases linearly to a tenth of
                 this value in the last step. Gradients are clipped to norm 1.
-            dropout: share of the decoder's input words that "<unk>" replaces at random.
-            pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print(model)` shows this pair.
+            dropout: share of the decoder's input words that are replaced by "<unk>" at random.
+            pair: with True, `fit` also finds the two training texts with the largest privacy loss.
+                `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts and the dropout. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
@@ -516,8 +516,9 @@ class ADePTModel(TextSystem):
 
         Args:
             epsilon: claimed epsilon of the new model, in (0, 1e300].
-            variant: variant of the new model. It must clip vectors in the same norm as this model.
-                None means the variant of this model.
+            variant: clipping and noise of the new model: "published", "scaled", "l1" or "gaussian".
+                It must clip vectors in the same norm as this model. None means the variant of this
+                model.
             delta: delta of the claim. It is in (0, 1) for "gaussian", and 0 for the other variants.
 
         Returns:
@@ -579,8 +580,8 @@ class ADePTModel(TextSystem):
         """Rewrite texts, with new noise in every call.
 
         The claimed epsilon holds for one rewrite of one text. Neighbours are any two texts. For k
-        rewrites of a text, epsilon is multiplied by k. No epsilon holds for the texts on which the
-        model was fitted.
+        rewrites of a text, epsilon is multiplied by k. The claim does not cover the texts on which
+        the model was fitted.
 
         Args:
             texts: non-empty strings.

@@ -1,4 +1,4 @@
-"""DPNR: private vectors of texts by min-max normalisation and noise, as published.
+"""DPNR, a published model: private vectors of texts by min-max normalisation and noise.
 
 `TextClassifier` is the base class of models with a text encoder (the extractor) and a linear
 classifier.
@@ -50,7 +50,8 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 as in the released code of the paper."""
 Scale = Literal["published", "sound"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-"""Scale of the noise: 1/epsilon, as published, or the L1 diameter of the rows over epsilon."""
+"""Scale of the noise: 1/epsilon, as published; or D/epsilon, where D is the largest L1 distance
+between two vectors."""
 
 
 class TextClassifier(Labelling, SavableModel):
@@ -58,8 +59,8 @@ class TextClassifier(Labelling, SavableModel):
 
     By default, the extractor is a `Bag`: the vector of a text is the mean over trained vectors of
     the words and word pairs of the text. The `Bag` and the classifier are trained together.
-    Alternatively, the extractor is any encoder whose weights are not trained. If this encoder is a
-    `TfidfSVD` and is not fitted, it is fitted on the training texts first.
+    Alternatively, the user passes any encoder as the extractor. Its weights are not trained.
+    However, a `TfidfSVD` that is not fitted yet is first fitted on the training texts.
 
     Args:
         dim: number of entries of a vector from the `Bag`. None means 32. If you pass an
@@ -115,7 +116,7 @@ class TextClassifier(Labelling, SavableModel):
         return rows
 
     def _noise(self, epsilon: float) -> Any:
-        """Create the layer that adds the training noise of an epsilon."""
+        """Create the layer that adds the noise in the training, with the scale for `epsilon`."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
     def _adversary_or_none(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
@@ -186,8 +187,8 @@ class TextClassifier(Labelling, SavableModel):
 
         Raises:
             TypeError: if the argument is not a `Corpus`.
-            ValueError: if the corpus lacks labels or a training part, or a model with other
-                settings prepared the corpus, or the user passed an `extractor` to this model.
+            ValueError: if the corpus lacks labels or a training part, if a model with other
+                settings prepared the corpus, or if this model has an `extractor` from the user.
         """
         if self.given is not None:
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
@@ -328,7 +329,7 @@ class TextClassifier(Labelling, SavableModel):
         return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
 
     def _vectors(self, texts: Sequence[str]) -> Any:
-        """Compute the rows of the extractor for texts that were checked, without gradients."""
+        """Compute vectors of texts that the caller has checked, without gradients."""
         with torch.no_grad():
             return self.extractor(texts)
 
@@ -396,8 +397,8 @@ class DPNR(TextSystem, TextClassifier):
     has a `Clip` in place of min-max.
 
     The claimed epsilon is for one encoding of one text by a fitted model. Neighbours are any two
-    texts. For k encodings of a text, epsilon is multiplied by k. No epsilon holds for the texts on
-    which the model was fitted.
+    texts. For k encodings of a text, epsilon is multiplied by k. The claim does not cover the texts
+    on which the model was fitted.
 
     Args:
         dim: number d of entries of a vector, at least 2. None means 32. If you pass an `extractor`,
@@ -500,13 +501,13 @@ class DPNR(TextSystem, TextClassifier):
                 masked words (in the paper: "not robust"). `schedules.Constant(epsilon)` keeps the
                 scale of the noise equal in all epochs (in the paper: "robust"). Other schedules
                 change the scale from epoch to epoch ("adaptive").
-            epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
-                number of training steps is about 2,226, as in Zouhri and Abecidan (2021).
+            epochs: number of passes over the texts. With None, the number is from 5 to 35, and is
+                chosen to make about 2,226 training steps, as in Zouhri and Abecidan (2021).
             batch: number of texts per training step.
             lr: learning rate of the first epoch.
             decay: factor by which the learning rate is multiplied after every epoch.
-            pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print(model)` shows this pair.
+            pair: with True, `fit` also finds the two training texts with the largest privacy loss.
+                `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts, the noise and the masks. None draws a new seed, and the model records
                 this seed.

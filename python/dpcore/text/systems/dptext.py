@@ -45,7 +45,7 @@ _EPSILON_RATE_FACTOR: Final = 10.0
 _DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""The published formula with 0 or a new draw where it is undefined, and Laplace noise."""
+"""Noise by the published formula, with 0 or a new draw where it is undefined; or Laplace noise."""
 
 
 class BagCoder:
@@ -62,7 +62,7 @@ class BagCoder:
     Attributes:
         encoder: module from texts to vectors.
         decoder: module from noisy vectors to scores (logits) of words.
-        sparse: True. This value states that the gradients of the encoder are sparse.
+        sparse: True, because the gradients of the encoder are sparse.
         rows: function that converts texts to word numbers.
         vectors: function that converts the word numbers of a batch of texts to the vectors of the
             texts.
@@ -157,11 +157,11 @@ class LSTMCoder:
 
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
-"""Pairs of encoder and decoder, by the values of the argument `extractor` of `DPTextModel`."""
+"""Pair of encoder and decoder for each value of the argument `extractor` of `DPTextModel`."""
 
 
 def unique_values(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """Return, for each named attribute, the sorted different values in the texts of `part`.
+    """Return a dictionary from each attribute to its sorted distinct values in the texts.
 
     Raises:
         ValueError: if the corpus lacks an attribute, or an attribute has only one value.
@@ -532,15 +532,15 @@ class DPTextModel(TextSystem, Labelling):
         Args:
             corpus: a `Corpus` with labels and the private attribute. The model is trained on the
                 training part of the corpus. If the corpus has no split, the model is trained on all
-                texts. No epsilon holds for the texts of the training.
+                texts. The claimed epsilon does not cover the training texts.
             epochs: number of passes over the texts.
             batch: number of texts per training step.
             lr: learning rate of Adam for the weights. The rate for a learned epsilon is ten times
                 as large.
             strength: weight of the loss of the discriminator (lambda in the paper).
             reconstruction: weight of the loss of the decoder.
-            pair: True searches, after the training, for the two training texts with the largest
-                privacy loss. `print(model)` shows this pair.
+            pair: with True, `fit` also finds the two training texts with the largest privacy loss.
+                `print(model)` shows this pair.
             rng: None, an int in [0, 2**63) or a Generator, for the initial weights, the order of
                 the texts and the noise. None draws a new seed, and the model records this seed.
             device: device of the training and of the model, such as "cuda". None means the CPU.
@@ -685,7 +685,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def caution(self) -> str:
-        """Warning for reports that epsilon is learned from the training texts, or "".
+        """Text for reports: a warning that epsilon is learned from the training texts.
 
         The text is "" if epsilon is fixed.
         """
@@ -701,7 +701,7 @@ class DPTextModel(TextSystem, Labelling):
 
     @property
     def verdict(self) -> str:
-        """Text for reports that states whether the claimed epsilon holds for any two texts.
+        """Text for reports: it states whether the claimed epsilon holds for any two texts.
 
         If epsilon is learned, the text states an upper bound on the epsilon for texts that are
         encoded after the training.

@@ -357,7 +357,7 @@ class TextSystem(SavableModel, Shown):
 
     @property
     def verdict(self) -> str:
-        """Text for reports that states whether the claimed epsilon holds for any two texts."""
+        """Text for reports: it states whether the claimed epsilon holds for any two texts."""
         epsilon, claim = self.true_epsilon, self.claim
         if math.isnan(epsilon):
             return "not fitted"
@@ -470,9 +470,9 @@ class TextSystem(SavableModel, Shown):
         return self.private
 
     def _set_noise_and_pair(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
-        """Set up the noise after the fitted encoder, and search the pair with the largest loss.
+        """Add noise to the fitted encoder, and search for the two texts with the largest loss.
 
-        The search is skipped if Ctrl-C stopped the training.
+        The search is skipped if `pair` is False or Ctrl-C stopped the training.
         """
         self.protect()
         ended = self.trained is None or self.trained.partial
@@ -488,7 +488,7 @@ class TextSystem(SavableModel, Shown):
         return f"{self.name[:-1]}; {self.verdict}{worst})"
 
     def _lines(self) -> list[Row]:
-        """Return the rows of `print`: the claim, the true epsilon, its limits, the training."""
+        """Return the rows that `print` shows: claim, true epsilon, its limits, and training."""
         if self.private is None:
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
             untrained = "not yet: model.fit(corpus)"

@@ -65,11 +65,11 @@ class WordDropout(Shown):
         masks: "bernoulli" masks each word independently with probability mu. "exact" masks exactly
             ``floor(mu n + 1/2)`` of the n words of a text, as in the paper. The epsilon from
             `dpcore.calibration.word_dropout` holds only for "bernoulli".
-        mask: "leave_out" leaves out of the mean all masked words, and all word pairs that contain a
-            masked word. "zero_id" is for comparisons with the code of Zouhri and Abecidan (2021).
-            With "zero_id", words and word pairs are masked independently. Therefore a masked word
-            can remain visible in a word pair. Number 0 of the vocabulary replaces each masked word
-            or word pair, and the mean includes the vector of number 0.
+        mask: "leave_out" computes the mean without the masked words, and without the word pairs
+            that contain a masked word. "zero_id" is for comparisons with the code of Zouhri and
+            Abecidan (2021). With "zero_id", words and word pairs are masked independently.
+            Therefore a masked word can remain visible in a word pair. Number 0 of the vocabulary
+            replaces each masked word or word pair, and the mean includes the vector of number 0.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -269,7 +269,7 @@ class Bag(torch.nn.Module):
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
     def _draw_unmasked_ids_and_sizes(self, units: Units) -> tuple[Any, Any]:
-        """Draw masks; return the numbers of the remaining units, and how many each text has."""
+        """Draw masks; return the numbers of unmasked words and word pairs, and counts per text."""
         if self.dropout is None:
             return units.ids, units.sizes
         if self.dropout.mask == "zero_id":
@@ -318,15 +318,15 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """Settings of the training of a model, each of them None if the model does not use it.
+    """Settings of the training of a model. A setting is None if the model does not use it.
 
     Attributes:
-        epochs: number of passes over the texts. None chooses a number from 5 to 35, so that the
-            number of training steps is about 2,226, as in the DPNR study.
+        epochs: number of passes over the texts. With None, the number is from 5 to 35, and is
+            chosen to make about 2,226 training steps, as in the DPNR study.
         batch: number of texts per training step.
         lr: learning rate of the first epoch.
         decay: factor by which the learning rate is multiplied after every epoch.
-        dropout: share of the input words of the decoder that "<unk>" replaces at random.
+        dropout: share of the decoder's input words that are replaced by "<unk>" at random.
         strength: weight of the loss of the discriminator.
         reconstruction: weight of the loss of the decoder.
     """
@@ -535,10 +535,10 @@ def train_classifier_until_interrupt(
             noise in an epoch. None means training without noise.
         recipe: number of epochs, batch size, learning rate and decay.
         rng: generator for the order of the texts, the noise and the masks.
-        adversary: object that works against the extractor and is trained too. None to train without
-            such an object. The attribute `weights` of the adversary contains the tensors to train.
-            The method `step(rows, batch)` takes a training step of the adversary. `rows` are
-            vectors, and `batch` has the row numbers of the texts with these vectors. The method
+        adversary: object that is trained against the extractor. None to train without such an
+            object. The attribute `weights` of the adversary contains the tensors to train. The
+            method `step(rows, batch)` takes a training step of the adversary. `rows` are vectors,
+            and `batch` has the row numbers of the texts with these vectors. The method
             `penalty(rows, batch)` returns a number that is added to the loss of the classifier.
             `penalty` must not change the extractor or the classifier. The attribute `strength` is
             the weight of the penalty, for error messages.
@@ -551,7 +551,8 @@ def train_classifier_until_interrupt(
 
     Raises:
         KeyboardInterrupt: on Ctrl-C before the end of the first epoch.
-        ValueError: if the loss diverges, or the schedule returns a value that is not an epsilon.
+        ValueError: if the loss diverges, or the schedule returns a value that is not a finite
+            number above 0.
     """
     weights = [*extractor.parameters(), *head.parameters()]
     rate, add = recipe.lr, None

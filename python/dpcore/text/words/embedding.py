@@ -29,7 +29,8 @@ _VECTOR_FORMAT = "word2vec-JSON (MIT)"
 _MAX_DIRECT_DIM: Final = 4
 """Largest number of entries of a vector for distances computed without a matrix product."""
 _CANCELLATION_SHARE: Final = 1e-6
-"""A squared distance below this share of the largest squared length is computed once more."""
+"""Squared distances below this share of the largest squared length are computed again, from the
+differences of vectors."""
 
 
 @explain_argument_errors

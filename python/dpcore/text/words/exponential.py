@@ -37,7 +37,7 @@ _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 _MAX_EPSILON_RATIO: Final = 2.0**40
 """Largest ratio of two values of epsilon in the search by `calibrate`."""
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Number of words and number of draws per word for estimates without a table."""
+"""Number of words and number of draws per word, if output probabilities are not known."""
 _N_TIMED_WORDS: Final = 2**16
 _EPSILON_PRECISION: Final = 1e-9
 """Relative precision of the epsilon that `calibrate` finds."""
@@ -58,7 +58,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
 
     @property
     def gamma(self) -> float:
-        """Distance from a word x beyond which all words are equally probable replacements of x.
+        """Distance beyond which all words are equally probable replacements of a word x.
 
         The value is infinite if the mechanism has no such distance.
         """
@@ -173,8 +173,8 @@ class TEM(MetricExponential):
     Euclidean distance between the vectors of x and y, and
     ``gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta)``. Therefore all words farther than gamma from
     x are equally probable. The mechanism of the paper draws from the same distribution in two
-    steps. The first step draws a word within distance gamma, or the set of all farther words. If
-    the set is drawn, the second step chooses a word of the set uniformly.
+    steps. The first step draws a word within distance gamma, or the set of all words farther than
+    gamma. If the set is drawn, the second step chooses a word of the set uniformly.
 
     Args:
         vectors: the V words and their vectors.
@@ -210,7 +210,7 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """Distance from a word x beyond which all words are equally probable replacements of x."""
+        """Distance beyond which all words are equally probable replacements of a word x."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
@@ -521,9 +521,9 @@ class WordFigures(Record):
         epsilon: claimed epsilon of the mechanism, per unit of distance between two words.
         loss: largest privacy loss between any two words, in nats.
         is_exact: True if `loss` is exact. False if `loss` is an upper bound.
-        ratio: the privacy loss of two words divided by their claimed loss; the maximum over all
-            pairs of words. A ratio above 1 refutes the claim. None if the probabilities of the
-            outputs are not known.
+        ratio: the privacy loss of two words divided by their claimed loss (epsilon times their
+            distance); the maximum over all pairs of words. A ratio above 1 refutes the claim. None
+            if the probabilities of the outputs are not known.
         infinite_share: share of the ordered pairs of words whose privacy loss is infinite.
         delta: smallest delta for which the claimed epsilon holds for every pair of words. This
             delta is 0 if the claim is not refuted.
@@ -636,7 +636,7 @@ def compare(
 def _measure_mechanism(
     name: str, mechanism: WordMechanism, loss: float | None, rng: np.random.Generator
 ) -> WordFigures:
-    """Compute the measurements of one mechanism, or estimate them from draws."""
+    """Compute the measurements of one mechanism, or estimate them from random outputs."""
     size, table = len(mechanism.vectors), None
     words = np.arange(size)
     if mechanism.has_table:

@@ -31,7 +31,7 @@ ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
 step."""
 
 CARRIED: Final = 0.95
-"""Total probability of the outputs that count as the support of a word."""
+"""Total probability of the most likely outputs, whose number is called the support of a word."""
 
 CONFIDENCE: Final = 0.95
 """Confidence level of the limits of shares that are estimated from draws."""
@@ -59,10 +59,10 @@ class TextLoss(Record):
     Args:
         words: number of words of each of the two texts.
         changed: number of positions at which the two texts have different words.
-        claimed: claimed upper bound on the loss between the two texts: epsilon times the sum, over
-            all positions, of the distances between the two words. The bound is infinite if the
-            texts differ at a position where a word has no vector, because the claim does not cover
-            such words.
+        claimed: claimed upper bound on the loss between the two texts: epsilon times the distance
+            of the texts. This distance is the sum of the distances between the two words at each
+            position. The bound is infinite if the texts differ at a position where a word has no
+            vector, because the claim does not cover such words.
         one_word: largest loss between the two words at one position.
         whole: loss between the whole texts. The losses at all positions are added, once in each
             direction, and `whole` is the larger of the two sums.
@@ -287,7 +287,7 @@ def _losses_and_renyi(
 ) -> tuple[Floats, float, Floats]:
     """Return the privacy loss between two words, the loss at delta, and Renyi divergences.
 
-    The loss and the divergences have an entry for each direction.
+    The loss and the divergences have an entry for each order of the two words.
     """
     is_known = pair.max() < len(mechanism.vectors)
     if mechanism.has_table and (is_known or unknown != "keep"):
@@ -313,7 +313,7 @@ def _losses_and_renyi(
 def kept_shares_and_support_sizes(
     mechanism: Any, numbers: Ints, draws: int, seed: int | None
 ) -> tuple[Floats, Floats, Ints]:
-    """Measure, for each of n words, how often a mechanism changes the word, and to how many words.
+    """Measure the probability that each of n words is kept, and the number of likely outputs.
 
     If the probabilities of outputs are known, the measurements are exact. Otherwise they are
     estimated from `draws` random outputs of each word.
@@ -401,7 +401,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
 
 
 def _renyi_by_order(log_p: Floats, log_q: Floats) -> Floats:
-    """Return the Renyi divergences of P from Q at all orders, from log probabilities."""
+    """Return the Renyi divergences of P from Q at the orders `ORDERS`, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]
     if np.isinf(losses).any():

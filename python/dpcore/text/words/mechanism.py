@@ -29,7 +29,7 @@ _MAX_PREPARED_ENTRIES: Final = 2**22
 """Number of prepared entries of a mechanism in memory, 12 bytes each: 50 MB."""
 
 _PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Ints]
-"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row, or -1."""
+"""Tables for drawing words: thresholds and outputs, shape `(n, V)`, and rows of words (or -1)."""
 
 _MAX_ROW_OUTPUTS: Final = 2**16
 """Largest number of outputs of a prepared row, because an entry stores an output in 16 bits."""
@@ -121,7 +121,7 @@ class WordMechanism(Record):
             Word numbers, shape `(size,)` for a word and `(size, n)` for a text of n words.
 
         Raises:
-            TypeError: if x is not one of these inputs.
+            TypeError: if x is of another kind.
             ValueError: if x is empty or has a word without a vector.
         """
         inputs = np.array(self._read_words("x", x)[1])
@@ -494,7 +494,7 @@ class TableMechanism(WordMechanism):
         return TableWithUnknown(self)
 
     def rows_with_unknown(self, numbers: Ints) -> Floats:
-        """Compute the log probabilities of all outputs for n words (equal for unknown words)."""
+        """Compute log probabilities of all outputs for n words (all equal for an unknown word)."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         has_row = numbers < self.shape[0]
         if has_row.any():
@@ -518,7 +518,7 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _cached_preparation(self) -> Callable[[bytes], _PreparedRows]:
-        """Function from word numbers (as bytes) to prepared rows; it caches its last result."""
+        """Function from word numbers (as bytes) to tables for drawing, with the last one cached."""
         return lru_cache(maxsize=1)(self._prepare_rows_of_word_numbers)
 
     def _prepare_rows_of_word_numbers(self, number_bytes: bytes) -> _PreparedRows:

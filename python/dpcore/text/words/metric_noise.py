@@ -20,11 +20,11 @@ _MAX_BLOCK_NUMBERS: Final = 2**20
 """Approximate number of noisy vector entries in memory at once."""
 
 _MAX_NOISE_RATIO: Final = 1e9
-"""Largest ratio of the mean noise length to the longest vector. Beyond it, all words are equally
-near in float64."""
+"""Largest ratio of the mean noise length to the longest vector. Above this ratio, all words are
+equally near in float64."""
 
 _MAX_NOISE_UNITS: Final = 38.0
-"""Distance in units of 1/epsilon after which a density is below 2^-54 of its initial value."""
+"""Distance in units of 1/epsilon beyond which the noise density is below 2^-54 of its maximum."""
 
 # Nodes and weights of double exponential quadrature on [0, 1].
 _QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
