@@ -28,13 +28,15 @@ LONGEST_LICENCE = 120
 TEXT = """\
 # Licences of dependencies
 
-dpcore has the licence Apache-2.0. Crates and packages that it needs have other licences, which
-their projects state as below. `make licences` makes this page. Tools that only developers of dpcore
+dpcore has the licence Apache-2.0. dpcore needs crates (packages of Rust) and packages of Python,
+which have their own licences. The tables below show the licence that each project states for
+itself. The command `make licences` writes this page. Tools that only the developers of dpcore
 install are not listed.
 
 ## Crates
 
-On some system they are compiled into the module `dpcore._core`, or run while it is compiled.
+These crates are compiled into the module `dpcore._core`, or are run when this module is compiled.
+Some of them are used only on some operating systems.
 
 {crates}
 
@@ -44,8 +46,10 @@ On some system they are compiled into the module `dpcore._core`, or run while it
 
 ## Packages that an extra installs
 
-The last column names the extra; a package without one is needed by another package. The packages of
-CUDA come with torch on Linux and have NVIDIA's own licence.
+An *extra* is an optional group of packages, such as `text` in `pip install dpcore[text]`. The last
+column names the extras that list the package. If this column is empty, another package of the table
+needs the package. The packages of CUDA, the GPU software of NVIDIA, are installed together with
+torch on Linux. Most of them have a licence of NVIDIA.
 
 {optional}
 """
